@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from shared.text import escaped
 
-_OURS = re.compile(
+_SERVER_WORDS = re.compile(
     r"\A (?=.)"
     r"|\A\[(?=[a-z]+: |\d+ (?:entries|files) )"
     r"|\AN(?=o matches found)"
@@ -34,5 +34,5 @@ def with_uri(name: str, uri: Callable[[], str]) -> str:
     """
     # Everything that looks like the server's own words has a space in it.
     if " " in name:
-        name = _OURS.sub(escaped, name)
+        name = _SERVER_WORDS.sub(escaped, name)
     return f"{name} ({uri()})" if "\\" in name else name

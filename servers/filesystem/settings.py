@@ -24,13 +24,13 @@ _MEGABYTE = 1024 * 1024
 _MODES = {"ro": False, "rw": True}
 
 
-MOST_ROOTS = 100
+MAX_ROOTS = 100
 
 
 class Narrowing(BaseModel):
     """The part of the allowed directories that a principal can be limited to."""
 
-    roots: list[Path] = Field([], max_length=MOST_ROOTS, description="directories within those of the server")
+    roots: list[Path] = Field([], max_length=MAX_ROOTS, description="directories within those of the server")
 
 
 class Settings(BaseModel):

@@ -140,7 +140,7 @@ def _edited(
                 survey.changes(file.entry, file_state(file.data), was)
 
         with options.recorder.recording(beneath, "edit", describe):
-            return _put(changed)
+            return _replace_all(changed)
 
 
 def _result(file: _Changed, now: os.stat_result) -> EditResult:
@@ -149,7 +149,7 @@ def _result(file: _Changed, now: os.stat_result) -> EditResult:
     return EditResult(diff, now.st_size, etag_of(now), file.was.charset.name, lost, file.edited.tolerated)
 
 
-def _put(changed: Sequence[_Changed]) -> list[EditResult]:
+def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
     """Replace the files whose contents have changed."""
     stats = [file.was.found for file in changed]
     numbers = [number for number, file in enumerate(changed) if file.data != file.was.data]

@@ -115,7 +115,7 @@ def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
     """Move to another file system. Raises `cross_device` if something would be lost, and `changed`."""
     written = old.place.written
     copying = _Copying(beneath, written, checkpoint, is_move=True)
-    with _complete(beneath, old, new) as fresh:
+    with _temporary_copy(beneath, old, new) as fresh:
         copying.copy(old, fresh, 1)
         if copying.lost:
             reason = f"is on another file system, where it would lose: {', '.join(copying.lost)}"
@@ -136,7 +136,7 @@ def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
 
 
 @contextmanager
-def _complete(
+def _temporary_copy(
     beneath: RootedFiles,
     old: Entry,
     new: Entry,
@@ -185,7 +185,7 @@ def copy(
                 raise FilesError("bad_path", source.written, "is a directory that would contain its own copy")
             copying = _Copying(beneath, source.written, checkpoint)
             copying.notes = recorder.is_on
-            with _complete(beneath, old, new, recorder, copying.describe) as fresh:
+            with _temporary_copy(beneath, old, new, recorder, copying.describe) as fresh:
                 copying.copy(old, fresh, 1)
             sync_directory(new)
     return Copied(copying.bounds.entries, copying.size, list(copying.lost))
@@ -284,7 +284,7 @@ class _Copying:
             self._grow(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))
             try:
-                self._note(new, self._bytes(handle, target))
+                self._note(new, self._copy_bytes(handle, target))
                 self._finish(target, handle.stat, attributes_of(handle.descriptor))
                 if durable:
                     sync(target)
@@ -293,7 +293,7 @@ class _Copying:
         finally:
             os.close(handle.descriptor)
 
-    def _bytes(self, handle: Handle, target: int) -> State:
+    def _copy_bytes(self, handle: Handle, target: int) -> State:
         """Copy the bytes and return the state of the copy, without a digest if none is needed."""
         has_holes = _has_holes(handle.stat)
         digest, begin = new_digest(), self.size

@@ -14,18 +14,18 @@ _MAX_LINES = 50_000
 """Maximum number of lines of a file that are compared."""
 _MAX_SPELLED = 2_000
 _MAX_WANTED = 200
-_LONGEST = 200
+_MAX_LINE_CHARACTERS = 200
 """Maximum number of characters of a line that are compared."""
-_SHOWN = 80
+_MAX_SHOWN_CHARACTERS = 80
 """Maximum number of characters of a line that are shown."""
-_MOST = 3
+_MAX_DIFFERENCES = 3
 """Maximum number of differences that are shown."""
-_COMMON = 300
+_COMMON_FROM_LINES = 300
 """A word that occurs in this many lines is ignored."""
 _CANDIDATES = 6
-_WHOLE_LINE = 3
+_LINE_WEIGHT = 3
 """The number of words that an equal line counts as."""
-_ALIKE = 0.35
+_MIN_SIMILARITY = 0.35
 """Minimum similarity, from 0 to 1."""
 _WORD = re.compile(r"\w{2,}")
 
@@ -36,15 +36,15 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
     Line numbers begin after `before` earlier lines.
     """
     lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_WANTED]
-    votes = _votes(lines, old_lines) or _first_like(lines, old_lines)
+    votes = _votes(lines, old_lines) or _most_similar_line(lines, old_lines)
     smooth = {at: votes[at] + (votes[at - 1] + votes[at + 1]) / 2 for at in list(votes)}
     best, start = 0.0, 0
     for at in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_CANDIDATES]:
         begin = min(max(at, 0), max(len(lines) - 1, 0))
-        similarity = _alike(lines[begin : max(at + len(old_lines), begin + 1)], old_lines)
+        similarity = _similarity(lines[begin : max(at + len(old_lines), begin + 1)], old_lines)
         if similarity > best:
             best, start = similarity, begin
-    if best < _ALIKE:
+    if best < _MIN_SIMILARITY:
         return None
     window = lines[start : start + len(old_lines)]
     start += before
@@ -63,38 +63,41 @@ def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, f
     seen: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         for token in _tokens(line):
-            if token in sought and len(seen[token]) < _COMMON:
+            if token in sought and len(seen[token]) < _COMMON_FROM_LINES:
                 seen[token].append(number)
     votes: defaultdict[int, float] = defaultdict(float)
     for token, places in seen.items():
-        for place in places if len(places) < _COMMON else ():
+        for place in places if len(places) < _COMMON_FROM_LINES else ():
             for number in sought[token]:
-                weight = _WHOLE_LINE if token.startswith("\n") else 1
+                weight = _LINE_WEIGHT if token.startswith("\n") else 1
                 votes[place - number] += weight / len(places) / len(sought[token])
     return votes
 
 
-def _first_like(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
+def _most_similar_line(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
     """Return a vote for the line whose spelling is most similar to the first old line, for texts without a common
     word."""
     votes: defaultdict[int, float] = defaultdict(float)
     at, first = next(((at, line) for at, line in enumerate(old_lines) if line.strip()), (0, ""))
-    places = {line.strip()[:_LONGEST]: number for number, line in reversed(list(enumerate(lines[:_MAX_SPELLED])))}
-    close = nearest(first.strip()[:_LONGEST], places) if first else None
+    places = {
+        line.strip()[:_MAX_LINE_CHARACTERS]: number
+        for number, line in reversed(list(enumerate(lines[:_MAX_SPELLED])))
+    }
+    close = nearest(first.strip()[:_MAX_LINE_CHARACTERS], places) if first else None
     if close is not None:
         votes[places[close] - at] = 1
     return votes
 
 
 def _tokens(line: str) -> set[str]:
-    text = line.strip()[:_LONGEST]
+    text = line.strip()[:_MAX_LINE_CHARACTERS]
     return {*_WORD.findall(text), *([f"\n{text}"] if text else [])}
 
 
-def _alike(window: Sequence[str], old_lines: Sequence[str]) -> float:
+def _similarity(window: Sequence[str], old_lines: Sequence[str]) -> float:
     """Return the similarity of both, from 0 to 1: line by line, or by equal lines if some are added or missing."""
     ratios = [
-        SequenceMatcher(None, line.strip()[:_LONGEST], old_line.strip()[:_LONGEST]).ratio()
+        SequenceMatcher(None, line.strip()[:_MAX_LINE_CHARACTERS], old_line.strip()[:_MAX_LINE_CHARACTERS]).ratio()
         for line, old_line in zip_longest(window, old_lines, fillvalue="")
         if line.strip() or old_line.strip()
     ]
@@ -113,25 +116,25 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
             continue
         for theirs, own in zip_longest(range(begin, end), range(first, last)):
             if theirs is None:
-                differences.append(f"{_shown(old[own])} is missing")
+                differences.append(f"{_quoted(old[own])} is missing")
             elif new[theirs]:
                 show = repr if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own]) else ascii
-                expected = "" if own is None else f", not {_shown(old[own], show)}"
-                differences.append(f"{_at(start + theirs, len(old_lines))}{_shown(new[theirs], show)}{expected}")
+                expected = "" if own is None else f", not {_quoted(old[own], show)}"
+                differences.append(f"{_at(start + theirs, len(old_lines))}{_quoted(new[theirs], show)}{expected}")
     if not differences:
         for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
             if own.strip() and indent_of(theirs) != indent_of(own):
                 indents = f"indented by {described(indent_of(theirs))}, not {described(indent_of(own))}"
                 differences.append(f"line {start + number + 1} is {indents}")
-    more = [f"{len(differences) - _MOST} more"] if len(differences) > _MOST else []
-    return differences[:_MOST] + more or [_shown(new[0])]
+    more = [f"{len(differences) - _MAX_DIFFERENCES} more"] if len(differences) > _MAX_DIFFERENCES else []
+    return differences[:_MAX_DIFFERENCES] + more or [_quoted(new[0])]
 
 
 def _at(number: int, count: int) -> str:
     return f"line {number + 1} is " if count > 1 else ""
 
 
-def _shown(text: str, show: Callable[[str], str] = repr) -> str:
+def _quoted(text: str, show: Callable[[str], str] = repr) -> str:
     """Return the text in quotes. `show` is `ascii` if the texts only differ in how accents are composed, which looks
     the same."""
-    return show(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+    return show(text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}...")

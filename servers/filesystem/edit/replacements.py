@@ -27,12 +27,12 @@ from servers.filesystem.errors import FilesError
 MAX_PLACES = 100_000
 """Maximum number of places that one edit replaces."""
 
-_SHOWN = 10
-_AROUND = 200
+_MAX_SHOWN = 10
+_CONTEXT_LINES = 200
 """Number of lines before and after a match that show how the file is indented."""
-_PAUSED_FROM = 0.001
+_MIN_STEP_SECONDS = 0.001
 """A step that takes at least this many seconds is followed by a pause."""
-_PAUSE = 0.25
+_PAUSE_FRACTION = 0.25
 """Length of the pause, as a fraction of the step's time."""
 
 _working = threading.Lock()
@@ -65,7 +65,7 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
     tolerated: list[str] = []
     for number, edit in enumerate(edits, 1):
         check()
-        where = _Where(path, number)
+        where = _EditNumber(path, number)
         if not edit.old:
             raise where.error("bad_edit", "the old text is empty")
         with _step():
@@ -77,7 +77,7 @@ def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callabl
     return body.edited()._replace(tolerated=tolerated)
 
 
-class _Where(NamedTuple):
+class _EditNumber(NamedTuple):
     """The file and the number of an edit, for error messages."""
 
     path: str
@@ -87,7 +87,7 @@ class _Where(NamedTuple):
         return FilesError(code, self.path, f"edit {self.number}: {reason}", suggestion)
 
 
-def _replacements(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
+def _replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:
     """Return the replacements for the old text, and what was tolerated if it does not match exactly."""
     places = (
         _places(text, edit.old, edit.places, step=len(edit.old)) if edit.line is None else _hunk_places(text, edit)
@@ -123,7 +123,7 @@ def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
 def _places(text: str, needle: str, count: int, step: int) -> list[int]:
     """Return the offsets of `needle` in `text`, including at most a few more than requested."""
     # One more than is allowed or shown tells the caller that there are more.
-    most = max(count or MAX_PLACES, _SHOWN) + 1
+    most = max(count or MAX_PLACES, _MAX_SHOWN) + 1
     places: list[int] = []
     at = text.find(needle)
     while at >= 0 and len(places) < most:
@@ -160,20 +160,20 @@ def _lines_at(text: str, places: Sequence[int]) -> list[int]:
     return [1 + before for before in accumulate(breaks)]
 
 
-def _require_count(count: int, lines: list[int], where: _Where) -> None:
+def _require_count(count: int, lines: list[int], where: _EditNumber) -> None:
     if len(lines) == count or (count == 0 and len(lines) <= MAX_PLACES):
         return
-    limit = max(count or MAX_PLACES, _SHOWN)
+    limit = max(count or MAX_PLACES, _MAX_SHOWN)
     many = f"more than {limit:,}" if len(lines) > limit else str(len(lines))
-    more = ", ..." if len(lines) > _SHOWN else ""
-    reason = f"the old text matches {many} places, at lines {', '.join(map(str, lines[:_SHOWN]))}{more}"
+    more = ", ..." if len(lines) > _MAX_SHOWN else ""
+    reason = f"the old text matches {many} places, at lines {', '.join(map(str, lines[:_MAX_SHOWN]))}{more}"
     if count == 1:
         suggestion = "Add neighbouring lines until it is unique, or give count to replace several."
         raise where.error("ambiguous_match", reason, suggestion)
     raise where.error("wrong_count", f"{reason}, and not {count or MAX_PLACES:,}")
 
 
-def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[Replacement], str | None]:
+def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:
     """Return the replacements for matches whose lines differ from the old text in surrounding white space, and what
     was tolerated."""
     lines = text.split("\n")
@@ -195,7 +195,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _Where) -> tuple[list[R
     notes: list[str] = []
     for first in (number - 1 for number in numbers):
         matched = lines[first : first + len(old_lines)]
-        around = lines[max(first - _AROUND, 0) : first + len(old_lines) + _AROUND]
+        around = lines[max(first - _CONTEXT_LINES, 0) : first + len(old_lines) + _CONTEXT_LINES]
         indents = compared(old_lines, matched, new, around)
         moves = None if indents is None else moved(old_lines, new, indents)
         if indents is None or moves is None:
@@ -216,7 +216,7 @@ def _tolerated(indents: Indents) -> str:
     return f"indentation: {described(new)} in the file for {described(old)}"
 
 
-def _no_match(lines: list[str], old_lines: list[str], where: _Where, at: int | None = None) -> FilesError:
+def _no_match(lines: list[str], old_lines: list[str], where: _EditNumber, at: int | None = None) -> FilesError:
     """Return the error for an old text that does not match, or that matches only with other indentation at line `at`,
     from 0."""
     from servers.filesystem.edit.nearest_place import nearest_place
@@ -236,5 +236,5 @@ def _step() -> Iterator[None]:
         began = time.monotonic()
         yield
         seconds = time.monotonic() - began
-        if seconds > _PAUSED_FROM:
-            time.sleep(seconds * _PAUSE)
+        if seconds > _MIN_STEP_SECONDS:
+            time.sleep(seconds * _PAUSE_FRACTION)

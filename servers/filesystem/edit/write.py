@@ -49,7 +49,7 @@ from shared.text import quoted
 
 MAX_EDITED = 16 * 1024 * 1024
 """Maximum size in bytes of a file that is edited or appended to, and of all files of one call together."""
-_START = 65_536
+_HEAD_BYTES = 65_536
 """Number of bytes read from the start of an overwritten file to determine its charset and line ends."""
 
 Mode = Literal["overwrite", "create", "append"]
@@ -75,7 +75,7 @@ class Written(NamedTuple):
     lost: Sequence[str] = ()
 
 
-class How(NamedTuple):
+class WriteOptions(NamedTuple):
     """The options of a write. With `etag`, the file is written only if its etag still matches. With `protected`,
     write-protected files are written too (see `require_replaceable`). The charset is `encoding`, or else that of the
     existing file, or else UTF-8.
@@ -86,13 +86,13 @@ class How(NamedTuple):
     encoding: str | None = None
 
 
-_ANYHOW = How()
+_DEFAULTS = WriteOptions()
 
 
 class _WriteRequest(NamedTuple):
     text: str
     mode: Mode
-    how: How
+    options: WriteOptions
     recorder: Recorder
 
 
@@ -101,7 +101,7 @@ def write_file(
     place: Place,
     text: str,
     mode: Mode = "overwrite",
-    how: How = _ANYHOW,
+    options: WriteOptions = _DEFAULTS,
     recorder: Recorder = NOT_RECORDED,
 ) -> Written:
     """Write `text` to `place` in one step: overwrite a file, create a new one only, or append.
@@ -110,8 +110,8 @@ def write_file(
     """
     require_file_name(place)
     # If any version will do, a concurrent change is a reason to retry.
-    codes = () if how.etag is not None or mode == "create" else ("changed", "already_exists")
-    return persistently(lambda: _written(beneath, place, _WriteRequest(text, mode, how, recorder)), codes)
+    codes = () if options.etag is not None or mode == "create" else ("changed", "already_exists")
+    return persistently(lambda: _written(beneath, place, _WriteRequest(text, mode, options, recorder)), codes)
 
 
 def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
@@ -153,17 +153,19 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
     with beneath.locate(place) as entry, locked(entry) as (handle,):
         beneath.roots.require_writable(entry.place)
         status = current(entry) if handle is None else handle.stat
-        require_same(status, request.how.etag, place.written)
+        require_same(status, request.options.etag, place.written)
         if request.mode == "create" and (status is not None or entry.linked):
             raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
-        require_replaceable(entry, status, place.written, request.how.protected)
+        require_replaceable(entry, status, place.written, request.options.protected)
         if request.mode == "append" and status is not None:
             return _longer(beneath, entry, handle, request)
-        start, attributes = (b"", None) if status is None else _start(beneath, entry._replace(stat=status), handle)
-        text, charset = _as_before(start, request, entry.place.written)
+        start, attributes = (
+            (b"", None) if status is None else _read_head(beneath, entry._replace(stat=status), handle)
+        )
+        text, charset = _in_existing_format(start, request, entry.place.written)
         data = encode(text, charset, place.written)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
-        exact = request.how.etag is not None or request.recorder.is_on
+        exact = request.options.etag is not None or request.recorder.is_on
         put = partial(exchange, before=status, data=None) if exact and status is not None else None
 
         def describe(survey: Survey) -> None:
@@ -178,14 +180,14 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
     return Written(len(data), etag_of(now), status is None, charset.name, lost)
 
 
-def _start(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
+def _read_head(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
     """Return the first bytes and the attributes of the file; b"" and None if it can't be read."""
     start, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
         opened = handle or beneath.open_entry(entry, entry.place.written)
         try:
-            start = read_bytes(opened.descriptor, _START)
+            start = read_bytes(opened.descriptor, _HEAD_BYTES)
             attributes = attributes_of(opened.descriptor)
         finally:
             if opened is not handle:
@@ -193,13 +195,13 @@ def _start(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[b
     return start, attributes
 
 
-def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:
+def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:
     """Return the text with the line ends of the existing file, whose first bytes are `start`, and the charset to
     write it in."""
-    named_charset = None if request.how.encoding is None else named(request.how.encoding, written, fresh=True)
+    named_charset = None if request.options.encoding is None else named(request.options.encoding, written, fresh=True)
     try:
-        charset = marked(start) or charset_of(start, written, whole=len(start) < _START)
-        seen = decode_part(start[len(charset.mark) :], charset, written, whole=len(start) < _START)[0]
+        charset = marked(start) or charset_of(start, written, whole=len(start) < _HEAD_BYTES)
+        seen = decode_part(start[len(charset.mark) :], charset, written, whole=len(start) < _HEAD_BYTES)[0]
     except FilesError:
         # The existing file is not text.
         return request.text, named_charset or UTF8
@@ -209,7 +211,7 @@ def _as_before(start: bytes, request: _WriteRequest, written: str) -> tuple[str,
     if named_charset is None:
         require_sure(charset, text, start, seen, written)
     # The first bytes of a long file may end between CR and LF.
-    return _with_eol_of(seen.removesuffix("\r") if len(start) == _START else seen, text), chosen
+    return _with_eol_of(seen.removesuffix("\r") if len(start) == _HEAD_BYTES else seen, text), chosen
 
 
 def _with_eol_of(was: str, text: str) -> str:
@@ -220,8 +222,8 @@ def _with_eol_of(was: str, text: str) -> str:
 
 def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:
     written = entry.place.written
-    was = read_contents(beneath, entry, handle, request.how.encoding)
-    require_same(was.found, request.how.etag, written)
+    was = read_contents(beneath, entry, handle, request.options.encoding)
+    require_same(was.found, request.options.etag, written)
     require_sure(was.charset, request.text, was.data, was.text, written)
     text = request.text
     if "\n" in was.text or "\r" in was.text:
@@ -235,14 +237,14 @@ def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: 
     with request.recorder.recording(beneath, "append", describe):
         if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
             # It must be replaced as a whole.
-            put = partial(exchange, before=was.found, data=None if request.how.etag else was.data)
+            put = partial(exchange, before=was.found, data=None if request.options.etag else was.data)
             now = replace(entry, was.data + added, was.found, put=put)
         else:
-            now = _added(entry, added, was.found)
+            now = _append(entry, added, was.found)
     return Written(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.found, now))
 
 
-def _added(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
+def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
     """Append to the file with this `status`, and return its new status. Raises `changed` if its name belongs, or
     comes to belong, to another file.
     """

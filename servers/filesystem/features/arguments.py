@@ -11,7 +11,7 @@ from shared import Context
 from ..files import Files
 
 Ctx = Context[Files]
-_BESIDE = 1_000
+_OVERHEAD_BYTES = 1_000
 """Number of bytes in a result reserved for everything except its text."""
 
 Count = Annotated[int, Field(ge=1), WithJsonSchema({"type": "integer"})]
@@ -41,9 +41,9 @@ class EditOperation(BaseModel):
 
 def read_budget(ctx: Ctx) -> int:
     """Return the maximum size in bytes of a read's text as JSON."""
-    return min(ctx.state.max_read, max(ctx.budget.page_bytes - _BESIDE, 1))
+    return min(ctx.state.max_read, max(ctx.budget.page_bytes - _OVERHEAD_BYTES, 1))
 
 
 def as_base64(budget: int) -> int:
     """Return the number of bytes whose base64 form fits the budget of a result."""
-    return max(budget - _BESIDE, 0) * 3 // 4
+    return max(budget - _OVERHEAD_BYTES, 0) * 3 // 4

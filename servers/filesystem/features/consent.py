@@ -24,7 +24,7 @@ from .arguments import Ctx
 Writing = tuple[str, Mode, str | None]
 """The text to write, the mode, and the etag of the version to overwrite."""
 
-_SHOWN = 1_000
+_MAX_SHOWN_CHARACTERS = 1_000
 """Maximum number of characters of diffs shown in a question."""
 
 
@@ -56,7 +56,11 @@ async def confirm_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdit
     diff = unbroken("\n".join(result.diff for result in seen if result.diff))
     if diff:
         paths = ", ".join(_path(ctx, request.place) for request, now in zip(requests, seen, strict=True) if now.diff)
-        shown = diff if len(diff) <= _SHOWN else f"{diff[:_SHOWN]}\n[cut: {len(diff):,} characters]"
+        shown = (
+            diff
+            if len(diff) <= _MAX_SHOWN_CHARACTERS
+            else f"{diff[:_MAX_SHOWN_CHARACTERS]}\n[cut: {len(diff):,} characters]"
+        )
         await ctx.confirm(f"Change {paths}?\n{shown}", [(request.edits, request.etag) for request in agreed])
     return agreed
 

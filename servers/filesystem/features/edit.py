@@ -25,7 +25,7 @@ from .views import EDIT_APP, show_edit
 
 tools = Features[Files]()
 
-_NOTE = 100
+_NOTE_BYTES = 100
 """Size in bytes of the note about a truncated diff."""
 
 
@@ -53,11 +53,11 @@ async def write_file(
     protected, recorder = ctx.settings.replace_protected, ctx.state.recorder()
     async with ctx.turn(brief=True):
         text, mode, etag = writing
-        arguments = place, text, mode, write.How(etag, protected, encoding), recorder
+        arguments = place, text, mode, write.WriteOptions(etag, protected, encoding), recorder
         written = await to_thread.run_sync(write.write_file, ctx.state.beneath, *arguments)
     ctx.state.wrote(place)
     verb = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{verb} {quoted(path)}: {_facts(written)}{_unrecorded(recorder)}"
+    return f"{verb} {quoted(path)}: {_facts(written)}{_undo_note(recorder)}"
 
 
 @tools.tool(unavailable=read_only, app=EDIT_APP)
@@ -79,7 +79,7 @@ async def edit_file(
             for file in read_patch(patch or "")
         ]
         if edits is None
-        else _given(ctx, path, edits, if_match, encoding)
+        else _edits_by_file(ctx, path, edits, if_match, encoding)
     )
     if ctx.settings.confirm and not dryRun:
         file_edits = await consent.confirm_edit(ctx, file_edits)
@@ -96,8 +96,8 @@ async def edit_file(
         + (unbroken(result.diff) or "no change")
         for written, result in zip(paths, edited, strict=True)
     ]
-    text, budget = "\n".join(parts), read_budget(ctx) - _NOTE
-    note = _unrecorded(recorder)
+    text, budget = "\n".join(parts), read_budget(ctx) - _NOTE_BYTES
+    note = _undo_note(recorder)
     if json_size(text) <= budget:
         return text + note
     shown = text[: fit(text, budget)]
@@ -113,7 +113,7 @@ async def create_directory(ctx: Ctx, path: str) -> str:
     recorder = ctx.state.recorder()
     created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place, recorder)
     ctx.state.wrote(place)
-    return f"Created {quoted(path)}{_unrecorded(recorder)}" if created else _exists(path)
+    return f"Created {quoted(path)}{_undo_note(recorder)}" if created else _exists(path)
 
 
 @tools.tool(unavailable=read_only, destructive=False)
@@ -127,7 +127,7 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
         arguments = (*places, from_thread.check_cancelled, etag, recorder)
         await to_thread.run_sync(move.move, files.beneath, *arguments)
     files.wrote(*places)
-    return f"Moved {quoted(source)} to {quoted(destination)}{_unrecorded(recorder)}"
+    return f"Moved {quoted(source)} to {quoted(destination)}{_undo_note(recorder)}"
 
 
 @tools.tool(unavailable=read_only, destructive=False)
@@ -142,7 +142,9 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
         copied = await to_thread.run_sync(move.copy, files.beneath, *arguments)
     files.wrote(places[1])
     counts = f"{format_count(copied.entries, 'entry', 'entries')}, {format_count(copied.size, 'byte')}"
-    return f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost(copied.lost)}{_unrecorded(recorder)}"
+    return (
+        f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost_note(copied.lost)}{_undo_note(recorder)}"
+    )
 
 
 @tools.tool(unavailable=read_only)
@@ -159,10 +161,10 @@ async def delete_file(
     async with ctx.turn():
         count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
     ctx.state.wrote(place)
-    return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_unrecorded(recorder)}"
+    return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
 
 
-def _given(
+def _edits_by_file(
     ctx: Ctx, path: str | None, edits: Sequence[EditOperation], if_match: str | None, encoding: str | None
 ) -> list[edit.FileEdits]:
     """Return the edits by file; `if_match` applies to the file at `path`. Raises FilesError."""
@@ -186,15 +188,15 @@ def _given(
 def _facts(file: write.Written | edit.EditResult) -> str:
     """Return the size and etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
     charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
-    return f"{format_count(file.size, 'byte')}, etag {file.etag}{charset}{_lost(file.lost)}"
+    return f"{format_count(file.size, 'byte')}, etag {file.etag}{charset}{_lost_note(file.lost)}"
 
 
-def _lost(lost: Sequence[str]) -> str:
+def _lost_note(lost: Sequence[str]) -> str:
     """Return a note on attributes that could not be kept, or ""."""
     return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
 
 
-def _unrecorded(recorder: Recorder) -> str:
+def _undo_note(recorder: Recorder) -> str:
     """Return a note on why the change can't be undone, or "" if it can be."""
     return f" [no undo: {displayed(recorder.note)}]" if recorder.note else ""
 

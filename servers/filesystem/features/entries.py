@@ -19,8 +19,8 @@ from ..watch.tree import IGNORED
 _DIRECTORY = "inode/directory"
 _FIRST, _LAST = 0.8, 0.2
 """Priorities of the file that describes a directory, and of hidden or generated files."""
-_MADE = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
-_MADE_ENDINGS = (".lock", ".map", ".pyc")
+_GENERATED = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
+_GENERATED_ENDINGS = (".lock", ".map", ".pyc")
 """Names, and endings of names, of generated files that people don't read."""
 _FOR_USER = {
     "application/zip",
@@ -40,7 +40,7 @@ def resource_of(entry: ListedEntry) -> Resource:
     modified = None if entry.modified is None else moment_of(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
     name = entry.name
-    if name[0] == "." or name in _MADE or name.endswith(_MADE_ENDINGS):
+    if name[0] == "." or name in _GENERATED or name.endswith(_GENERATED_ENDINGS):
         hints["priority"] = _LAST
     elif name[:6].lower() == "readme":
         hints["priority"] = _FIRST

@@ -37,9 +37,9 @@ from .reports import report_gone
 features = Features[Files]()
 
 _TEMPLATE = "file:///{+path}{?offset,length}"
-_BESIDE = 100
+_OVERHEAD_BYTES = 100
 """Size in bytes of a listing without its entries."""
-_LONGEST_CHARACTER = 4
+_MAX_CHARACTER_BYTES = 4
 """Number of bytes in UTF-8."""
 
 Bytes = Annotated[int | None, Field(ge=0)]
@@ -47,7 +47,7 @@ Contents = TextResourceContents | BlobResourceContents
 
 
 @contextmanager
-def _served(uri: str) -> Iterator[None]:
+def _as_protocol_errors(uri: str) -> Iterator[None]:
     """Translate file errors into the protocol's errors for resources."""
     try:
         yield
@@ -62,10 +62,10 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
     """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a
     directory, a list of the resources in it, as JSON."""
     uri, files = f"file:///{path}", ctx.state
-    with _served(uri):
+    with _as_protocol_errors(uri):
         place = files.place(uri)
         try:
-            whole = await _whole(ctx, uri, place) if offset is None and length is None else None
+            whole = await _whole_file(ctx, uri, place) if offset is None and length is None else None
             return whole or await _part(ctx, uri, place, offset, length)
         except FilesError as error:
             if error.code != "not_a_file":
@@ -74,7 +74,7 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
             return await to_thread.run_sync(_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
 
 
-async def _whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
+async def _whole_file(ctx: Ctx, uri: str, place: Place) -> Contents | None:
     """Return the contents of the whole file; None if it is too large."""
     budget, blob_budget = read_budget(ctx), as_base64(ctx.budget.result_bytes)
     try:
@@ -129,7 +129,7 @@ def _whole_lines(data: bytes, budget: int) -> str | None:
     """Return the text at the start of the data, without an incomplete character or line at its end; None if it is not
     text. A line that takes more than half of the budget is cut.
     """
-    texts = (plain(data[: len(data) - cut]) for cut in range(_LONGEST_CHARACTER))
+    texts = (plain(data[: len(data) - cut]) for cut in range(_MAX_CHARACTER_BYTES))
     text = next((text for text in texts if text is not None), None)
     if text is None:
         return None
@@ -142,13 +142,13 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
     """Return the resources in a directory, as many as the budget allows."""
     entries = list_directory(files.beneath, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
-    for entry in _served_of(files, entries.entries):
+    for entry in _readable_entries(files, entries.entries):
         resource = resource_of(entry).to_wire()
         budget -= json_size(json.dumps(resource)) + len(", ")
-        if budget < _BESIDE:
+        if budget < _OVERHEAD_BYTES:
             break
         shown.append(resource)
-    listing = {"resources": shown, "total": entries.total, "truncated": entries.truncated or budget < _BESIDE}
+    listing = {"resources": shown, "total": entries.total, "truncated": entries.truncated or budget < _OVERHEAD_BYTES}
     return TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(listing))
 
 
@@ -174,10 +174,10 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
         except FilesError:
             continue
         roots.append(root_of(files.uri(root), path, modified))
-    return [*roots, *map(resource_of, _served_of(files, entries))]
+    return [*roots, *map(resource_of, _readable_entries(files, entries))]
 
 
-def _served_of(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
+def _readable_entries(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
     """Yield the directory entries that can be read as resources."""
     for entry in entries:
         if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
@@ -196,7 +196,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     files = ctx.state
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
-    with _served(uri):
+    with _as_protocol_errors(uri):
         glob = split_glob(uri)
         if glob is None:
             place = files.place(uri)

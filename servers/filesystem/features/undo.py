@@ -21,9 +21,9 @@ from .edit import read_only
 
 tools = Features[Files]()
 
-_NOTE = 100
+_NOTE_BYTES = 100
 """Number of bytes reserved for the note that says where the list was cut."""
-_PATHS = 3
+_MAX_PATHS = 3
 """Maximum number of paths listed for one change."""
 
 
@@ -76,7 +76,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     """Show the last changes with their numbers and diffs, latest first."""
     from ..undo.summaries import summaries
 
-    budget = read_budget(ctx) - _NOTE
+    budget = read_budget(ctx) - _NOTE_BYTES
     async with ctx.turn():
         shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.beneath, limit, budget)
     text = "\n".join(f"{_headline(summary.change)}\n{unbroken(summary.diff)}".rstrip("\n") for summary in shown)
@@ -107,8 +107,8 @@ def _named(change: Change) -> str:
 
 
 def _act(change: Change) -> str:
-    paths = [quoted(path) for path in change.paths[:_PATHS]]
-    more = [f"{len(change.paths) - _PATHS:,} more"] if len(change.paths) > _PATHS else []
+    paths = [quoted(path) for path in change.paths[:_MAX_PATHS]]
+    more = [f"{len(change.paths) - _MAX_PATHS:,} more"] if len(change.paths) > _MAX_PATHS else []
     return f"{change.act}: {', '.join([*paths, *more])}"
 
 

@@ -25,9 +25,9 @@ from .arguments import Ctx
 FILES_APP, EDIT_APP = "ui://filesystem/files", "ui://filesystem/edit"
 """The pages that show a directory, and an edit."""
 
-_BYTES = 90_000
+_MAX_BYTES = 90_000
 """Maximum size in bytes of the entries, or of a diff, as JSON."""
-_OVERHEAD = 80
+_ENTRY_BYTES = 80
 """Size in bytes of an entry without its names."""
 _URI = "file:///"
 _KINDS = {"symlink": "link"}
@@ -47,7 +47,7 @@ def show_listing(ctx: Ctx, place: Place, listing: Listing, cursor: str | None) -
     if not shows_apps(ctx):
         return
     entries: list[Entry] = []
-    budget = ByteBudget(_BYTES)
+    budget = ByteBudget(_MAX_BYTES)
     for item in listing.entries:
         facts = {"size": item.size, "modified": item.modified}
         present = {name: value for name, value in facts.items() if value is not None}
@@ -70,7 +70,7 @@ def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, a
     if not shows_apps(ctx):
         return
     diff = "\n".join(unbroken(result.diff) for result in edited if result.diff)
-    shown = diff if json_size(diff) <= _BYTES else diff[: fit(diff, _BYTES)]
+    shown = diff if json_size(diff) <= _MAX_BYTES else diff[: fit(diff, _MAX_BYTES)]
     view: dict[str, Any] = {"diff": shown, "applied": applied, "more": len(shown) < len(diff)}
     if len(edited) == 1:
         view |= {"path": paths[0], "etag": edited[0].etag}
@@ -92,13 +92,13 @@ def _entry(path: str, kind: str, uri: str) -> Entry:
 
 
 def _takes(budget: ByteBudget, entry: Entry) -> bool:
-    return budget.take(_OVERHEAD, entry["path"], entry.get("uri", ""))
+    return budget.take(_ENTRY_BYTES, entry["path"], entry.get("uri", ""))
 
 
 def _flat(root: TreeNode) -> tuple[list[Entry], bool]:
     """Return the nodes below the root, top level first, and True if they are complete."""
     entries: list[Entry] = []
-    is_whole, budget = True, ByteBudget(_BYTES)
+    is_whole, budget = True, ByteBudget(_MAX_BYTES)
     pending = deque([("", "", root)])
     while pending:
         path, uri, node = pending.popleft()

@@ -54,10 +54,10 @@ FROM change
 """
 _STEP_BYTES = 500
 """Size in bytes of a step without its image."""
-_SHARE = 64
+_CHECK_FRACTION = 64
 """Fraction of the limit that may be recorded before the size of all changes is computed again, which reads each of
 them."""
-_PATIENCE = 10.0
+_LOCK_SECONDS = 10.0
 """Seconds to wait for locks of other processes."""
 _DAY = 86_400.0
 
@@ -137,7 +137,7 @@ class Journal:
             if number < 0:
                 self._spooled.pop(-number)
                 self._spool.mark(-number, status == "done")
-                if self._spool.size >= min(MAX_SIZE, self.limits.size // _SHARE):
+                if self._spool.size >= min(MAX_SIZE, self.limits.size // _CHECK_FRACTION):
                     self._renew_spool()
                 return
             self._set_durable(False)
@@ -279,7 +279,7 @@ class Journal:
         return dict(self._database.execute("SELECT name, position FROM spool").fetchall())
 
     def _is_much_recorded(self) -> bool:
-        return self._recorded * _SHARE >= self.limits.size
+        return self._recorded * _CHECK_FRACTION >= self.limits.size
 
     def _renew_spool(self) -> None:
         """Move the records of this process to the database and begin a new spool, unless a change is in progress."""
@@ -372,7 +372,7 @@ def _connected(database: Path) -> sqlite3.Connection:
     with suppress(FileExistsError):
         os.close(create(entry_at(database), 0o600))
     return sqlite3.connect(
-        database, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=32
+        database, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
     )
 
 

@@ -22,9 +22,9 @@ from shared.program.files.entries import Handle, etag_of
 _NAMES = (".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", ".ods", ".odp", ".epub")
 DOCUMENT_NAMES = (*_NAMES, ".doc", ".xls", ".ppt", ".xlsb")
 """File name endings of documents, in lowercase."""
-_MOST_TEXTS = 4
-_MOST_CHARACTERS = 8_000_000
-_CHOICE = "~"
+_MAX_TEXTS = 4
+_MAX_CHARACTERS = 8_000_000
+_PAGES_SUFFIX = "~"
 
 
 class Documents:
@@ -84,8 +84,8 @@ class Documents:
     def _store(self, key: tuple[str, str | None], text: DocumentText) -> None:
         self._stored_texts[key] = text
         while len(self._stored_texts) > 1 and (
-            len(self._stored_texts) > _MOST_TEXTS
-            or sum(len(stored.text) for stored in self._stored_texts.values()) > _MOST_CHARACTERS
+            len(self._stored_texts) > _MAX_TEXTS
+            or sum(len(stored.text) for stored in self._stored_texts.values()) > _MAX_CHARACTERS
         ):
             self._stored_texts.popitem(last=False)
 
@@ -101,14 +101,14 @@ def is_called_document(name: str) -> bool:
 
 def concerns_document(part: Part) -> bool:
     """Return True if only documents have this kind of part."""
-    return part.pages is not None or (part.cursor is not None and _CHOICE in part.cursor)
+    return part.pages is not None or (part.cursor is not None and _PAGES_SUFFIX in part.cursor)
 
 
 def chosen_pages(part: Part, written: str) -> str | None:
     """Return the pages of a document that a part selects, directly or in its cursor. Raises FilesError."""
     if part.cursor is None:
         return part.pages
-    pages = unquote(part.cursor.partition(_CHOICE)[2]) or None
+    pages = unquote(part.cursor.partition(_PAGES_SUFFIX)[2]) or None
     if part.pages not in (None, pages):
         raise FilesError("bad_range", written, "the cursor continues with other pages", "Leave pages out.")
     return pages
@@ -119,6 +119,6 @@ def part_of_document(document: DocumentText, etag: str, written: str, budget: in
     if part.encoding is not None:
         raise FilesError("bad_encoding", written, "a document has no charset to choose", "Leave encoding out.")
     pages = chosen_pages(part, written)
-    cursor = None if part.cursor is None else part.cursor.partition(_CHOICE)[0]
+    cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SUFFIX)[0]
     read = text_in_document(document.text.encode(), etag, written, budget, part._replace(cursor=cursor))
-    return read._replace(notes=document.notes, choice=_CHOICE + quote(pages or "", safe=""))
+    return read._replace(notes=document.notes, choice=_PAGES_SUFFIX + quote(pages or "", safe=""))

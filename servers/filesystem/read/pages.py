@@ -30,9 +30,9 @@ from shared.text import format_count
 
 _SAMPLE = 65_536
 _BLOCK = 262_144
-_MOST_UNREPORTED = 64 * 1024 * 1024
+_MAX_UNREPORTED = 64 * 1024 * 1024
 """Maximum number of bytes that are read beyond the reported size of a file."""
-_LONGEST_ESCAPE = 6
+_MAX_ESCAPE_BYTES = 6
 """Maximum number of bytes that one byte of a file takes in JSON."""
 
 
@@ -59,12 +59,12 @@ class TextRead(NamedTuple):
         return None if self.rest is None else f"{self.rest}{self.choice}"
 
 
-def _go_on() -> None:
+def _do_nothing() -> None:
     """Do nothing: the read can't be cancelled."""
 
 
 def read_text(
-    beneath: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _go_on
+    beneath: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
     """Return a part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
 
@@ -79,7 +79,7 @@ def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE, pla
     """Return a part of the text of a small file that is in memory, like `read_text`. `plain` is the whole text, if
     the file is UTF-8 without a byte order mark.
     """
-    if plain is not None and part == WHOLE and len(small_file.data) * _LONGEST_ESCAPE <= budget:
+    if plain is not None and part == WHOLE and len(small_file.data) * _MAX_ESCAPE_BYTES <= budget:
         return TextRead(plain, len(small_file.data), etag_of(small_file.stat))
     require_possible(part, place.written)
     return _text_of(small_file, etag_of(small_file.stat), place.written, budget, part)
@@ -103,7 +103,7 @@ class _Extracted(NamedTuple):
 
 
 def _text_of(
-    source: Readable, etag: str, written: str, budget: int, part: Part, check: Callable[[], None] = _go_on
+    source: Readable, etag: str, written: str, budget: int, part: Part, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
     if part.cursor is not None:
         cursor = cursor_of(part.cursor, etag, written)
@@ -123,7 +123,7 @@ def _text_of(
 
 
 def _page(source: Readable, written: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
-    data, ended = _forward(source, start, charset, _enough(budget, charset))
+    data, ended = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
     text, charset = decode_part(data, charset, written, start.position, ended)
     end = _line_end(text, "\n", start.left) if start.left else -1
     complete = ended or end >= 0
@@ -145,12 +145,12 @@ def json_size(text: str) -> int:
     return len(to_json(text)) - 2
 
 
-def _enough(budget: int, charset: Charset) -> int:
+def _bytes_over_budget(budget: int, charset: Charset) -> int:
     """Return a number of bytes, in whole UTF-32 characters, whose text exceeds the budget."""
     return ((budget & ~3) + 4) * len("\n".encode(charset.name))
 
 
-def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
+def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
     """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end of the
     file."""
     data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE, limit))
@@ -167,7 +167,7 @@ def _forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> t
 def fit(text: str, budget: int, from_end: bool = False) -> int:
     """Return the number of characters from the start of a text, or from its end, that fit the budget; at least
     one."""
-    if len(text) * _LONGEST_ESCAPE <= budget:
+    if len(text) * _MAX_ESCAPE_BYTES <= budget:
         return len(text)
     count = len(text)
     if count > budget:
@@ -226,7 +226,7 @@ def _after(block: bytes, charset: Charset, lines: int) -> int:
 
 def _last(source: Readable, etag: str, written: str, budget: int, count: int, charset: Charset) -> TextRead:
     """Return the last lines, or only their end if they exceed the budget."""
-    data, start = _backward(source, count, charset, _enough(budget, charset))
+    data, start = _read_backward(source, count, charset, _bytes_over_budget(budget, charset))
     whole = _whole_characters(data, charset) if start else data[len(charset.mark) :]
     text, charset = decode_part(whole, charset, written, start + len(data) - len(whole))
     begin = _last_lines(text, count)
@@ -245,13 +245,13 @@ def _readable_size(source: Readable) -> int:
     size = source.size
     if size and not source.read(size - 1, 1):
         size = 0
-    end = size + _MOST_UNREPORTED
+    end = size + _MAX_UNREPORTED
     while size < end and (block := source.read(size, _BLOCK)):
         size += len(block)
     return size
 
 
-def _backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
+def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
     """Return the end of the file, enough for the last `lines` lines or `limit` bytes, and its position."""
     blocks: list[bytes] = []
     size = _readable_size(source)

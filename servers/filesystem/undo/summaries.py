@@ -15,11 +15,11 @@ from servers.filesystem.read.charsets import decode
 from servers.filesystem.undo.undoing import open_journal, visible
 from shared.text import displayed
 
-_MOST_FILES = 20
+_MAX_FILES = 20
 """Maximum number of files of one change whose diffs are shown."""
-_LARGEST = 262_144
+_MAX_FILE_BYTES = 262_144
 """Maximum size in bytes of a file that is compared."""
-_LONGEST = 4_000
+_MAX_DIFF_CHARACTERS = 4_000
 """Maximum number of characters shown of one diff."""
 
 
@@ -48,9 +48,9 @@ def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -
 
 def _diff(journal: Journal, beneath: RootedFiles, change: Change) -> str:
     steps = journal.steps(change.number)
-    parts = [_diff_of(journal, beneath, step) for step in steps[:_MOST_FILES] if _has_text(step)]
-    if len(steps) > _MOST_FILES:
-        parts.append(f"[{len(steps) - _MOST_FILES:,} more entries]\n")
+    parts = [_diff_of(journal, beneath, step) for step in steps[:_MAX_FILES] if _has_text(step)]
+    if len(steps) > _MAX_FILES:
+        parts.append(f"[{len(steps) - _MAX_FILES:,} more entries]\n")
     return "".join(parts)
 
 
@@ -65,7 +65,11 @@ def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:
     except FilesError as error:
         return f"[no diff: {displayed(path)} {error.reason}]\n"
     diff = unified_diff(Edited(before, after, [(0, len(before), 0, len(after))]), path)
-    return diff if len(diff) <= _LONGEST else f"{diff[:_LONGEST]}\n[cut: {len(diff):,} characters]\n"
+    return (
+        diff
+        if len(diff) <= _MAX_DIFF_CHARACTERS
+        else f"{diff[:_MAX_DIFF_CHARACTERS]}\n[cut: {len(diff):,} characters]\n"
+    )
 
 
 def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> str:
@@ -73,8 +77,8 @@ def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> st
     known."""
     if state.kind != "file":
         return ""
-    if state.size > _LARGEST:
-        raise FilesError("too_large", path, f"has more than {_LARGEST:,} bytes")
+    if state.size > _MAX_FILE_BYTES:
+        raise FilesError("too_large", path, f"has more than {_MAX_FILE_BYTES:,} bytes")
     data = journal.content(state.content)
     with suppress(FilesError):
         data = _start(beneath, path, state.size) if data is None else data

@@ -43,7 +43,7 @@ LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
 """Many new files make one new listing, so the check waits until all of them have arrived."""
 
 _SWEEP_SECONDS = 5.0
-_AGAIN_SECONDS = 0.25
+_RECHECK_SECONDS = 0.25
 """Seconds from a notice to a check of everything."""
 _POLL_SECONDS = 1.0
 _GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
@@ -177,7 +177,7 @@ class Watcher:
             begun = time.monotonic()
             for watched in self._which(remote=True):
                 watched.demand(begun)
-            await self._look_and_tell(remote=True)
+            await self._check_and_notify(remote=True)
             self._close_ended()
             if not self._which(remote=True):
                 self._remote_wanted = anyio.Event()
@@ -238,7 +238,7 @@ class Watcher:
             # Created before the check, so that later changes of the set end the wait below.
             self._stop = threading.Event()
             self._note(noticed)
-            await self._look_and_tell(remote=False)
+            await self._check_and_notify(remote=False)
             self._close_ended()
             if self._stale:
                 self._stale = False
@@ -255,7 +255,7 @@ class Watcher:
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
                 # A continuous stream of notices must not cause continuous checks of everything.
-                self._sweep_at = min(self._sweep_at, max(time.monotonic() + _AGAIN_SECONDS, self._rests_until))
+                self._sweep_at = min(self._sweep_at, max(time.monotonic() + _RECHECK_SECONDS, self._rests_until))
             if noticed is None and self._stale:
                 # A client's many subscriptions cause one check of all of them, not one for each.
                 await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
@@ -276,7 +276,7 @@ class Watcher:
             for watched in self._inside.get(os.path.dirname(path), ()):  # noqa: PTH120
                 watched.notice(now, path)
 
-    async def _look_and_tell(self, remote: bool) -> None:
+    async def _check_and_notify(self, remote: bool) -> None:
         begun = time.monotonic()
         every = ((key, item) for key, item in self._watched.items() if item.remote == remote)
         due = [(key, item) for key, item in every if item.due is not None and item.due <= begun]

@@ -20,7 +20,7 @@ from servers.filesystem.edit.delete import Bounds, delete
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.move import copy, move
 from servers.filesystem.edit.replacements import Edit
-from servers.filesystem.edit.write import How, create_directory, write_file
+from servers.filesystem.edit.write import WriteOptions, create_directory, write_file
 from servers.filesystem.errors import FilesError, explained
 from servers.filesystem.read.binary import read_bytes
 from servers.filesystem.read.pages import read_text
@@ -153,7 +153,7 @@ UNCHANGED = [
     (act(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
     (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
     (
-        act(write_file, "new", "", how=How(etag="0")),
+        act(write_file, "new", "", options=WriteOptions(etag="0")),
         "changed: new: has been deleted by someone else in the meantime. List its directory.",
     ),
     (act(write_file, "link", ""), f"not_found: link: {DANGLING}"),
@@ -212,7 +212,7 @@ def test_edits_that_do_not_fit(files, at, tree):
 def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
     reason = f"has been changed by someone else in the meantime; its etag is now {etag}. Read it again."
-    assert refusal(write_file, files, at("file"), "", how=How(etag="0")) == f"changed: file: {reason}"
+    assert refusal(write_file, files, at("file"), "", options=WriteOptions(etag="0")) == f"changed: file: {reason}"
     roots = Roots([tmp_path, root], [False, True])
     expected = f"read_only: {tmp_path}/new: is in a read-only directory"
     assert refusal(roots.require_writable, roots.place(f"{tmp_path}/new")) == expected

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from servers.filesystem.edit.write import How, write_file
+from servers.filesystem.edit.write import WriteOptions, write_file
 from shared.program.files.entries import etag_of
 from tests.servers.filesystem.editing_files import code, edit_file, theirs_by_rename
 
@@ -25,14 +25,14 @@ def test_whatever_the_file_system_notes_down_makes_another_etag():
 def test_a_file_that_has_changed_is_not_written(root, write, edit):
     (root / "file").write_text("one")
     etag = etag_of((root / "file").stat())
-    etag = write("file", "two", how=How(etag)).etag
+    etag = write("file", "two", options=WriteOptions(etag)).etag
     etag = edit("file", ("two", "three"), etag=etag).etag
     (root / "file").write_text("theirs")
     for mode in ("overwrite", "append"):
-        assert code(write, "file", "four", mode, How(etag)) == "changed"
+        assert code(write, "file", "four", mode, WriteOptions(etag)) == "changed"
     assert code(edit, "file", ("theirs", "four"), etag=etag) == "changed"
     (root / "file").unlink()
-    assert code(write, "file", "four", how=How(etag)) == "changed"
+    assert code(write, "file", "four", options=WriteOptions(etag)) == "changed"
     assert os.listdir(root) == []
 
 
@@ -54,7 +54,7 @@ def test_the_etag_of_a_write_is_not_that_of_what_comes_after_it(files, root, at,
     monkeypatch.setattr(os, "fsync", fsync)
     written = act(files, at("file"))
     monkeypatch.undo()
-    assert code(write_file, files, at("file"), "newer", how=How(etag=written.etag)) == "changed"
+    assert code(write_file, files, at("file"), "newer", options=WriteOptions(etag=written.etag)) == "changed"
 
 
 def test_each_of_many_quick_writes_has_an_etag_of_its_own(write):

@@ -19,7 +19,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit import write as module
 from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.replacements import Edit
-from servers.filesystem.edit.write import How, create_directory, write_file
+from servers.filesystem.edit.write import WriteOptions, create_directory, write_file
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import History, HistoryOptions, Recorder
 from servers.filesystem.undo.undoing import find_changes, undo_change
@@ -106,7 +106,7 @@ def test_protected_files_are_changed_where_the_operator_allows_it(root, write, e
     (root / "other").hardlink_to(root / "file")
     edit("file", ("old", "new"), protected=True)
     assert [(root / name).read_text() for name in ("file", "other")] == ["new", "old"]
-    write("other", "newer", how=How(protected=True))
+    write("other", "newer", options=WriteOptions(protected=True))
     assert [(root / name).read_text() for name in ("file", "other")] == ["new", "newer"]
     assert (root / "file").stat().st_mode & 0o777 == 0o444
 
@@ -191,12 +191,12 @@ def test_a_charset_that_is_given_is_the_one_of_the_new_file(root, write):
         ("iso8859-15", "été\r\n".encode("iso8859-15")),
     ):
         (root / "file").write_bytes("très fermé, à côté\r\n".encode("cp1252"))
-        write("file", "été\n", how=How(encoding=encoding))
+        write("file", "été\n", options=WriteOptions(encoding=encoding))
         assert (root / "file").read_bytes() == data
-    write("new", "été\n", "create", how=How(encoding="cp1252"))
+    write("new", "été\n", "create", options=WriteOptions(encoding="cp1252"))
     assert (root / "new").read_bytes() == "été\n".encode("cp1252")
     (root / "file").write_bytes(b"caf\xe9\n")
-    write("file", "5 €\n", "append", how=How(encoding="iso8859-15"))
+    write("file", "5 €\n", "append", options=WriteOptions(encoding="iso8859-15"))
     assert (root / "file").read_bytes() == "café\n5 €\n".encode("iso8859-15")
 
 
@@ -205,7 +205,7 @@ def test_f1_what_another_charset_writes_otherwise_is_not_written(root, write, ed
     assert code(write, "file", "5 €\n", "append") == code(write, "file", "5 €\n") == "unsure_charset"
     assert code(edit, "file", ("caf", "5 € caf")) == "unsure_charset"
     assert code(write, "file", "中\n") == code(write, "file", "中\n", "append") == "bad_edit"
-    assert code(write, "file", "x", how=How(encoding="no such")) == "bad_encoding"
+    assert code(write, "file", "x", options=WriteOptions(encoding="no such")) == "bad_encoding"
     assert (root / "file").read_bytes() == b"caf\xe9\n"
     edit("file", ("caf", "5 € caf"), encoding="cp1252")
     assert (root / "file").read_bytes() == "5 € café\n".encode("cp1252")
@@ -364,8 +364,8 @@ def test_what_was_written_to_a_mounted_file_meanwhile_is_not_overwritten(
         return prepared(*arguments, **named)
 
     monkeypatch.setattr(atomic, "prepared", prepared_late)
-    how = How(etag)
-    assert code(write_file, files, files.roots.place("file"), "new\n", "overwrite", how) == "changed"
+    options = WriteOptions(etag)
+    assert code(write_file, files, files.roots.place("file"), "new\n", "overwrite", options) == "changed"
     assert mounted.read_text() == "theirs\n"
 
 

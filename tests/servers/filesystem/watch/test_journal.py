@@ -195,7 +195,7 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
     async with journal_of(files) as journal:
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         # So that nothing is told by a notice that came in time.
-        monkeypatch.setattr(journal.watcher, "_look_and_tell", still)
+        monkeypatch.setattr(journal.watcher, "_check_and_notify", still)
         for act, kind in (
             (lambda: (root / "file").touch(), "created"),
             (lambda: (root / "file").write_text("a"), "modified"),
