@@ -1,7 +1,7 @@
 """Failures to fetch a page, as one exception with a stable code.
 
-`FetchError` is the only exception that the domain raises on purpose. It never contains credentials, addresses of the
-private network that a name led to, or paths of this machine. The text of a site can't forge a line of it.
+`FetchError` is the only exception that this package raises on purpose. It never contains credentials, private
+addresses that a name resolved to, or paths on this machine. A site's text can't forge a line of it.
 """
 
 import re
@@ -31,24 +31,24 @@ CODES = {
 }
 """Each code and its meaning."""
 GONE = frozenset({404, 410})
-"""Statuses of a page that no longer exists."""
+"""Status codes for a page that no longer exists."""
 
 
 class Answered(NamedTuple):
-    """The answer of a site instead of the page."""
+    """A site's response with an error status."""
 
     status: int
     retry_after: float | None = None
-    """Seconds to wait, if the site named them."""
+    """Seconds to wait, if the site gives them."""
     excerpt: str = ""
-    """The beginning of the text in the answer. Not to be trusted."""
+    """The beginning of the response's text. Untrusted."""
 
 
 class FetchError(CodedError):
-    """A refusal or failure, each text of it on one line.
+    """A refusal or failure, with each text on one line.
 
-    Neither text contains words of a page or a site, which are not to be trusted: those are in `quoted`, as lines, and
-    in `answered`. The only exceptions, in quotes, are a host that a redirect names and the type of a page.
+    The texts contain no words from a page or a site, since they are untrusted: those are in `quoted`, as lines, and
+    in `answered`. The only exceptions, in quotes, are the host in a redirect and the type of a page.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class FetchError(CodedError):
         self.quoted = "\n".join(map(join_lines, quoted.split("\n")))
 
     def naming(self, host: str, shown: str) -> "FetchError":
-        """Return the same error with the host as it is `shown`."""
+        """Return the same error with the host `shown` in it."""
         name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
         reason, suggestion = (name.sub(shown, text) for text in (self.reason, self.suggestion))
         return FetchError(self.code, reason, suggestion, self.answered, self.quoted)

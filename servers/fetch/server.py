@@ -50,7 +50,7 @@ async def _open(opening: Opening) -> AsyncIterator[State]:
 
 
 def _on_remote_change(state: State, change: Change) -> Sequence[str]:
-    """Report a page that has changed, as another replica says."""
+    """Return the URI of a page that another replica reports as changed, and schedule a check of it."""
     uri = change.uri or ""
     state.watcher.catch_up(uri)
     return (uri,)

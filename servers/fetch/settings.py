@@ -1,4 +1,4 @@
-"""Settings of the fetch server, for its operator."""
+"""The operator's settings for the fetch server."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,17 +17,17 @@ from .network.proxy import parse_proxy
 
 
 class Narrowing(BaseModel):
-    """What a principal can be given of the web."""
+    """The part of the web that a principal can be limited to."""
 
     allow_host: list[str] = Field([], description="hosts that may be reached, with their subdomains, and no others")
 
 
 class Settings(BaseModel):
-    """Which hosts may be reached, what one page may cost, and how this server presents itself."""
+    """The hosts that may be reached, the limits for one page, and how this server identifies itself."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
 
-    # Headers and the URL of a proxy contain secrets.
+    # Headers and the proxy's URL contain secrets.
     model_config = ConfigDict(hide_input_in_errors=True)
 
     allow_private: list[str] = option(
@@ -107,7 +107,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are loaded with the first page only, which would be a late error.
+        # They are only imported with the first page, where an error would come late.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(needs_extra("fetch"))
         return self
@@ -119,12 +119,12 @@ class Settings(BaseModel):
 
     @property
     def headers(self) -> tuple[HostHeader, ...]:
-        """The headers for single hosts."""
+        """Headers for single hosts."""
         return tuple(parse_host_header(text) for text in self.header)
 
     @property
     def rules(self) -> Rules:
-        """The rules of the hosts that may be reached."""
+        """The rules for hosts that may be reached."""
         return Rules(self.allow_private, self.allow_host, self.deny_host, self.allow_port)
 
     def narrowed(self, narrowing: Narrowing) -> Self:

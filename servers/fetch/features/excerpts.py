@@ -1,4 +1,4 @@
-"""Excerpts of a page: the passages that answer a question, or the changes since an earlier answer."""
+"""Excerpts of a page: the passages that answer a question, or the changes since an earlier result."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     """
     if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Give one of them.")
-    # The fetch below replaces it, here and for the other replicas.
+    # The fetch below replaces it, here and at the other replicas.
     before = None if selection.since is None else await stored_snapshot(ctx, request)
     snapshot = await snapshot_of(ctx, request, refresh=selection.refresh)
     if selection.since is None:
@@ -76,7 +76,7 @@ async def _changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection)
     from ..pages.changes import find_changes
 
     too_much = f"too much has changed since version {selection.since} to be compared: this is the page as it is now"
-    # The longest of the notes.
+    # The longest note.
     size = room_for_text(ctx, _frame(snapshot, [too_much]))
     parts = await _within(partial(find_changes, old, snapshot.page.text), selection.characters, size)
     if parts is None:
@@ -90,7 +90,8 @@ async def _changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection)
 
 
 async def _within(find: Callable[[int], T], characters: int, size: int) -> T:
-    """Return the excerpts that `find` returns for a number of characters, within those and `size` bytes of JSON."""
+    """Return the excerpts that `find` returns for a number of characters, limited to that number and to `size` bytes
+    of JSON."""
     while True:
         parts = await to_thread.run_sync(find, characters)
         if parts is None or (needed := len(to_json(parts.text))) <= size:
@@ -99,14 +100,14 @@ async def _within(find: Callable[[int], T], characters: int, size: int) -> T:
 
 
 def _frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
-    """Return an answer without excerpts."""
+    """Return a result without excerpts."""
     return text_of(snapshot, Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
 
 
 def _answer(
     snapshot: Snapshot, parts: "Excerpts", characters: int, size: int, notes: Sequence[str]
 ) -> CallToolResult:
-    """Return the parts below the header of the page, and the metadata of the whole page."""
+    """Return the excerpts below the page's header, and the metadata of the whole page."""
     shown = cut(parts.text, 0, characters, size)
     text = text_of(snapshot, shown._replace(total=len(shown.text)), tuple(notes), snapshot.version)
     facts = facts_of(snapshot, Piece(snapshot.page.text, 0, len(snapshot.page.text)), snapshot.version)

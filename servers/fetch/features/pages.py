@@ -1,4 +1,4 @@
-"""Pages as resources under their own URLs, with the recent ones listed, and as a prompt."""
+"""Pages as resources under their own URLs, with a list of recent ones, and as a prompt."""
 
 from itertools import islice
 from typing import Annotated
@@ -95,7 +95,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
 
 
 async def unsubscribe(running: Run[State], key: str) -> None:
-    """End the watch over a page that nobody subscribes to any more."""
+    """Stop watching a page without subscribers."""
     running.state.watcher.unwatch(key)
 
 

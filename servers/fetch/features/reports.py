@@ -1,5 +1,5 @@
-"""Messages to the user besides results: log messages to clients that request their level. They name only the host of
-a URL, since the rest may be secret.
+"""Messages to the user in addition to results, logged to clients that request their level. They contain only the host
+of a URL, since the rest may be secret.
 """
 
 from typing import Any
@@ -10,12 +10,12 @@ from shared import Context
 from ..pages.texts import Piece
 
 SLOW_SECONDS = 5.0
-"""Time from which a page is worth a log message: most take less than one second."""
+"""A page that takes longer than this, in seconds, is worth a log message. Most take less than one second."""
 _LOGGER = "fetch"
 
 
 async def report_slow(ctx: Context[Any], url: str, seconds: float) -> None:
-    """Log that the site took `seconds` for a page, or until that was given up, if it is long."""
+    """Log that a site took `seconds` for a page, or until the request was given up, if that is slow."""
     if seconds > SLOW_SECONDS:
         await ctx.log("notice", f"{_host(url)} is slow: a page took {seconds:.1f} s", _LOGGER)
 

@@ -1,7 +1,7 @@
 """The state of the server. The components that fetch pages are opened when the first page is requested.
 
-A host starts every server and waits for it, but most conversations need no page; and the modules that fetch and read
-pages take longer to load than all others here.
+Hosts start every server and wait for it, but most conversations need no page, and the modules that fetch and read
+pages take longer to import than all others in this server.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Endpoints = Callable[[], Iterable[Endpoint]]
 
 _SNAPSHOT_SECONDS = 900.0
-"""Seconds in which a client can go on with a page at another replica."""
+"""Seconds during which a client can continue a page at another replica."""
 
 
 class LazyFetcher:
@@ -47,14 +47,14 @@ class LazyFetcher:
         self._fetcher: Fetcher | None = None
 
     async def get(self) -> "Fetcher":
-        """Return the fetcher, opened."""
+        """Return the open fetcher."""
         async with self._lock:
             if self._fetcher is None:
-                # The import takes a third of a second, during which other calls go on.
+                # The import takes a third of a second, during which other calls continue.
                 open_fetcher = await to_thread.run_sync(_load)
                 opened = open_fetcher(self._settings, self._endpoints, self._blobs)
                 self._fetcher = await self._stack.enter_async_context(opened)
-                # The reader is loaded in a process of its own, while the first page is fetched.
+                # The reader is loaded in its own process while the first page is fetched.
                 self._tasks.start_soon(self._fetcher.reader.warm)
             return self._fetcher
 
@@ -71,11 +71,11 @@ class State(NamedTuple):
     fetcher: LazyFetcher
     snapshots: Snapshots
     turns: Turns
-    """The turns of clients to fetch."""
+    """The order in which clients take turns to fetch."""
     shared: "SharedSnapshots | None"
     """The snapshots of other replicas, if there are any."""
     watcher: Watcher
-    """Notifies of changes of the pages that clients subscribe to."""
+    """Reports changes of the pages that clients subscribe to."""
 
 
 Ctx = Context[State]
@@ -85,13 +85,12 @@ Ctx = Context[State]
 async def open_state(
     settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tell: Callable[[str], None]
 ) -> AsyncIterator[State]:
-    """Open the state for the time of the block; `endpoints` returns the endpoints of this server itself, `blobs` are
-    the data that its replicas share, if there are any; `tell` is called with the URL of each watched page that
-    changed.
+    """Open the state for the time of the block. `endpoints` returns this server's own endpoints. `blobs` is the data
+    that its replicas share, if any. `tell` is called with the URL of each watched page that has changed.
     """
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
-        # A client leaves a slot for others at each site, and so in all.
+        # A client leaves a slot for others at each site, and therefore overall.
         turns = Turns(settings.max_concurrent, settings.max_per_host - 1)
         shared: SharedSnapshots | None = None
         if blobs is not None:
@@ -103,7 +102,7 @@ async def open_state(
 
 
 async def snapshot_of(ctx: Ctx, request: PageRequest, *, refresh: bool = False) -> Snapshot:
-    """Return the page as it is now, and store it so that the client can go on with it. Raises FetchError."""
+    """Return the current page, and store it so that the client can continue it. Raises FetchError."""
     fetcher = await ctx.state.fetcher.get()
     site = Stopwatch()
     try:
@@ -115,15 +114,15 @@ async def snapshot_of(ctx: Ctx, request: PageRequest, *, refresh: bool = False) 
     ctx.state.snapshots.put(ctx.owner, request, snapshot)
     shared, words = ctx.state.shared, _words(ctx, request)
     if shared is not None and snapshot.page.image:
-        await shared.drop(*words)  # an image has no next piece
+        await shared.drop(*words)  # an image has no further pieces
     elif shared is not None:
         await shared.put(snapshot, snapshot.weight, *words)
     return snapshot
 
 
 async def stored_snapshot(ctx: Ctx, request: PageRequest) -> Snapshot | None:
-    """Return the page as this client was shown it before, here or by another replica; None if it is not stored."""
-    # The shared snapshot is the one shown last, by any replica.
+    """Return the page as it was shown to this client before, by this or another replica; None if it is not stored."""
+    # The shared snapshot is the last one shown, by any replica.
     shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_words(ctx, request))
     return shared or ctx.state.snapshots.get(ctx.owner, request)
 

@@ -24,9 +24,9 @@ PAGE_APP = "ui://fetch/page"
 features = Features[State]()
 
 _FRAME = 1_000
-"""Bytes of a result around the text of several pages and their facts."""
+"""Size in bytes of a result without the text and metadata of its pages."""
 _LAST_SECONDS = 3.0
-"""Seconds of a call for sending the pages fetched until then."""
+"""Seconds of a call's time limit reserved for sending the pages fetched so far."""
 _ANEW = "this was fetched again, so it may not continue where the last piece ended"
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]

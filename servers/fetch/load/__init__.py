@@ -1,1 +1,1 @@
-"""Loading, from a URL to the bytes of a page: redirects, limits, robots.txt, the cache."""
+"""Loading of pages, from the URL to the bytes: redirects, limits, robots.txt, and the cache."""

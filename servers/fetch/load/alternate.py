@@ -1,4 +1,4 @@
-"""The Markdown version that a page names, in its `Link` header (RFC 8288) or in its head."""
+"""The Markdown version that a page links to, in its `Link` header (RFC 8288) or in its head."""
 
 import re
 from html.parser import HTMLParser
@@ -9,14 +9,14 @@ from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
 
 _HEAD = 65_536
-"""Bytes of a page in which its links are searched."""
+"""Number of bytes of a page that are searched for such links."""
 _TYPE = "text/markdown"
 _LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[^\s",;]*))*)""")
 _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]*))""")
 
 
 def find_alternate(loaded: Loaded) -> str | None:
-    """Return the URL of the first alternate in Markdown on the page's own origin, or None."""
+    """Return the URL of the first Markdown alternate on the page's own origin, or None."""
     for target in (*_in_header(loaded.headers.get("link", "")), *_in_head(loaded.body)):
         try:
             url = str(parse_url(urljoin(loaded.url, target)).copy_with(fragment=None))

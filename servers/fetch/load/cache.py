@@ -1,11 +1,11 @@
-"""A private cache of answers in memory, after RFC 9111, for one user.
+"""A private in-memory cache of responses for one user, after RFC 9111.
 
-Why hishel is not used, though its rules work without its transports: it computes the age of an answer from its date
-alone (neither from `Age` nor from the time of the request); it has no storage in memory and no bound in bytes, only
-SQLite and Redis, and loads msgpack and sqlite3 for them. With GET as the only method, and no answer stored for
-others, the rest of the RFC is shorter than an adapter would be.
+hishel is not used, although its rules work without its transports. It computes the age of a response from its date
+alone, ignoring `Age` and the time of the request. It has no in-memory storage and no limit in bytes, only SQLite and
+Redis, for which it imports msgpack and sqlite3. With GET as the only method and no responses stored for other users,
+the rest of the RFC is shorter than an adapter would be.
 
-An answer that names no lifetime is never assumed to be fresh, as the RFC would allow: it is revalidated.
+A response without a lifetime is always revalidated. It is never assumed to be fresh, as the RFC would allow.
 """
 
 import re
@@ -17,36 +17,36 @@ from servers.fetch.load.exchange import Answer, http_date
 
 STORABLE = frozenset({200, 203, 301, 302, 303, 307, 308})
 OVERHEAD = 1_000
-"""Approximate bytes of an answer besides its body and headers."""
+"""Approximate size in bytes of a response without its body and headers."""
 OF_THE_BODY = frozenset(["content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"])
-"""Headers that a 304 does not renew, since they describe a body that it does not have."""
+"""Headers that a 304 response does not update, since they describe a body that it does not have."""
 
 DIRECTIVE = re.compile(r"""([\w!#$%&'*+.^`|~-]+)(?:=(?:"([^"]*)"|([^\s,;"]*)))?""", re.ASCII)
 
 
 class StoredAnswer(NamedTuple):
-    """A stored answer, with its rules for reuse."""
+    """A stored response with its rules for reuse."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
     received: int
     varying: tuple[tuple[str, str | None], ...]
-    """The request headers that it depends on, as they were sent."""
+    """The request headers that the response depends on, as they were sent."""
     confirmed_at: float
-    """The time when the site sent or confirmed it, in seconds since 1970."""
+    """The time at which the site sent or confirmed it, in seconds since 1970."""
     initial_age: float
     """Its age at that time, in seconds."""
 
     def is_fresh(self, now: float) -> bool:
-        """Return True if it may be used without asking the site."""
+        """Return True if it may be used without a request to the site."""
         age = self.initial_age + max(0.0, now - self.confirmed_at)
         return age < fresh_seconds(self.headers)
 
     def conditions(self) -> dict[str, str]:
         """Return the headers of a conditional request (RFC 9110, section 13.1); none without a validator.
 
-        A validator beyond ASCII is left out, since its bytes on the wire are unknown by then.
+        A non-ASCII validator is left out, since its original bytes are no longer known.
         """
         headers = {
             "if-none-match": self.headers.get("etag", ""),
@@ -55,22 +55,22 @@ class StoredAnswer(NamedTuple):
         return {name: value for name, value in headers.items() if value and value.isascii()}
 
     def fits(self, sent: Mapping[str, str]) -> bool:
-        """Return True if it answers a request with the headers `sent`."""
+        """Return True if it matches a request with the headers `sent`."""
         return all(sent.get(name) == value for name, value in self.varying)
 
     def confirmed(self, answer: Answer, times: tuple[float, float]) -> "StoredAnswer | None":
-        """Return this answer with the headers of a 304; None if that is about another version."""
+        """Return this response updated with the headers of a 304; None if the 304 is for another version."""
         theirs, mine = answer.headers.get("etag"), self.headers.get("etag")
         if theirs is not None and mine is not None and _opaque(theirs) != _opaque(mine):
             return None
         renewed = {name: value for name, value in _plain(answer).items() if name not in OF_THE_BODY}
         age = _initial_age(renewed, times)
-        # The former age no longer applies to the confirmed answer.
+        # The earlier age no longer applies to the confirmed response.
         former = {name: value for name, value in self.headers.items() if name != "age"}
         return self._replace(headers={**former, **renewed}, confirmed_at=times[1], initial_age=age)
 
     def is_storable(self) -> bool:
-        """Return True if it may be stored, and storing it may save something."""
+        """Return True if it may be stored and could save a request or a download."""
         if self.status not in STORABLE or "no-store" in _directives(self.headers):
             return False
         if ("*", None) in self.varying:
@@ -78,16 +78,16 @@ class StoredAnswer(NamedTuple):
         return bool(self.conditions()) or self.is_fresh(self.confirmed_at)
 
     def size(self) -> int:
-        """Return the number of bytes that it takes."""
+        """Return its size in bytes."""
         return len(self.body) + sum(len(n) + len(v) for n, v in self.headers.items()) + OVERHEAD
 
 
 def stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> StoredAnswer:
-    """Return `answer` in the form to store; `times` are those of its request and of its arrival."""
+    """Return `answer` in stored form; `times` are when it was requested and when it arrived."""
     headers = _plain(answer)
     names = {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
     if headers.get("content-type", "").lower().startswith("text/markdown"):
-        # Sites that have Markdown besides HTML don't always declare it, and other requests accept HTML.
+        # Sites that offer Markdown as well as HTML don't always declare it, and other requests accept HTML.
         names.add("accept")
     varying = tuple((name, sent.get(name)) for name in sorted(names))
     age = _initial_age(headers, times)
@@ -95,16 +95,16 @@ def stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, f
 
 
 class Cache:
-    """Answers by URL, of `capacity` bytes in all; the least recently used are dropped first."""
+    """Responses by URL, up to `capacity` bytes in total; the least recently used are dropped first."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._stored: OrderedDict[str, StoredAnswer] = OrderedDict()
         self.size = 0
-        """Bytes in use."""
+        """Number of bytes in use."""
 
     def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
-        """Return the stored answer for `url` that fits such a request, fresh or not."""
+        """Return the stored response for `url` that matches such a request, fresh or not."""
         stored = self._stored.get(url)
         if stored is None or not stored.fits(sent):
             return None
@@ -112,7 +112,7 @@ class Cache:
         return stored
 
     def put(self, url: str, answer: StoredAnswer) -> None:
-        """Store `answer` in place of the earlier one for `url`, if it may be stored and there is room for it."""
+        """Replace the stored response for `url` with `answer`, if it may be stored and there is space for it."""
         self.drop(url)
         size = answer.size() + len(url)
         if not answer.is_storable() or size > self._capacity:
@@ -130,7 +130,7 @@ class Cache:
 
 
 def _plain(answer: Answer) -> dict[str, str]:
-    """Return the headers by name in lower case, without cookies: they are never stored, and may be secret."""
+    """Return the headers by lowercase name, without cookies, which are never stored and may be secret."""
     return {name.lower(): value for name, value in answer.headers.items() if name.lower() != "set-cookie"}
 
 
@@ -142,8 +142,8 @@ def _directives(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def fresh_seconds(headers: Mapping[str, str]) -> float:
-    """Return the seconds from its creation during which an answer is fresh: RFC 9111, 4.2.1. An unreadable lifetime
-    counts as 0.
+    """Return how long a response is fresh, in seconds from its creation (RFC 9111, 4.2.1). An invalid lifetime counts
+    as 0.
     """
     directives = _directives(headers)
     if "no-cache" in directives:
@@ -155,7 +155,7 @@ def fresh_seconds(headers: Mapping[str, str]) -> float:
 
 
 def _initial_age(headers: Mapping[str, str], times: tuple[float, float]) -> float:
-    """Return the age of an answer on arrival: RFC 9111, 4.2.3."""
+    """Return the age of a response on arrival (RFC 9111, 4.2.3)."""
     requested, received = times
     date = http_date(headers.get("date"))
     apparent = max(0.0, received - date) if date is not None else 0.0

@@ -1,7 +1,7 @@
-"""Incremental decompression of a body in small steps: the full size of a bomb never exists in memory.
+"""Incremental decompression of a body in small steps, so that a decompression bomb never fills memory.
 
-Each decoder yields some `STEP` bytes at a time, and continues only when those were consumed, so that a caller that
-counts them can stop at any point.
+Each decoder yields about `STEP` bytes at a time and continues only when they have been consumed, so that a caller
+that counts them can stop at any point.
 """
 
 import sys
@@ -22,18 +22,18 @@ __all__ = ["ACCEPT_ENCODING", "Unpacker", "make_unpacker"]
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 STEP = 65_536
-"""Largest number of bytes from one step, or half as much again with brotli."""
+"""Maximum number of bytes from one step; with brotli 1.5 times as many."""
 LAYERS = 2
-"""Largest number of encodings on top of each other."""
+"""Maximum number of nested encodings."""
 ZSTD_WINDOW = 23
 """8 MiB, the largest window that RFC 9659 allows in HTTP."""
 
 
 class Decoder(Protocol):
-    """One encoding of one body."""
+    """Decoder for one encoding of one body."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed `data`, in pieces of some `STEP` bytes. Must be exhausted before the next call."""
+        """Yield the decompressed `data` in pieces of about `STEP` bytes. Must be exhausted before the next call."""
         ...
 
     def whole(self) -> bool:
@@ -42,7 +42,7 @@ class Decoder(Protocol):
 
 
 def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
-    # A full piece may have left output behind though all input was consumed.
+    # After a full piece there may be more output although all input was consumed.
     full = True
     while (data or full) and not inner.eof:
         piece = inner.decompress(data, STEP)
@@ -78,7 +78,7 @@ class Gzip:
 
 
 class Deflate:
-    """deflate, with the frame of zlib as in the standard, or without it as some servers send it."""
+    """deflate, with a zlib header as in the standard, or without it as some servers send it."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -99,7 +99,7 @@ class Deflate:
 
 
 class Brotli:
-    """br, with windows of 16 MiB at most."""
+    """br, with windows of at most 16 MiB."""
 
     def __init__(self) -> None:
         self._inner = brotli.Decompressor()
@@ -109,7 +109,7 @@ class Brotli:
         if self._inner.is_finished():
             return
         self._begun = True
-        # It claims to accept more while it still has output, if only its input is used up.
+        # Once its input is used up it claims to accept more, even if it still has output.
         full = True
         while full or not self._inner.can_accept_more_data():
             piece = self._inner.process(data, output_buffer_limit=STEP)
@@ -154,13 +154,14 @@ DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]]
 
 
 class Unpacker:
-    """The encodings of one body, the last applied first. Raises FetchError `bad_response` if it is damaged."""
+    """Decoder for all encodings of one body, in the reverse order of their application. Raises FetchError
+    `bad_response` if it is damaged."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
         self._decoders = decoders
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed `data`, in small pieces. Must be exhausted before the next call, if there is any."""
+        """Yield the decompressed `data` in small pieces. Must be exhausted before the next call."""
         try:
             yield from self._through(data, self._decoders)
         except (zlib.error, brotli.error, zstd.ZstdError, EOFError):

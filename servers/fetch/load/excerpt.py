@@ -1,6 +1,7 @@
-"""The first words of an answer that has an error status, for the error message about it.
+"""The first words of a response with an error status, for the error message.
 
-One pass without backtracking: an expression that looks for the end of each tag takes minutes if one has no end.
+The text is scanned once without backtracking: a regular expression that searches for the end of each tag can take
+minutes if a tag has no end.
 """
 
 import html
@@ -9,7 +10,7 @@ import re
 from servers.fetch.read.charsets import UTF8, charset_named
 
 READ = 65_536
-"""Bytes of such a body that are read."""
+"""Maximum number of bytes of such a body that are read."""
 SHOWN = 500
 
 MARK = re.compile(r"<!--|-->|<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]*)[^<>]*>|<[!?][^<>]*>")
@@ -20,7 +21,7 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
     """Return at most 500 characters of the text in `body`; "" if its type is not text."""
     if not (media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type):
         return ""
-    # By a list: Python caches each unknown name for ever, and some of its codecs are slow.
+    # A fixed list, since Python caches each unknown name forever and some of its codecs are slow.
     text = body[:READ].decode((charset_named(charset or "") or UTF8).codec, "replace")
     if "\0" in text:
         return ""
@@ -36,7 +37,7 @@ def _without_tags(text: str) -> str:
     for mark in MARK.finditer(text):
         if not inside:
             pieces.append(text[at : mark.start()])
-            # The reason why the next text is hidden: the name of an element, a comment, or none.
+            # The reason that the next text is hidden: an element name, a comment, or none.
             if mark[0] == "<!--":
                 inside = "-->"
             else:

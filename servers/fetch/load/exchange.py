@@ -1,4 +1,4 @@
-"""One request and its answer: within the limits, decompressed, and without repeating anything secret."""
+"""One request and its response, within the limits and decompressed. Errors repeat nothing secret."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,49 +17,49 @@ from servers.fetch.load.throttling import Share
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 HEADERS = 65_536
-"""Largest total size of the headers of an answer, in bytes."""
+"""Maximum total size of a response's headers, in bytes."""
 FREE = 1_000_000
-"""Bytes that a body may unpack to, whatever the ratio."""
+"""Number of bytes to which a body may decompress, whatever the ratio."""
 RATIO = 100
-"""Largest ratio of the unpacked size of a larger body to its size on the wire."""
+"""Maximum ratio of a larger body's decompressed size to its size on the wire."""
 REDIRECT_TIME = 0.5
-"""Seconds to wait for the body of a redirect."""
+"""Seconds to wait for a redirect's body."""
 DISCONNECTED = "Server disconnected"
 _BROKEN = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
-"""Causes if the connection ended early, or can no longer take requests."""
+"""Error causes that mean that the connection ended early, or accepts no more requests."""
 
 
 class Limits(NamedTuple):
     """The limits of one body."""
 
     bytes: int
-    """Largest size, as sent and unpacked."""
+    """Maximum size, both as sent and decompressed."""
     cut: bool = False
-    """True if a larger one is cut off there; otherwise it is an error."""
+    """True if a larger body is cut off there; otherwise it is an error."""
     share: Share | None = None
-    """The share of the budget to take its room from, if it may be large."""
+    """The share of the byte budget that a large body is counted against, if any."""
 
 
 class Answer(NamedTuple):
-    """The answer to one request."""
+    """The response to one request."""
 
     url: httpx.URL
     status: int
     headers: httpx.Headers
     body: bytes
-    """Unpacked. Empty for a redirect, only the beginning for an error."""
+    """Decompressed. Empty for a redirect; only the beginning for an error."""
     received: int
 
 
 class _Body:
-    """The part of a body that was read so far."""
+    """The part of a body that has been read so far."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.received = 0
         self.size = 0
         self.whole = False
-        # Not a list of pieces: a site may send them by the byte.
+        # Not a list of pieces, since a site may send single bytes.
         self.data = bytearray()
 
     def receive(self, count: int) -> None:
@@ -68,7 +68,7 @@ class _Body:
             raise _too_large(f"the body is larger than {self.limits.bytes:,} bytes as sent")
 
     def add(self, piece: bytes) -> bool:
-        """Add a piece, and return False if the body is complete."""
+        """Add a piece, and return False once the body is complete."""
         self.size += len(piece)
         if self.size > max(FREE, RATIO * self.received):
             raise _too_large(f"the body unpacks to more than {RATIO} times its size")
@@ -80,41 +80,41 @@ class _Body:
 
 
 class Exchange:
-    """Sends GET requests by `client`, whose failures are FetchErrors with a cause. It waits `patience` seconds for
-    the body of an error.
+    """Sends GET requests with `client`, whose failures are FetchErrors with a cause. It waits `patience` seconds for
+    the body of an error response.
     """
 
     def __init__(self, client: httpx.AsyncClient, patience: float) -> None:
         self._client = client
         self._patience = patience
         self._ended = 0
-        """Number of connections ended here that others may have used."""
+        """Number of connections closed here that other requests may have been using."""
 
     async def get(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        """Return the answer of `url`. Raises FetchError; everything opened is closed in every case."""
+        """Return the response for `url`. Raises FetchError. Everything opened is always closed."""
         failures = 0
         while True:
             ended = self._ended
             try:
                 return await self._once(url, headers, limits)
             except FetchError as error:
-                # A pooled connection may end at the moment it is used again, or be dead already: one more try
-                # (RFC 9110, 9.2.2). It does not count if the connection may have been ended here.
+                # A pooled connection may already be dead, or close just as it is reused, so the request is retried
+                # once (RFC 9110, 9.2.2). The retry does not count if the connection may have been closed here.
                 failures += ended == self._ended
                 broke_off = isinstance(error.__cause__, _BROKEN) or DISCONNECTED in str(error.__cause__)
                 if failures > 1 or not broke_off:
                     raise _sharper(error) from error.__cause__
 
     async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        # Not by the client's own builder: neither its cookies nor its headers shall be sent.
+        # The client's own builder would add its cookies and headers.
         patience = {"timeout": self._client.timeout.as_dict()}
-        # The host is set, because httpx would decode it first, which fails for some names that the DNS has.
+        # The host is set here, because httpx would decode it first, which fails for some names that exist in the DNS.
         named = {"host": url.netloc.decode("ascii"), **headers}
         request = httpx.Request("GET", url, headers=named, extensions=patience)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
-            # All failures are FetchErrors, but for this: httpx parses the Location though it shall not follow it.
+            # All failures are FetchErrors except this one: httpx parses the Location although it must not follow it.
             raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
         body = _Body(limits)
         try:
@@ -124,8 +124,8 @@ class Exchange:
             with anyio.CancelScope(shield=True):
                 stream = response.extensions.get("network_stream")
                 if not body.whole and stream is not None and response.http_version == "HTTP/2":
-                    # httpcore has no way to end one stream: it would stay open, and the hundredth would be the last
-                    # of its connection. Others that use the connection try again.
+                    # httpcore can't close a single stream. It would stay open, and after a hundred of them the
+                    # connection would accept no more. Other requests on the connection are retried.
                     self._ended += 1
                     await stream.aclose()
                 await response.aclose()
@@ -141,8 +141,8 @@ class Exchange:
         body = _Body(Limits(READ, cut=True))
         if _is_redirect(response) and _length(response) > READ:
             return body
-        # The status is reported even if the body fails. The body of a redirect is only read so that the connection
-        # can be used again.
+        # The status is reported even if reading the body fails. A redirect's body is only read so that the connection
+        # can be reused.
         patience = REDIRECT_TIME if _is_redirect(response) else self._patience
         with anyio.move_on_after(patience), suppress(FetchError):
             await self._read_into(body, response)
@@ -160,7 +160,7 @@ class Exchange:
                     await body.limits.share.need(body.size + len(piece), most)
                 if not body.add(piece):
                     return
-            # One read may yield many small chunks, and the other tasks need their turn.
+            # One read may yield many small chunks; other tasks need a turn in between.
             await checkpoint()
         body.whole = True
         unpacked.close()
@@ -182,7 +182,7 @@ def _is_redirect(response: httpx.Response) -> bool:
 
 
 def _length(response: httpx.Response) -> int:
-    """Return the length of the body that the answer declares; -1 if it declares none."""
+    """Return the body length that the response declares; -1 if it declares none."""
     length = response.headers.get("content-length", "")
     return int(length[:20]) if length.isascii() and length.isdigit() else -1
 
@@ -192,7 +192,7 @@ def _too_large(reason: str) -> FetchError:
 
 
 def _sharper(error: FetchError) -> FetchError:
-    """Return a more precise error if the client only knows that the rules of HTTP were broken."""
+    """Return a more precise error if the client only reports a violation of HTTP."""
     message = str(error.__cause__)
     if error.code != "bad_response" or not isinstance(error.__cause__, httpcore.ProtocolError):
         return error
@@ -206,7 +206,7 @@ def _sharper(error: FetchError) -> FetchError:
 
 
 def http_date(text: str | None) -> float | None:
-    """Return an HTTP date in seconds since 1970, or None if `text` is not one."""
+    """Return an HTTP date in seconds since 1970, or None if `text` is not a date."""
     try:
         return parsedate_to_datetime(text or "").timestamp()
     except (ValueError, TypeError, OverflowError, IndexError):
@@ -214,7 +214,7 @@ def http_date(text: str | None) -> float | None:
 
 
 def retry_after(text: str | None, now: float) -> float | None:
-    """Return the seconds to wait that `Retry-After` names, as a number or as a date; `now` in seconds since 1970."""
+    """Return the seconds to wait given in `Retry-After`, as a number or as a date. `now` is in seconds since 1970."""
     text = (text or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:12])

@@ -1,6 +1,7 @@
-"""Headers of requests: the name of this server, and headers that the operator sets for one host, such as credentials.
+"""Request headers: the name of this server, and headers that the operator sets for one host, such as credentials.
 
-The values of the latter are secret. Nothing heavy is imported here: the settings are checked with it at the start.
+The values of the latter are secret. Nothing slow is imported here, because the settings are checked with it at
+startup.
 """
 
 import re
@@ -19,7 +20,7 @@ REFUSED = frozenset(
         *("if-unmodified-since", "if-none-match", "if-modified-since"),
     }
 )
-"""Headers that belong to the protocol: with them the answer would have another meaning, or none."""
+"""Headers that belong to the protocol, and would change or destroy the meaning of the response."""
 
 
 def default_agent(version: str) -> str:
@@ -28,13 +29,13 @@ def default_agent(version: str) -> str:
 
 
 def product_token(agent: str) -> str:
-    """Return the name in `agent` that robots.txt refers to: the part before the first version."""
+    """Return the name in `agent` that robots.txt refers to, which precedes the first version."""
     match = re.match(r"[A-Za-z_-]+", agent)
     return match[0].lower() if match else ""
 
 
 class HostHeader(NamedTuple):
-    """One header, and the only host and port it is sent to. A port of 443 means https only."""
+    """One header, and the only host and port it is sent to. With port 443 it is sent over https only."""
 
     host: str
     port: int
@@ -46,7 +47,8 @@ class HostHeader(NamedTuple):
 
 
 def parse_host_header(text: str) -> HostHeader:
-    """Parse HOST[:PORT]=NAME:VALUE; the default port is that of https. Raises ValueError, which repeats no value."""
+    """Parse HOST[:PORT]=NAME:VALUE; the default port is that of https. Raises ValueError, which does not contain the
+    value."""
     where, equals, header = text.partition("=")
     name, colon, value = header.partition(":")
     if not equals or not colon:
@@ -67,7 +69,7 @@ def parse_host_header(text: str) -> HostHeader:
 
 
 def headers_for(headers: Iterable[HostHeader], scheme: str, host: str, port: int) -> dict[str, str]:
-    """Return those of `headers` that go to this origin, by name in lower case."""
+    """Return the `headers` that are sent to this origin, by lowercase name."""
     return {
         header.name.lower(): header.value
         for header in headers

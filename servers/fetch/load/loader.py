@@ -1,4 +1,4 @@
-"""Loading of pages: one request after the other along the redirects, each within every limit."""
+"""Loading of pages: one request after another along the redirects, each within all limits."""
 
 import re
 from collections.abc import Mapping
@@ -26,18 +26,18 @@ from servers.fetch.read.page import Loaded
 from shared.tracing.spans import span
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-"""The `Accept` header for pages rather than other forms of the same."""
+"""The `Accept` header that prefers pages to other forms of the same content."""
 ACCEPT_MARKDOWN = "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,application/xml;q=0.8,*/*;q=0.7"
-"""The `Accept` header if Markdown would be shown as it is."""
+"""The `Accept` header for requests whose Markdown is shown unchanged."""
 EXCERPT_TIME = 2.0
-"""Longest wait for the body of an error, in seconds."""
+"""Maximum wait for the body of an error response, in seconds."""
 AHEAD = 5.0
-"""Seconds that the clock of another replica may be ahead; the age of its pages is raised by as much."""
+"""Seconds by which another replica's clock may be ahead. The age of its pages is raised by as much."""
 ROBOTS_SHARE = 0.5
-"""Share of the time that a robots.txt may take."""
+"""Fraction of the total time that a robots.txt may take."""
 
 _ABOVE = "Fetch a page above it, such as the start page of the site, and follow a link from there."
-"""The next step for a page that does not exist."""
+"""Advice for a page that does not exist."""
 
 MEDIA_TYPE = re.compile(r"\s*([\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127})(?=[\s;,]|$)", re.ASCII)
 CHARSET = re.compile(r";\s*charset\s*=\s*[\"']?([^\s\"';,]+)", re.IGNORECASE)
@@ -48,9 +48,9 @@ class LoadRules(NamedTuple):
 
     user_agent: str
     timeout: float = 20
-    """Seconds for a whole load, with all its redirects and waits."""
+    """Seconds for a whole load, including all redirects and waits."""
     max_bytes: int = 20_000_000
-    """Largest size of one body, as sent and unpacked."""
+    """Maximum size of one body, both as sent and decompressed."""
     max_redirects: int = 10
     max_concurrent: int = 50
     max_per_host: int = 10
@@ -66,22 +66,21 @@ class _Request(NamedTuple):
     share: Share | None
     accept: str
     confirmed_after: float | None
-    """The time after which a stored answer must have been confirmed to be usable; None to use it while it is
-    fresh.
+    """A stored response is usable only if it was confirmed after this time; None if it is usable while it is fresh.
     """
 
     def accepts(self, old: StoredAnswer) -> bool:
-        """Return True if a stored answer is usable without asking the site."""
+        """Return True if a stored response is usable without a request to the site."""
         return old.is_fresh(time()) if self.confirmed_after is None else old.confirmed_at > self.confirmed_after
 
 
 class Loader:
-    """Loads by `client`, which must follow no redirects and have no limit of time of its own below the total one."""
+    """Loads pages with `client`, which must not follow redirects or have a time limit below the total one."""
 
     def __init__(
         self, client: httpx.AsyncClient, policy: Policy, rules: LoadRules, shared: SharedCache | None = None
     ) -> None:
-        """Create a loader; `shared` is the cache that replicas share, if there are any."""
+        """Create a loader. `shared` is the cache that replicas share, if any."""
         self._policy = policy
         self._rules = rules
         self._exchange = Exchange(client, min(EXCERPT_TIME, rules.timeout / 4))
@@ -100,9 +99,9 @@ class Loader:
         accept: str = ACCEPT,
         confirmed_after: float | None = None,
     ) -> Loaded:
-        """Return the page at `url`; `refresh` gets it from the site itself, past every cache. A large one takes its
-        room from `share`; the time that it waits for that does not count for the site. With `confirmed_after`, in
-        seconds since 1970, the site is asked whether a stored answer that it confirmed before is still valid. Raises
+        """Return the page at `url`. With `refresh`, it is requested from the site itself, bypassing every cache. A
+        large page is counted against `share`; time spent waiting for that does not count as the site's. With
+        `confirmed_after`, in seconds since 1970, a stored response confirmed before that time is revalidated. Raises
         FetchError.
         """
         redirects = Redirects(parse_url(url), self._rules.max_redirects)
@@ -154,7 +153,7 @@ class Loader:
         )
 
     async def _page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
-        """Return one answer, and True if it comes from the cache."""
+        """Return one response, and True if it comes from the cache."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
@@ -169,13 +168,13 @@ class Loader:
             confirmed = await self._revalidated(url, headers, old, limits)
             if confirmed is not None:
                 return confirmed
-        # The directive makes it an end-to-end reload: no cache on the way may answer (RFC 9111, 5.2.1.4).
+        # The directive requests an end-to-end reload: no cache on the way may respond (RFC 9111, 5.2.1.4).
         requested = time()
         more = {"cache-control": "no-cache"} if request.refresh else {}
         return await self._stored(await self._send(url, {**headers, **more}, limits), headers, requested), False
 
     async def _cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
-        """Return the answer stored here or by other replicas, the newer of both."""
+        """Return the response stored here or by other replicas, whichever is newer."""
         mine = self._cache.find(url, headers)
         theirs = None if self._shared is None else await self._shared.find(url, headers)
         if theirs is None or (mine is not None and mine.confirmed_at >= theirs.confirmed_at):
@@ -189,7 +188,8 @@ class Loader:
         if self._shared is None:
             return
         if sent.keys() & {header.name.lower() for header in self._rules.headers}:
-            # It may be only for the owner of these credentials, and may vary by them: others must not read either.
+            # The response may be for the owner of these credentials only, and may vary with them, so others must not
+            # read it.
             await self._shared.drop(str(url))
         else:
             await self._shared.put(str(url), answer)
@@ -197,8 +197,8 @@ class Loader:
     async def _revalidated(
         self, url: httpx.URL, headers: Mapping[str, str], old: StoredAnswer, limits: Limits
     ) -> tuple[StoredAnswer, bool] | None:
-        """Return the stored answer, if it is still valid, or the one that the site sends instead; None if it must be
-        requested without conditions.
+        """Return the stored response if it is still valid, or the one that the site sends instead; None if the page
+        must be requested unconditionally.
         """
         conditions = old.conditions()
         if not conditions:
@@ -214,7 +214,7 @@ class Loader:
         return confirmed, True
 
     async def _stored(self, answer: Answer, sent: Mapping[str, str], requested: float) -> StoredAnswer:
-        """Store an answer if it may be stored. Raises FetchError for one that is neither a page nor a redirect."""
+        """Store a response if it may be stored. Raises FetchError if it is neither a page nor a redirect."""
         if answer.status >= 400:
             if answer.status in GONE:
                 url = str(answer.url)
@@ -237,7 +237,7 @@ class Loader:
         return page
 
     def crawl_delay(self, url: str) -> float:
-        """Return the seconds between two requests that the site of `url` asks programs for; 0 for none."""
+        """Return the seconds between requests that the site of `url` demands of programs; 0 if none."""
         return 0.0 if self._rules.ignore_robots else self._robots.crawl_delay(parse_url(url))
 
     def _headers(self, url: httpx.URL, was_safe: bool, accept: str) -> dict[str, str]:
@@ -263,7 +263,7 @@ def _site(url: httpx.URL) -> str:
 
 
 def _content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
-    """Return the media type in lower case, or "", and the charset as it is written."""
+    """Return the media type in lowercase, or "", and the charset as written."""
     text = headers.get("content-type", "")
     media_type, charset = MEDIA_TYPE.match(text), CHARSET.search(text)
     return media_type[1].lower() if media_type else "", charset[1] if charset else None

@@ -1,7 +1,7 @@
 """The target of an immediate `<meta http-equiv="refresh">`, or of the header of that name.
 
-The steps are those of the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). The text of
-`noscript` is for browsers without scripts, and a page that names itself only reloads: neither leads on.
+The steps are those of the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). `noscript` is
+for browsers without scripts, and a page that refreshes to itself only reloads, so neither is followed.
 """
 
 import re
@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urljoin
 from servers.fetch.read.charsets import start_of_text
 
 _SEARCHED = 16_384
-"""Bytes of a page that are searched for it."""
+"""Number of bytes of a page that are searched for it."""
 _PAGES = frozenset(("text/html", "application/xhtml+xml"))
 _NOT_READ = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(noscript|script|style|template|textarea|title)\b.*?(?:</\1\s*>|\Z)",
@@ -25,7 +25,8 @@ _REFRESH = re.compile(r"\s*(\d+|(?=\.))(?:\.[\d.]*)?\s*[;,\s]\s*(?:url\s*=\s*)?(
 
 
 def refresh_target(url: str, media_type: str, headers: Mapping[str, str], body: bytes) -> str | None:
-    """Return the URL that a page at `url` leads to at once; None if it stays, waits first, or names itself."""
+    """Return the URL to which the page at `url` leads immediately; None if it has no refresh, waits first, or
+    refreshes to itself."""
     target = _target(headers.get("refresh", ""), url)
     if target is None:
         target = _target_of_page(url, media_type, body)

@@ -1,8 +1,7 @@
-"""The rules of a site for programs: robots.txt, after RFC 9309.
+"""A site's rules for programs: robots.txt, after RFC 9309.
 
-`Crawl-delay` is not in the RFC. It slows down a crawler that walks through a site, so looks at watched pages obey it,
-and single pages that someone waits for do not. The site is then protected by the limit of requests to one host, and
-by `Retry-After`, which is obeyed.
+`Crawl-delay` is not in the RFC. It is meant for crawlers that visit many pages, so checks of watched pages obey it,
+but requests for single pages do not. For those, the limit of requests to one host and `Retry-After` protect the site.
 """
 
 import re
@@ -23,23 +22,24 @@ from servers.fetch.network.redirects import follow
 from servers.fetch.network.urls import host_of
 
 MOST = 500 * 1024
-"""Bytes of a robots.txt that are read; the rest is ignored."""
+"""Maximum number of bytes of a robots.txt that are read; the rest is ignored."""
 HOPS = 5
 KEPT = 24 * 3_600.0
-"""Seconds that rules are cached."""
+"""Seconds for which rules are cached."""
 KEPT_FAILURE = 60.0
 """Seconds until a robots.txt that could not be fetched is requested again."""
 HOSTS = 1_000
 CHARACTERS = 1_000_000
-"""Characters of rules that are cached in all; parsed, they take some thirty times as much at worst."""
+"""Maximum number of characters of rules that are cached in total. Parsed rules take up to about thirty times as much
+memory."""
 SMALL = 20_000
-"""Characters of rules that are applied without a thread."""
+"""Maximum number of characters of rules that are applied without a thread."""
 
 GROUP = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*(\*|[A-Za-z_-]*)", re.IGNORECASE)
 OF_THE_SITE = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
-"""Failures that the page would meet as well, so that they are the ones to report."""
+"""Failures that the page itself would have as well, and that are reported as its own."""
 OTHER = "User-agent: /other"
-"""A name that no program has."""
+"""A name that no program uses."""
 
 Fetch = Callable[[httpx.URL], Awaitable[Answer]]
 
@@ -48,16 +48,16 @@ class Rules(NamedTuple):
     """The rules in the robots.txt of one site."""
 
     parsed: Protego | None
-    """None if everything is allowed, or if nothing is, for the reason in `refusal`."""
+    """None if everything is allowed, or if nothing is, for the reason given in `refusal`."""
     refusal: str
     until: float
-    """The end of their validity, in seconds of the monotonic clock."""
+    """When they expire, in seconds of the monotonic clock."""
     size: int = 0
 
 
 class Robots:
-    """The rules of sites for the program named `token`. `fetch` gets one URL and follows no redirect; a robots.txt
-    has `seconds` in all, and counts as unreachable then.
+    """The rules of sites for the program named `token`. `fetch` requests one URL without following redirects. After
+    `seconds` in total, a robots.txt counts as unreachable.
     """
 
     def __init__(self, fetch: Fetch, token: str, seconds: float) -> None:
@@ -66,10 +66,10 @@ class Robots:
         self._seconds = seconds
         self._known: OrderedDict[str, Rules] = OrderedDict()
         self._size = 0
-        # One thread: hostile rules shall not take more than one core, nor threads that others need.
+        # A single thread: malicious rules must not occupy more than one core, or threads that others need.
         self._threads = CapacityLimiter(1)
         self._loading: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        """Lets one caller at a time load a robots.txt, so that the others find it in the cache."""
+        """Lets one caller at a time load a robots.txt; the others then find it in the cache."""
 
     async def check(self, url: httpx.URL) -> None:
         """Raise FetchError `robots` if the site forbids `url`, or the page's own error if the site can't be
@@ -86,7 +86,7 @@ class Robots:
             raise _refusal(f"the robots.txt of {host_of(url)} asks {self._token or 'programs'} not to fetch this")
 
     def crawl_delay(self, url: httpx.URL) -> float:
-        """Return the seconds between two requests that the site of `url` asks for, as far as its rules are cached."""
+        """Return the seconds between requests that the site of `url` demands, if its rules are cached."""
         rules = self._find(str(url.join("/robots.txt")))
         if rules is None or rules.parsed is None:
             return 0.0
@@ -95,7 +95,7 @@ class Robots:
     async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
         if size <= SMALL:
             return parsed.can_fetch(url, self._token)
-        # Malicious rules take a second or two.
+        # Malicious rules can take a second or two.
         return await to_thread.run_sync(
             parsed.can_fetch, url, self._token, abandon_on_cancel=True, limiter=self._threads
         )
@@ -132,7 +132,8 @@ class Robots:
         return Rules(parsed, "", monotonic() + KEPT, len(text))
 
     async def _follow(self, place: httpx.URL) -> Answer | None:
-        """Return the final answer after redirects; the last redirect if there are too many; None if unusable."""
+        """Return the final response after redirects; the last redirect if there are too many; None if it is
+        unusable."""
         url = place
         try:
             answer = await self._fetch(url)
@@ -149,8 +150,8 @@ class Robots:
 
 
 def keep_relevant(body: bytes, token: str) -> str:
-    """Return the lines of a robots.txt, with every program but `token` under one name, so that the cost of reading it
-    does not grow with the names times the rules. A web page in its place yields none.
+    """Return the lines of a robots.txt, with one name for every program except `token`, so that the parsing cost does
+    not grow with the product of names and rules. Return none if it is a web page instead.
     """
     if len(body) >= MOST:
         body = body[: body.rfind(b"\n", 0, MOST) + 1]

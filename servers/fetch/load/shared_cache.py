@@ -1,8 +1,8 @@
-"""Data that the replicas of this server share for a time: answers of sites, and pages as they were read.
+"""Data that the replicas of this server share for a limited time: sites' responses, and pages as they were read.
 
-If the store can't be reached, or its data can't be read, it counts as empty: each replica can load a page on its own.
-The store also contains the sessions of all clients and evicts nothing, so each replica stores no more than a fixed
-number of bytes there.
+If the store is unreachable or its data unreadable, it counts as empty, since each replica can load a page itself. The
+store also contains the sessions of all clients and evicts nothing, so each replica limits the number of bytes it
+stores there.
 """
 
 import time
@@ -21,18 +21,19 @@ from servers.fetch.load.cache import StoredAnswer
 T = TypeVar("T")
 
 MOST_BYTES = 1024 * 1024
-"""Largest compressed size of one entry: Redis serves nobody else while it stores it."""
+"""Maximum compressed size of an entry in bytes. Redis serves no other requests while it stores it."""
 MOST_PLAIN = 8 * MOST_BYTES
-"""Largest plain size of one entry: larger ones rarely compress enough, and take long to try."""
+"""Maximum uncompressed size of an entry in bytes. Larger ones rarely compress enough, and trying takes long."""
 ROOM = 16 * MOST_BYTES
-"""Largest size of all entries of one kind that one replica stores there."""
+"""Maximum total size in bytes of all entries of one kind that one replica stores there."""
 _ANSWER_SECONDS = 3_600.0
 _MOMENT = 1.0
 _BYTES_AS_TEXT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
 class Blobs(Protocol):
-    """Data by name, for a time: those of the package. Both raise OSError if the store can't be reached."""
+    """Data stored by name for a limited time, in the namespace of this package. Both methods raise OSError if the
+    store can't be reached."""
 
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
         """Store `data` under a name."""
@@ -42,7 +43,7 @@ class Blobs(Protocol):
 
 
 class SharedEntries(Generic[T]):
-    """Entries of one kind, by the words that name them."""
+    """Entries of one kind. A key is a sequence of words."""
 
     def __init__(
         self,
@@ -54,8 +55,8 @@ class SharedEntries(Generic[T]):
         room: int = ROOM,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Create a store whose entries last `seconds`. The oldest entries of this replica are dropped before there
-        are more than `room` bytes.
+        """Create a store whose entries last `seconds`. To stay within `room` bytes, the oldest entries of this
+        replica are dropped.
         """
         self._blobs = blobs
         self._kind = kind
@@ -63,13 +64,13 @@ class SharedEntries(Generic[T]):
         self._room = room
         self._clock = clock
         self._put: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """The entries of this replica, the next to drop first: the end of their time, and their bytes."""
+        """The entries of this replica, in the order in which they are dropped: when each expires, and its bytes."""
         self._taken = 0
-        # A named tuple takes no such configuration, so it is wrapped in a list.
+        # A named tuple accepts no such configuration, so it is wrapped in a list.
         self._adapter: TypeAdapter[list[T]] = TypeAdapter(list[type_], config=_BYTES_AS_TEXT)  # type: ignore[valid-type]
 
     async def get(self, *words: str) -> T | None:
-        """Return the entry of these words."""
+        """Return the entry with this key."""
         try:
             data = await self._blobs.get(self._name(words))
             if not data:
@@ -80,8 +81,8 @@ class SharedEntries(Generic[T]):
             return None
 
     async def put(self, entry: T, size: int, *words: str) -> None:
-        """Store the entry of these words in place of the one before, if it is not too large; `size` is its
-        approximate size in bytes. Otherwise the words have no entry from then on.
+        """Replace the entry with this key if the new one is not too large; otherwise delete it. `size` is the
+        approximate size in bytes.
         """
         data = b""
         if size <= MOST_PLAIN:
@@ -101,7 +102,7 @@ class SharedEntries(Generic[T]):
             await self._blobs.put(data, self._seconds, name)
 
     async def drop(self, *words: str) -> None:
-        """Drop the entry of these words, of any replica."""
+        """Delete the entry with this key, whichever replica stored it."""
         await self._drop(self._name(words))
 
     async def _drop(self, name: str) -> None:
@@ -117,18 +118,18 @@ class SharedEntries(Generic[T]):
 
 
 class SharedCache:
-    """Answers by URL. The replica that finds one judges whether it is fresh."""
+    """Responses by URL. The replica that reads an entry decides whether it is fresh."""
 
     def __init__(self, blobs: Blobs, room: int = ROOM) -> None:
         self._entries = SharedEntries(blobs, "answer", StoredAnswer, _ANSWER_SECONDS, room=room)
 
     async def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
-        """Return the stored answer for `url` that fits such a request, fresh or not."""
+        """Return the stored response for `url` that matches such a request, fresh or not."""
         stored = await self._entries.get(url)
         return stored if stored is not None and stored.fits(sent) else None
 
     async def put(self, url: str, answer: StoredAnswer) -> None:
-        """Store `answer` in place of the earlier one for `url`, if it may be stored."""
+        """Replace the stored response for `url` with `answer`, if it may be stored."""
         if answer.is_storable():
             await self._entries.put(answer, answer.size(), url)
         else:

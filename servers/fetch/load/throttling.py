@@ -1,9 +1,9 @@
-"""Limits of concurrency: the number of requests, pauses of hosts that asked to wait, and the bytes of pages.
+"""Concurrency limits: the number of requests, pauses for hosts that requested them, and the bytes of pages.
 
-However many pages are loaded and read, the large ones have a budget of bytes. A page takes a little without asking.
-One that turns out to be larger takes all that it may still need in one step, behind those that came before, and
-returns the unused rest: so no page waits for room that another one has while that one waits, too. A stopwatch
-measures the time of the site of a page: the time of the page without its waiting time here.
+However many pages are loaded and read, the large ones share a byte budget. A page may use a small amount freely. A
+page that turns out to be larger reserves all that it may still need in one step, in order of arrival, and returns
+what it does not use. So no page waits for bytes held by another page that is itself waiting. A stopwatch measures the
+site's time: the time of the page without the time spent waiting here.
 """
 
 import math
@@ -19,24 +19,24 @@ from anyio import CancelScope
 from servers.fetch.errors import Answered, FetchError
 
 QUEUE = 4
-"""Number of waiting requests for each running one."""
+"""Maximum number of waiting requests for each running one."""
 LONGEST_PAUSE = 3_600.0
-"""Longest pause of a host in seconds, whatever it asks for."""
+"""Maximum pause for a host in seconds, whatever it requests."""
 HOSTS = 1_000
-"""Hosts that are remembered."""
+"""Maximum number of hosts that are remembered."""
 LITTLE = 1_000_000
-"""Bytes that a page takes without asking."""
+"""Number of bytes that a page may use without reserving them."""
 
 
 class Stopwatch:
-    """Counts the seconds in which it runs, by the clock of the event loop."""
+    """Counts the seconds during which it runs, by the event loop's clock."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Count the time of the block, however it ends."""
+        """Count the time of the block, even if it raises."""
         begun = anyio.current_time()
         try:
             yield
@@ -45,7 +45,7 @@ class Stopwatch:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Exclude the time of the block, within one that counts."""
+        """Exclude the time of the block, inside a block that is counted."""
         begun = anyio.current_time()
         try:
             yield
@@ -54,7 +54,7 @@ class Stopwatch:
 
 
 class Slots:
-    """At most `total` requests at once, `per_host` of them to one host. The others wait, up to a number."""
+    """At most `total` requests at once, and `per_host` to one host. A limited number of others wait."""
 
     def __init__(self, total: int, per_host: int) -> None:
         self._all = anyio.Semaphore(total)
@@ -65,13 +65,14 @@ class Slots:
 
     @asynccontextmanager
     async def occupied(self, host: str) -> AsyncIterator[None]:
-        """Hold a slot for the time of the block. Raises FetchError `busy` if too many requests wait already."""
+        """Occupy a slot for the time of the block. Raises FetchError `busy` if too many requests are already
+        waiting."""
         if self._present >= self._most:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have finished.")
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._present += 1
         try:
-            # The slot of the host first: requests that wait for a slow host take no slot from the others.
+            # The host's slot comes first, so that requests waiting for a slow host take no slots from others.
             async with semaphore, self._all:
                 yield
         finally:
@@ -79,13 +80,13 @@ class Slots:
 
 
 class Pauses:
-    """Hosts that answered 429 or 503 and named a time to wait."""
+    """Hosts that responded 429 or 503 with a time to wait."""
 
     def __init__(self) -> None:
         self._until: OrderedDict[str, tuple[float, int]] = OrderedDict()
 
     def add(self, host: str, status: int, seconds: float) -> None:
-        """Remember that `host` asks for a pause."""
+        """Remember that `host` requested a pause."""
         self._until[host] = (monotonic() + min(seconds, LONGEST_PAUSE), status)
         self._until.move_to_end(host)
         if len(self._until) > HOSTS:
@@ -103,17 +104,17 @@ class Pauses:
 
 
 class ByteBudget:
-    """At most `total` bytes for the pages that have more than a little. One page alone may have more."""
+    """At most `total` bytes for the pages that reserve bytes. A single page may have more."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._waiting: deque[tuple[int, anyio.Event]] = deque()
         self.in_use = 0
-        """Bytes that large pages have now, or may still need."""
+        """Number of bytes that large pages use now, or may still need."""
 
     @contextmanager
     def share(self, site: Stopwatch | None = None) -> Iterator["Share"]:
-        """Open the share of one page until the end of the block; `site` counts the time of its site."""
+        """Open one page's share until the end of the block. `site` counts the site's time."""
         share = Share(self, site or Stopwatch())
         try:
             yield share
@@ -121,7 +122,7 @@ class ByteBudget:
             share.shrink_to(0)
 
     async def take(self, size: int) -> None:
-        """Take `size` bytes, when it is this page's turn and there is room for them."""
+        """Take `size` bytes, when it is this page's turn and they are available."""
         turn = (size, anyio.Event())
         self._waiting.append(turn)
         self.give(0)
@@ -137,7 +138,7 @@ class ByteBudget:
                 self.give(0)
 
     def give(self, size: int) -> None:
-        """Return `size` bytes, and let the next pages in turn take theirs."""
+        """Return `size` bytes, and let the next pages take theirs."""
         self.in_use -= size
         while self._waiting and (not self.in_use or self.in_use + self._waiting[0][0] <= self._total):
             requested, turn = self._waiting.popleft()
@@ -146,23 +147,23 @@ class ByteBudget:
 
 
 class Share:
-    """The share of one page in the budget."""
+    """One page's share of the budget."""
 
     def __init__(self, budget: ByteBudget, site: Stopwatch) -> None:
         self._budget = budget
         self.site = site
-        """Counts the time of the site. It is stopped while the page waits here."""
+        """Counts the site's time. It is paused while the page waits here."""
         self._size = 0
         self.limit: CancelScope | None = None
-        """The limit of the load. Its deadline is extended by the time spent waiting here."""
+        """The time limit of the load. Its deadline is extended by the time spent waiting here."""
 
     async def need(self, size: int, most: int) -> None:
-        """Ensure that there is room for `size` bytes. If that is more than a little, take `most` at once."""
+        """Ensure that there are `size` bytes. If that exceeds the free amount, reserve `most` at once."""
         if size <= max(LITTLE, self._size):
             return
         self.shrink_to(0)
         with self.site.paused():
-            # A load without a limit gets one that never ends.
+            # A load without a time limit gets one that never expires.
             limit = self.limit or CancelScope()
             remaining, limit.deadline = limit.deadline - anyio.current_time(), math.inf
             try:

@@ -1,1 +1,1 @@
-"""The hosts that may be reached, and connections to just the addresses that were checked."""
+"""The hosts that may be reached, and connections only to addresses that were checked."""

@@ -1,8 +1,8 @@
-"""Policy of the hosts, addresses and ports that may be reached.
+"""Policy for the hosts, addresses and ports that may be reached.
 
-A host is checked before it is resolved, and each of its addresses before a connection. Hosts that an operator denies
-stay denied, whatever else is allowed; so do the endpoints of this server itself, and the addresses where clouds hand
-out credentials unless one is named by its address.
+A host is checked before it is resolved, and each of its addresses before a connection is made. Hosts that an operator
+denies stay denied, whatever else is allowed. So do this server's own endpoints, and the addresses where clouds
+provide credentials, unless an operator allows one by its address.
 """
 
 import re
@@ -25,15 +25,16 @@ class Rules(NamedTuple):
     """The operator's settings."""
 
     allow_private: Sequence[str] = ()
-    """HOST[:PORT] or NET[:PORT], with IPv6 in brackets; PORT may be `*`, and defaults to those of `allow_port`."""
+    """HOST[:PORT] or NET[:PORT], with IPv6 addresses in brackets; PORT may be `*`, and defaults to the ports in
+    `allow_port`."""
     allow_host: Sequence[str] = ()
-    """If any are listed, no other host may be reached; subdomains are included."""
+    """If any are listed, no other hosts may be reached. Subdomains are included."""
     deny_host: Sequence[str] = ()
     allow_port: Sequence[int] = (80, 443)
 
 
 class _Entry(NamedTuple):
-    """An allowed exception that is not public: a name or a network, and its ports. None is any port."""
+    """An allowed exception that is not public: a name or a network, and its ports. None means any port."""
 
     name: str | None
     network: IPv4Network | IPv6Network | None
@@ -50,11 +51,11 @@ class _Entry(NamedTuple):
 
 
 class Policy:
-    """The policy for connections. Hosts are normalized, as in a URL of `parse_url`."""
+    """The policy for connections. Hosts are normalized, as by `parse_url`."""
 
     def __init__(self, rules: Rules, endpoints: Callable[[], Iterable[Endpoint]] = tuple) -> None:
-        """Create a policy; `endpoints` returns the endpoints of this server, and is called for each check. Raises
-        ValueError, which names the value, for a rule that can't be read.
+        """Create a policy. `endpoints` returns this server's endpoints, and is called for each check. Raises
+        ValueError, which contains the value, for an invalid rule.
         """
         for port in rules.allow_port:
             _check_port(port, str(port))
@@ -66,7 +67,7 @@ class Policy:
         self._endpoints = endpoints
 
     def check_host(self, host: str, port: int) -> None:
-        """Raise FetchError("blocked_host") for a host or port that is refused at every address."""
+        """Raise FetchError("blocked_host") for a host or port that is denied at every address."""
         if any(_is_within(host, denied) for denied in self._denied):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if self.allowed and not any(_is_within(host, allowed) for allowed in self.allowed):
@@ -79,7 +80,7 @@ class Policy:
 
     def check_address(self, host: str, address: str, port: int) -> None:
         """Raise FetchError("blocked_address") if `host` may not be reached at this address, "blocked_host" if the
-        operator denies the address or the port. Neither reveals the address.
+        operator denies the address or the port. Neither error reveals the address.
         """
         try:
             parsed = parse_address(address)
@@ -98,8 +99,8 @@ class Policy:
             raise _closed_port(port)
 
     def is_named(self, host: str, port: int) -> bool:
-        """Return True if the operator allows this host by name to be private: then it may lead to any address but
-        those that nobody may reach.
+        """Return True if the operator allows this host by name to be private. It may then resolve to any address
+        except those that are always denied.
         """
         return any(entry.name == host and entry.opens(port) for entry in self._private)
 
@@ -121,7 +122,7 @@ def _closed_port(port: int) -> FetchError:
 
 
 def _faces(host: str) -> tuple[Address, ...]:
-    """Return the addresses that a host written as an address denotes."""
+    """Return all addresses that a host written as an address stands for."""
     try:
         parsed = parse_address(host)
     except ValueError:
@@ -135,7 +136,7 @@ def _is_within(host: str, other: str) -> bool:
 
 
 def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
-    """Return True if this server listens there. It can't know of another machine that forwards connections to it."""
+    """Return True if this server listens there. Forwarding by another machine can't be detected."""
     bound = {host.partition("%")[0] for host, own_port in endpoints if own_port == port}
     if not bound:
         return False
@@ -143,9 +144,9 @@ def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
 
 
 def _is_of_this_machine(address: Address) -> bool:
-    """Return True if a local interface has this address: then a connection to it would also come from there.
+    """Return True if a local interface has this address: a connection to it would then have the same source address.
 
-    No packet is sent: to connect a datagram socket only chooses the route.
+    No packet is sent, since connecting a datagram socket only selects a route.
     """
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -156,11 +157,11 @@ def _is_of_this_machine(address: Address) -> bool:
         return str(probe.getsockname()[0]) == str(address)
 
 
-# Reading what the operator wrote
+# Parsing of the operator's rules
 
 
 def _host(text: str) -> str:
-    """Return a normalized host; an address of IPv4 mapped into IPv6 as the former."""
+    """Return a normalized host. An IPv4-mapped IPv6 address becomes an IPv4 address."""
     try:
         host = normalize_host(text)
     except ValueError:

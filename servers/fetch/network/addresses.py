@@ -1,8 +1,8 @@
-"""Public addresses, by the registries of IANA as of 2026-11.
+"""Public addresses, according to the IANA registries as of 2026-11.
 
-Every range with a special purpose is refused, even if the registry calls it globally reachable: it contains relays,
-anycast services and sinks, but no sites. Of IPv6 only 2000::/3 is assigned, so everything else is refused as well.
-An address of IPv4 inside one of IPv6 counts as itself: a translator may send the packet there.
+Every special-purpose range is denied, even if the registry calls it globally reachable: such ranges contain relays,
+anycast services and sinks, but no sites. In IPv6 only 2000::/3 is assigned, so everything else is denied as well. An
+IPv4 address embedded in an IPv6 address is checked as well, since a translator may send the packet there.
 https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry
 """
 
@@ -14,11 +14,11 @@ Address = IPv4Address | IPv6Address
 METADATA: frozenset[Address] = frozenset(
     {
         IPv4Address("169.254.169.254"),  # AWS, Azure, Google, Oracle, OpenStack, DigitalOcean and others
-        IPv4Address("169.254.169.253"),  # AWS: the resolver of a VPC
-        IPv4Address("169.254.170.2"),  # AWS: credentials of a container
-        IPv4Address("169.254.170.23"),  # AWS: credentials of a pod
+        IPv4Address("169.254.169.253"),  # AWS: VPC resolver
+        IPv4Address("169.254.170.2"),  # AWS: container credentials
+        IPv4Address("169.254.170.23"),  # AWS: pod credentials
         IPv4Address("100.100.100.200"),  # Alibaba
-        IPv4Address("168.63.129.16"),  # Azure: the agent of the host, in public space
+        IPv4Address("168.63.129.16"),  # Azure: host agent, a public address
         IPv4Address("192.0.0.192"),  # Oracle
         IPv6Address("fd00:ec2::23"),
         IPv6Address("fd00:ec2::253"),
@@ -26,14 +26,14 @@ METADATA: frozenset[Address] = frozenset(
         IPv6Address("fd20:ce::254"),  # Google
     }
 )
-"""Addresses where clouds hand out credentials to any program inside."""
+"""Addresses where clouds provide credentials to any program running in them."""
 
 _SPECIAL_4 = [
     IPv4Network(network)
     for network in (
         "0.0.0.0/8",  # this network
         "10.0.0.0/8",  # private
-        "100.64.0.0/10",  # shared by carriers
+        "100.64.0.0/10",  # carrier-grade NAT
         "127.0.0.0/8",  # loopback
         "169.254.0.0/16",  # link-local
         "172.16.0.0/12",  # private
@@ -41,7 +41,7 @@ _SPECIAL_4 = [
         "192.0.2.0/24",  # documentation
         "192.31.196.0/24",  # AS112
         "192.52.193.0/24",  # AMT
-        "192.88.99.0/24",  # relays of 6to4
+        "192.88.99.0/24",  # 6to4 relays
         "192.168.0.0/16",  # private
         "192.175.48.0/24",  # AS112
         "198.18.0.0/15",  # benchmarking
@@ -71,9 +71,9 @@ _WORD = 0xFFFF_FFFF
 
 
 def parse_address(text: str) -> Address:
-    """Return the address, as one of IPv4 if it is mapped into IPv6, since the system connects to that.
+    """Return the address. An IPv4-mapped IPv6 address becomes an IPv4 address, since the system connects to that.
 
-    Raises ValueError for anything else, an address with a zone included.
+    Raises ValueError for anything else, including an address with a zone.
     """
     if ":" not in text:
         return IPv4Address(text)
@@ -84,17 +84,18 @@ def parse_address(text: str) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Return True if sites of the public web can have this address."""
+    """Return True if sites on the public web can have this address."""
     if isinstance(address, IPv4Address):
         return address not in METADATA and not any(address in network for network in _SPECIAL_4)
-    if address in _NAT64:  # the way to all of IPv4 in a network without IPv4
+    if address in _NAT64:  # the route to all of IPv4 in a network without IPv4
         return all(map(is_public, embedded(address)))
     given_out = address in _GIVEN_OUT and not any(address in network for network in _SPECIAL_6)
     return given_out and all(map(is_public, embedded(address)))
 
 
 def embedded(address: Address) -> Iterator[IPv4Address]:
-    """Yield the addresses of IPv4 inside one of IPv6: mapped, compatible, translated, NAT64, 6to4, Teredo, ISATAP."""
+    """Yield the IPv4 addresses embedded in an IPv6 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
+    ISATAP."""
     if isinstance(address, IPv4Address):
         return
     number = int(address)
@@ -102,8 +103,8 @@ def embedded(address: Address) -> Iterator[IPv4Address]:
     if address.ipv4_mapped or any(address in network for network in (_COMPATIBLE, _TRANSLATED, _NAT64)):
         yield last
     elif address in _NAT64_LOCAL:
-        # The operator of the network chooses the length of the prefix (RFC 6052, 2.2): so all four are checked.
-        # Beyond 48 bits eight in the middle, from 64 to 71, are left out.
+        # The network's operator chooses the prefix length (RFC 6052, 2.2), so all four are checked. The address skips
+        # bits 64 to 71.
         yield last
         yield IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF)
         yield IPv4Address((number >> 64 & 0xFF) << 24 | number >> 32 & 0xFF_FFFF)

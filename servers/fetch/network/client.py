@@ -20,9 +20,9 @@ from servers.fetch.network.urls import host_of, port_of
 
 KEPT_CONNECTIONS = 20
 KEPT_SECONDS = 15
-"""Number of unused connections that are kept, and their lifetime in seconds."""
+"""Maximum number of unused connections that are kept, and the seconds for which they are."""
 
-# The first match counts; the text of the exceptions is not used, because sites can influence it.
+# The first match counts. The exceptions' texts are not used, because sites can influence them.
 _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.PoolTimeout, "busy", "too many pages are being fetched already"),
     (httpcore.TimeoutException, "timeout", "the site did not answer in time"),
@@ -40,7 +40,7 @@ class ClientOptions(NamedTuple):
     """The operator's settings for connections."""
 
     seconds: float = 20
-    """Limit for resolving and connecting, for TLS, and for each read and write; the caller limits the total."""
+    """Time limit for resolving and connecting, for TLS, and for each read and write. The caller limits the total."""
     connections: int = 50
     ca_file: Path | None = None
     proxy_url: str | None = None
@@ -48,10 +48,10 @@ class ClientOptions(NamedTuple):
 
 @asynccontextmanager
 async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver) -> AsyncIterator[httpx.AsyncClient]:
-    """Open a client that resolves each host once, checks all of its addresses, and connects to one of those.
+    """Open a client that resolves each host once, checks all of its addresses, and connects to one of them.
 
-    It follows no redirects, stores no cookies, and reads neither environment variables nor .netrc. Every failure is a
-    FetchError, of sending a request as well as of reading the answer. Raises ValueError for unusable options.
+    It follows no redirects, stores no cookies, and reads neither environment variables nor .netrc. Every failure to
+    send a request or to read the response is a FetchError. Raises ValueError for unusable options.
     """
     proxy = None if options.proxy_url is None else parse_proxy(options.proxy_url)
     transport = _Transport(_pool(options, policy, resolver, proxy), None if proxy is None else (policy, resolver))
@@ -88,7 +88,7 @@ def _pool(
 
 
 class _ProxyBackend(httpcore.AnyIOBackend):
-    """Connects to the proxy, which the operator has named, at any address."""
+    """Connects to the operator's proxy, at any address."""
 
     async def connect_tcp(
         self,
@@ -109,10 +109,10 @@ class _ProxyBackend(httpcore.AnyIOBackend):
 
 
 class _Transport(httpx.AsyncBaseTransport):
-    """The pool of httpcore as a transport of httpx, with every failure a FetchError."""
+    """httpcore's connection pool as an httpx transport. Every failure is a FetchError."""
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
-        """Wrap the pool. With `checks` a host is checked before each request, because the pool does not do it."""
+        """Wrap the pool. With `checks`, a host is checked before each request, because the pool does not do that."""
         self._pool = pool
         self._checks = checks
 
@@ -143,7 +143,8 @@ class _Transport(httpx.AsyncBaseTransport):
             try:
                 return await self._pool.handle_async_request(request)
             except (ValueError, httpcore.LocalProtocolError):
-                # A stream that httpcore could not read stays open: the hundredth would be the last of its connection.
+                # A stream that httpcore could not read stays open. After a hundred of them, the connection would
+                # accept no more.
                 await _close(streams)
                 raise
 

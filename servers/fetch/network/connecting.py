@@ -1,8 +1,8 @@
-"""Connections to just the addresses that were checked.
+"""Connections only to addresses that were checked.
 
-A name is resolved once for each connection, and all of its addresses are checked. If one is refused, all are: a name
-with a public address and a private one is set up wrongly or to deceive, and its owner should not decide which of the
-two answers.
+A name is resolved once for each connection, and all of its addresses are checked. If one is denied, all are: a name
+with both a public and a private address is misconfigured or malicious, and its owner must not decide which of them is
+used.
 """
 
 import socket
@@ -29,28 +29,30 @@ from servers.fetch.network.streams import TlsStream
 
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _LOOKUPS = 64
-"""Concurrent lookups, those included that were given up and whose thread goes on."""
+"""Maximum number of concurrent lookups, including abandoned ones whose thread still runs."""
 HEAD_START = 0.25
-"""Seconds an address has before the next is tried as well (RFC 8305)."""
+"""Seconds after which the next address is tried as well (RFC 8305)."""
 MOST_TRIED = 8
-"""Addresses of a name that are tried."""
+"""Maximum number of addresses of a name that are tried."""
 
 
 class Resolver(Protocol):
     """Resolves names to addresses."""
 
     async def resolve(self, host: str) -> Sequence[str]:
-        """Return the addresses of `host`, best first. Raises FetchError("dns") without addresses or answer."""
+        """Return the addresses of `host`, best first. Raises FetchError("dns") if there are no addresses or no
+        answer."""
         ...
 
 
 class SystemResolver:
-    """Resolves as every program of this machine does: by files, DNS, or other configured sources."""
+    """Resolves names like every program on this machine: with files, DNS, or other configured sources."""
 
     def __init__(self, seconds: float = 10) -> None:
-        """Create a resolver that gives up a lookup after `seconds`; its thread goes on until the system gives up."""
+        """Create a resolver that abandons a lookup after `seconds`. The lookup's thread runs until the system gives
+        up."""
         self._seconds = seconds
-        # Not the default limiter that all share: a resolver that hangs shall not block anything else.
+        # Not the shared default limiter: a resolver that hangs must not block anything else.
         self._threads = CapacityLimiter(_LOOKUPS)
 
     async def resolve(self, host: str) -> Sequence[str]:
@@ -76,7 +78,7 @@ def _lookup(host: str) -> list[str]:
 
 
 async def resolve_allowed(policy: Policy, resolver: Resolver, host: str, port: int) -> list[str]:
-    """Return the addresses of a host, if all may be reached. Raises FetchError if one may not."""
+    """Return the addresses of a host. Raises FetchError if any of them may not be reached."""
     try:
         host = normalize_host(host)
     except ValueError as error:
@@ -99,10 +101,10 @@ def _is_address(host: str) -> bool:
 
 
 class CheckedBackend(AsyncNetworkBackend):
-    """Resolves, checks and connects, all within the time for connecting."""
+    """Resolves, checks and connects within the time limit for connecting."""
 
     def __init__(self, policy: Policy, resolver: Resolver, inner: AsyncNetworkBackend | None = None) -> None:
-        """Create a backend; `inner` makes the connections, and only ever gets an address that was checked."""
+        """Create a backend. `inner` makes the connections, and only receives addresses that were checked."""
         self._policy = policy
         self._resolver = resolver
         self._inner = inner or AnyIOBackend()
@@ -128,7 +130,7 @@ class CheckedBackend(AsyncNetworkBackend):
 
 
 class _Race:
-    """Connects to the first of several addresses that answers."""
+    """Connects to the first of several addresses that responds."""
 
     def __init__(self, inner: AsyncNetworkBackend, port: int, socket_options: Iterable[SOCKET_OPTION] | None) -> None:
         self._inner = inner

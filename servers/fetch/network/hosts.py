@@ -1,8 +1,8 @@
-"""Hosts in one spelling: if two parts of a program read a host differently, a forbidden one can slip through.
+"""Normalization of hosts: if two parts of a program read a host differently, a forbidden one can slip through.
 
-Names are mapped to ASCII and lower case (UTS 46, IDNA 2008) and lose the dot at their end. Numbers are read as the
-URL standard reads them (https://url.spec.whatwg.org/#concept-ipv4-parser), so that `0x7f.1`, `2130706433` and
-`0177.0.0.1` are 127.0.0.1 before anything looks at them. Addresses of IPv6 are kept without brackets.
+Names are mapped to lowercase ASCII (UTS 46, IDNA 2008), without a trailing dot. Numbers are parsed as in the URL
+standard (https://url.spec.whatwg.org/#concept-ipv4-parser), so that `0x7f.1`, `2130706433` and `0177.0.0.1` become
+127.0.0.1 before any check. IPv6 addresses have no brackets.
 """
 
 import re
@@ -10,17 +10,17 @@ from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import unquote_to_bytes
 
 MAX_NAME = 253
-"""Characters of a name in the DNS."""
+"""Maximum number of characters in a DNS name."""
 
-# The DNS itself would allow any byte. Host names have no underscores by the standard, but sites use them.
+# The DNS itself allows any byte. The standard allows no underscores in host names, but sites use them.
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 def normalize_host(text: str) -> str:
-    """Return a host as URLs write it, or an address of IPv6 without brackets, in its one spelling.
+    """Return the normalized form of a host written as in URLs or as an IPv6 address without brackets.
 
-    Raises ValueError, which does not repeat the host, for any other text.
+    Raises ValueError, which does not contain the host, for any other text.
     """
     if text.startswith("["):
         return _address_6(text.removeprefix("[").removesuffix("]") if text.endswith("]") else "")

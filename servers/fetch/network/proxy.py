@@ -1,9 +1,9 @@
-"""The operator's proxy: an HTTP proxy, reached by http or https.
+"""The operator's HTTP proxy, reached over http or https.
 
-Behind a proxy a host is still resolved and checked here first, and a name that leads nowhere from here is refused,
-unless --allow-private names it. The proxy may then connect to another address than the one that was
-checked: it resolves the name itself, so a name that changes its address in between can lead it elsewhere. A proxy
-that can reach private networks needs rules of its own.
+With a proxy, a host is still resolved and checked here first, and a name that can't be resolved here is refused
+unless --allow-private allows it. The proxy may connect to an address other than the one that was checked: it resolves
+the name itself, and the name's address may have changed in between. A proxy that can reach private networks needs its
+own rules.
 """
 
 import re
@@ -31,7 +31,7 @@ class Proxy(NamedTuple):
 
 
 def parse_proxy(text: str) -> Proxy:
-    """Parse http[s]://[USER:PASSWORD@]HOST[:PORT]. Raises ValueError, which repeats nothing of it."""
+    """Parse http[s]://[USER:PASSWORD@]HOST[:PORT]. Raises ValueError, which contains no part of it."""
     match = _URL.fullmatch(text)
     if match is None:
         raise ValueError("a proxy is http[s]://[USER:PASSWORD@]HOST[:PORT]; other kinds are not supported")

@@ -1,4 +1,4 @@
-"""Targets of redirects, and the limit of their number for one load."""
+"""Redirect targets, and the maximum number of redirects in one load."""
 
 from urllib.parse import urljoin
 
@@ -9,7 +9,7 @@ from servers.fetch.network.urls import host_of, parse_url
 
 
 def follow(url: URL, location: str | None) -> URL:
-    """Return the target of a redirect from `url` to `location`. Raises FetchError, which repeats nothing of it."""
+    """Return the target of a redirect from `url` to `location`. Raises FetchError, which contains no part of it."""
     if location is None:
         raise FetchError("bad_response", f"{host_of(url)} redirects without a location")
     try:
@@ -22,26 +22,26 @@ def follow(url: URL, location: str | None) -> URL:
 
 
 class Redirects:
-    """The URLs of one load, from the requested one to the one that answers."""
+    """The URLs of one load, from the requested one to the final one."""
 
     def __init__(self, first: URL, most: int) -> None:
         self.url = first.copy_with(fragment=None)
         self.fragment = first.fragment
-        """The fragment of the last URL that had one: RFC 9110, 10.2.2."""
+        """The fragment of the last URL that had one (RFC 9110, 10.2.2)."""
         self.passed: list[str] = []
         self.was_safe = first.scheme == "https"
-        """True once a step came by https: from there on, secrets are not sent without it."""
+        """True once a URL used https. From then on, secrets are only sent over https."""
         self._most = most
         self._requested_host = host_of(first)
 
     @property
     def shown_host(self) -> str:
-        """The host, in quotes if it was named by the site that redirects."""
+        """The host, in quotes if it comes from a redirect."""
         host = host_of(self.url)
         return host if host == self._requested_host else f'"{host}"'
 
     def step(self, location: str | None) -> None:
-        """Go on to the target of a redirect. Raises FetchError."""
+        """Follow a redirect to its target. Raises FetchError."""
         following = follow(self.url, location)
         self.passed.append(str(self.url))
         self.fragment = following.fragment or self.fragment

@@ -1,12 +1,12 @@
-"""Connections that explain failures of TLS, and those of HTTP/2 that detect a dead peer.
+"""TLS connections that explain failures, and HTTP/2 connections that detect a dead peer.
 
-The authorities of the system and of the operator's own file are trusted. The minimum is TLS 1.2. Signatures with
-SHA-1 and keys of less than 112 bits of strength are refused, whatever this Python was built with.
+The certificate authorities of the system and of the operator's file are trusted. The minimum version is TLS 1.2.
+SHA-1 signatures and keys with less than 112 bits of strength are rejected, however this Python was built.
 
-An open connection of HTTP/2 may be dead after a while: a router forgot it, or the peer left silently. A request on it
-waits until its time is over, and so does each retry, because the pool takes the same connection again. So a silent
-peer gets a ping, as in HTTP/2 (RFC 9113, 6.7), and a connection without a reply is closed. A site that only takes
-long replies, and has all of its time.
+An idle HTTP/2 connection may be dead: a router forgot it, or the peer left silently. A request on it would wait for
+its whole time limit, and so would each retry, because the pool reuses the connection. So a silent peer is sent a ping
+(RFC 9113, 6.7), and the connection is closed if there is no reply. A site that is merely slow replies to the ping,
+and keeps all of its time.
 """
 
 import ssl
@@ -23,7 +23,7 @@ from truststore import SSLContext
 
 from servers.fetch.errors import FetchError
 
-# By OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
+# Keyed by OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
 _CERTIFICATES = {
     9: "is not valid yet",
     10: "has expired",
@@ -40,7 +40,7 @@ _CERTIFICATES = {
     68: "has a signature that is too weak",
 }
 _ISSUER = {18, 19, 20, 21}
-# By the reasons that OpenSSL gives.
+# Keyed by OpenSSL's reasons.
 _HANDSHAKES = {
     "UNSUPPORTED_PROTOCOL": "offers no TLS version from 1.2 on",
     "TLSV1_ALERT_PROTOCOL_VERSION": "offers no TLS version from 1.2 on",
@@ -57,18 +57,19 @@ _HANDSHAKES = {
 }
 
 LONGEST_SILENCE = 3.0
-"""Seconds without data until a peer gets a ping, and the limit for its reply."""
+"""Maximum number of seconds without data before a peer is sent a ping, and maximum wait for the reply."""
 SHARE = 0.2
-"""The same, as a share of the time for one read."""
+"""The same, as a fraction of the time limit for one read."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
 
 _used: ContextVar[list["Http2Stream"] | None] = ContextVar("used", default=None)
 
 
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
-    """Return the context of all connections, which verifies the name. `ca_file` has certificates in PEM.
+    """Return the TLS context of all connections, which verifies host names. `ca_file` contains certificates in PEM
+    format.
 
-    Raises ValueError if it can't be read, or contains no certificates.
+    Raises ValueError if it can't be read or contains no certificates.
     """
     context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -84,7 +85,7 @@ def tls_context(ca_file: Path | None) -> ssl.SSLContext:
 
 
 class TlsStream(AsyncNetworkStream):
-    """A connection that becomes one of TLS, or fails with a reason: FetchError("tls"), "connect" or "timeout"."""
+    """A connection that can be upgraded to TLS. Failures have a reason: FetchError("tls"), "connect" or "timeout"."""
 
     def __init__(self, inner: AsyncNetworkStream, host: str) -> None:
         self._inner = inner
@@ -114,7 +115,7 @@ class TlsStream(AsyncNetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the interface's)
     ) -> AsyncNetworkStream:
-        """Begin TLS, and verify the certificate for the host."""
+        """Begin TLS, and verify the host's certificate."""
         host = server_hostname or self._host
         agreed = False
         try:
@@ -126,7 +127,7 @@ class TlsStream(AsyncNetworkStream):
             raise _explained(error.__cause__, host) from error
         finally:
             if not agreed:
-                # Also when cancelled: the caller forgets the connection.
+                # Also if cancelled, since the caller drops the connection.
                 with CancelScope(shield=True):
                     await self._inner.aclose()
         spoken = stream.get_extra_info("ssl_object")
@@ -134,7 +135,7 @@ class TlsStream(AsyncNetworkStream):
         return Http2Stream(stream) if is_http_2 else stream
 
     def get_extra_info(self, info: str) -> Any:
-        """Return a fact about the connection, by its name in httpcore."""
+        """Return information about the connection, by its name in httpcore."""
         return self._inner.get_extra_info(info)
 
 
@@ -151,7 +152,7 @@ def _explained(error: BaseException | None, host: str) -> FetchError:
 
 @contextmanager
 def used_streams() -> Iterator[list["Http2Stream"]]:
-    """Yield the list of connections that this task sends something on during the block."""
+    """Yield the list of connections on which this task sends data during the block."""
     streams: list[Http2Stream] = []
     token = _used.set(streams)
     try:
@@ -161,15 +162,15 @@ def used_streams() -> Iterator[list["Http2Stream"]]:
 
 
 class Http2Stream(AsyncNetworkStream):
-    """A connection on which whole frames are written."""
+    """An HTTP/2 connection, on which only whole frames are written."""
 
     def __init__(self, inner: AsyncNetworkStream) -> None:
         self._inner = inner
         self._writing = anyio.Lock()
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 (the interface's)
-        """Read the bytes that have arrived; b"" at the end. Raises httpcore.ReadTimeout, and closes the connection,
-        if its peer is gone.
+        """Read the bytes that have arrived; b"" at the end. Raises httpcore.ReadTimeout and closes the connection if
+        its peer is dead.
         """
         silence = LONGEST_SILENCE if timeout is None else min(LONGEST_SILENCE, SHARE * timeout)
         try:
@@ -198,5 +199,5 @@ class Http2Stream(AsyncNetworkStream):
         await self._inner.aclose()
 
     def get_extra_info(self, info: str) -> Any:
-        """Return a fact about the connection, by its name in httpcore."""
+        """Return information about the connection, by its name in httpcore."""
         return self._inner.get_extra_info(info)

@@ -19,10 +19,10 @@ _UNSAFE = re.compile(r"[\ud800-\udfff]")
 def parse_url(text: str) -> URL:
     """Return the URL given by a client or a redirect; its fragment stays in `fragment`.
 
-    The host is normalized, so the checked host is the one that is reached: see `hosts`. Surrounding whitespace is
-    stripped. Raises FetchError("bad_url") for anything but http and https, for userinfo, for a backslash before the
-    path, which browsers read as a slash and others as part of the host, and for a malformed URL. Error messages
-    never quote the URL.
+    The host is normalized (see `hosts`), so that the checked host is the one that is reached. Surrounding white space
+    is stripped. Raises FetchError("bad_url") for schemes other than http and https, for userinfo, for a backslash
+    before the path, which browsers read as a slash and others as part of the host, and for a malformed URL. Error
+    messages never quote the URL.
     """
     scheme, rest = _split_scheme(text.strip())
     authority = re.split(r"[/?#]", rest, maxsplit=1)[0]
@@ -58,7 +58,7 @@ def _too_long() -> FetchError:
 
 
 def _parse_authority(text: str) -> tuple[str, str]:
-    """Return the normalized host, and the port with its colon, if it is written."""
+    """Return the normalized host, and the port with its colon if the URL contains it."""
     if "@" in text:
         raise FetchError(
             "bad_url",
@@ -78,10 +78,10 @@ def _parse_authority(text: str) -> tuple[str, str]:
 
 
 def host_of(url: URL) -> str:
-    """Return the host in ASCII, an IPv6 address without brackets."""
+    """Return the host in ASCII, without brackets for an IPv6 address."""
     return url.raw_host.decode("ascii")
 
 
 def port_of(url: URL) -> int:
-    """Return the port, or that of the scheme if none is written."""
+    """Return the port, or the scheme's default if the URL contains none."""
     return url.port or (443 if url.scheme == "https" else 80)

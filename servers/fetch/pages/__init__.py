@@ -1,1 +1,1 @@
-"""The presentation of a page to a client, and its pieces."""
+"""The presentation of pages and their pieces to clients."""

@@ -8,14 +8,14 @@ from operator import eq
 from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
 
 _MOST = 1_500
-"""Most lines of either text to compare: the time grows with their square, or more for a malicious text."""
+"""Maximum number of lines of either text to compare. The time is quadratic, or worse for malicious text."""
 
 
 def find_changes(old: str, new: str, room: int) -> Excerpts | None:
-    """Return the removed lines, with "- " before them, and the new ones, with "+ ", as many changes as fit into
-    `room` characters; None if too many lines differ to be compared.
+    """Return the removed lines, each after "- ", and the new ones, each after "+ ": as many changes as fit into
+    `room` characters. Return None if there are too many different lines to compare.
 
-    White space at the ends of lines, and empty lines, do not count as changes.
+    Trailing white space and empty lines do not count as changes.
     """
     before, after = _lines(old), _lines(new)
     lines_before, lines_after = [line for line, _ in before], [line for line, _ in after]
@@ -56,7 +56,8 @@ def _count_same(first: list[str], second: list[str]) -> int:
 
 
 def _lines(text: str) -> list[tuple[str, int]]:
-    """Return the lines that have words, without trailing white space, each with the offset of its first character."""
+    """Return the lines that are not empty, without trailing white space, each with the offset of its first
+    character."""
     lines: list[tuple[str, int]] = []
     at = 0
     for line in text.splitlines(keepends=True):

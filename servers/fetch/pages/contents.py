@@ -1,7 +1,7 @@
-"""The contents of a page: its headings and its links, taken from its Markdown.
+"""The contents of a page: its headings and links, taken from its Markdown.
 
-The Markdown is of our own making, so a heading is a line with signs before it, and the text of a page can't look like
-one.
+This server has written the Markdown, so a heading is a line that begins with number signs, and a page's text can't
+imitate one.
 """
 
 import re
@@ -15,17 +15,17 @@ from servers.fetch.pages.texts import Piece
 _WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
 """The kinds of pages whose text has headings and links."""
 _TEXT = 400_000
-"""Characters that are searched."""
+"""Maximum number of characters that are searched."""
 _HEADINGS, _LINKS = 300, 500
 _TITLE, _WORDS = 500, 200
-"""Largest number of characters of a title, and of a heading or of the words of a link."""
+"""Maximum number of characters of a title, and of a heading or a link's text."""
 _URL = 2_000
-"""Characters of a URL; a link with a longer one is left out."""
+"""Maximum number of characters of a URL; longer links are left out."""
 _BYTES = 40_000
-"""Bytes of all headings, and of all links, as UTF-8."""
+"""Maximum size of all headings, and of all links, in bytes of UTF-8."""
 
 _HEADING = re.compile(r"^(?:(?P<fence>`{3,}|~{3,})|(?P<signs>#{1,6}) (?P<words>.*))", re.MULTILINE)
-# The text of a link contains no sign that begins another one: otherwise a line of them takes long to search.
+# A link's text contains no character that begins another link, since a line of them would take long to search.
 _TO = r"""\]\((?P<url>[^()\[\]\s]+)(?: "[^"\[\n]*")?\)"""
 _LINK = re.compile(r"\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _TO)
 _IMAGE = re.compile(r"!\[(?P<words>(?:[^\[\]\\\n]|\\.)*)" + _TO)
@@ -34,7 +34,7 @@ _SIGNS = re.compile(r"(?<!\\)[*`]+|(?<![\\\w])_+|_+(?!\w)")
 
 
 def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str, Any]:
-    """Return the data shown of a page besides a piece of its text."""
+    """Return the data shown with a piece of a page's text."""
     page, url = snapshot.page, snapshot.loaded.url
     view: dict[str, Any] = {"url": url}
     if page.metadata.title:
@@ -42,21 +42,21 @@ def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str,
     if request.format == "markdown" and page.kind in _WITH_CONTENTS:
         view["links"] = list_links(page.text)
         if len(piece.text) < piece.total:
-            # In a complete text the page finds the headings itself.
+            # If the text is complete, the app page finds the headings itself.
             view["outline"] = list_headings(page.text)
         if request.section is None and request.pages is None:
-            # The resource of a page is its main content as Markdown.
+            # A page's resource is its main content as Markdown.
             view["resource"] = url
     return view
 
 
 def list_headings(markdown: str) -> list[dict[str, Any]]:
-    """Return the headings of a page in their order, each with its level."""
+    """Return the headings of a page in order, each with its level."""
     return _within(_headings(markdown[:_TEXT]), _HEADINGS)
 
 
 def list_links(markdown: str) -> list[dict[str, Any]]:
-    """Return the links of a page in their order, each URL once."""
+    """Return the links of a page in order, each URL once."""
     return _within(_links(markdown[:_TEXT]), _LINKS)
 
 
@@ -64,7 +64,7 @@ def _headings(markdown: str) -> Iterator[dict[str, Any]]:
     fence = ""
     for match in _HEADING.finditer(markdown):
         if sign := match["fence"]:
-            # A block of code ends with as many signs as it began with, or more.
+            # A fenced code block ends with at least as many fence characters as it began with.
             fence = "" if fence and sign.startswith(fence) else fence or sign
         elif not fence:
             yield {"level": len(match["signs"]), "text": _plain(match["words"])}
@@ -80,13 +80,13 @@ def _links(markdown: str) -> Iterator[dict[str, Any]]:
 
 
 def _plain(words: str) -> str:
-    """Return words without the marks of links, emphasis, or code."""
+    """Return text without the Markdown for links, emphasis, or code."""
     words = _LINK.sub(r"\g<words>", _IMAGE.sub(r"\g<words>", words[: _URL + _WORDS]))
     return _ESCAPED.sub(r"\1", _SIGNS.sub("", words)).strip()[:_WORDS]
 
 
 def _within(entries: Iterator[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """Return the first entries, as many as the limits allow."""
+    """Return as many of the first entries as the limits allow."""
     chosen: list[dict[str, Any]] = []
     remaining = _BYTES
     for entry in entries:

@@ -26,15 +26,15 @@ from servers.fetch.settings import Settings
 
 _MEBIBYTE = 1024 * 1024
 _ALTERNATE_SECONDS = 5.0
-"""Seconds to wait for the Markdown that a page names."""
+"""Seconds to wait for the Markdown version that a page links to."""
 _LARGE_PAGES = 128 * _MEBIBYTE
-"""Bytes of pages that are loaded, read, or wait for either, at once: together with the cost of reading, less than
-half of the memory of the containers of this server.
+"""Maximum total size in bytes of pages being loaded, being read, or waiting for either. Together with the memory for
+reading, this is less than half of the memory of this server's containers.
 """
 
 
 class Fetcher(NamedTuple):
-    """The path from a URL to its snapshot."""
+    """Fetches a page: from its URL to its snapshot."""
 
     loader: Loader
     reader: Reader
@@ -48,9 +48,9 @@ class Fetcher(NamedTuple):
         site: Stopwatch | None = None,
         confirmed_after: float | None = None,
     ) -> Snapshot:
-        """Return the page as it is now, or as the cache may still provide it; `site` counts the time of its site,
-        without robots.txt. With `confirmed_after`, in seconds since 1970, the cache provides nothing that the site
-        confirmed before. Raises FetchError.
+        """Return the current page, or a cached version that is still usable. `site` counts the site's time, without
+        robots.txt. With `confirmed_after`, in seconds since 1970, a cached version is used only if the site confirmed
+        it after that time. Raises FetchError.
         """
         with self.budget.share(site) as share:
             load = partial(self.loader.load, refresh=refresh, share=share, confirmed_after=confirmed_after)
@@ -64,22 +64,22 @@ class Fetcher(NamedTuple):
             return await self._alternate(partial(load, alternate), snapshot) or snapshot
 
     def place(self, url: str) -> tuple[str, str]:
-        """Return a URL in its one spelling, without a fragment, and its origin. Raises FetchError."""
+        """Return the normalized URL without a fragment, and its origin. Raises FetchError."""
         parsed = parse_url(url).copy_with(fragment=None)
         return str(parsed), f"{parsed.scheme}://{host_of(parsed)}:{port_of(parsed)}"
 
     async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
-        """Return the present state of a page, for its watchers. Raises FetchError."""
+        """Return the current state of a page for its watchers. Raises FetchError."""
         snapshot = await self.fetch(PageRequest(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
         fresh = fresh_seconds(loaded.headers)
-        # Once its time is over, it is requested as soon as possible.
+        # Once it expires, the page is requested as soon as possible.
         fresh_seconds_left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
         return PageState(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
 
     async def _alternate(self, load: Callable[..., Awaitable[Loaded]], page: Snapshot) -> Snapshot | None:
-        """Return the Markdown that a page names, which `load` loads; None if it fails, leads elsewhere, or has less
-        than half of the page's text, as a replacement for a missing page has.
+        """Return the Markdown version that a page links to, loaded with `load`. Return None if that fails, leads to
+        another origin, or has less than half of the page's text, as the substitute for a missing page has.
         """
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
             loaded = await load(accept=ACCEPT_MARKDOWN)
@@ -95,8 +95,8 @@ class Fetcher(NamedTuple):
 async def open_fetcher(
     settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None
 ) -> AsyncIterator[Fetcher]:
-    """Open a fetcher for the time of the block; `endpoints` returns the endpoints of this server itself, `blobs` are
-    the data that its replicas share, if there are any.
+    """Open a fetcher for the time of the block. `endpoints` returns this server's own endpoints. `blobs` is the data
+    that its replicas share, if any.
     """
     shared = SharedCache(blobs, settings.cache * _MEBIBYTE) if blobs is not None and settings.cache else None
     policy = Policy(settings.rules, endpoints)

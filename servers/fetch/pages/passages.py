@@ -1,8 +1,8 @@
 """The passages of a text, each with the headings above it, and the search for those that answer a question.
 
-They are ranked with BM25 by SQLite's FTS5, which Python brings along: it stems English and folds accents. bm25s and
-rank-bm25 need numpy, and leave tokens and stems to the caller. FTS5 finds words between spaces, so scripts without
-spaces are indexed by pairs of characters.
+They are ranked with BM25 by SQLite's FTS5, which comes with Python, stems English and folds accents. bm25s and
+rank-bm25 need numpy, and leave tokenizing and stemming to the caller. FTS5 splits text into words at spaces, so
+scripts without spaces are indexed by pairs of characters.
 """
 
 import re
@@ -15,25 +15,26 @@ from typing import NamedTuple
 from servers.fetch.errors import FetchError
 
 LOOKED_AT = 1_000_000
-"""Characters of a text that are searched."""
+"""Maximum number of characters of a text that are searched."""
 _MOST = 20_000
-"""Passages that are searched."""
+"""Maximum number of passages that are searched."""
 _SHORT, _LONG = 250, 900
-"""Characters up to which neighbours under one heading are one passage, and from which a block is divided."""
+"""Adjacent blocks under one heading are joined up to the first number of characters; a block longer than the second
+is divided."""
 _HEADING = 120
 _WORDS = 64
-"""Words of a question that are searched for."""
+"""Maximum number of words of a question that are searched for."""
 
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _END = re.compile(r"\n|[.!?][\"')\]]*\s+(?=[^a-z])|[。！？]")
 _LINK = re.compile(r"\]\(https?:[^)\s]*\)")
 _WORD = re.compile(r"[^\W_]+")
-# Thai to Khmer, kana, Han and Hangul, whose words have endings of their own.
+# Thai to Khmer, kana, Han, and Hangul, whose words have suffixes.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# A question is full of them and its answer is not, so there they would count as rare, significant words.
+# They are common in questions but not in answers, where they would count as rare, significant words.
 _QUESTION_WORDS = """
 a an and any are as at be been by can could did do does for from get had has have how i if in is it its
 me my of on or our should so than that the their them there these they this those to us was we were what
@@ -48,25 +49,26 @@ class Passage(NamedTuple):
     start: int
     end: int
     headings: tuple[str, ...]
-    """The headings above it, the outermost first."""
+    """The headings above it, outermost first."""
 
 
 class Excerpts(NamedTuple):
-    """Parts of a text, each below a line with its place."""
+    """Parts of a text, each below a line with its position."""
 
     text: str
     starts: tuple[int, ...]
     """The first character of each part."""
     shown: int
     total: int
-    """The number of passages or changes that are shown, and of all."""
+    """The number of passages or changes shown, and the total."""
 
 
 def find_passages(text: str, question: str, room: int) -> Excerpts:
-    """Return the passages that share words with `question`, in the order of the text: the best ones that fit into
-    `room` characters, and the beginning of the best one if none fits.
+    """Return the passages that share words with `question`, in text order: the best ones that fit into `room`
+    characters, or the beginning of the best one if none fits.
 
-    Raises FetchError `not_found` if no passage has any of the words, and `bad_argument` for a question without words.
+    Raises FetchError `not_found` if no passage contains any of the words, and `bad_argument` for a question without
+    words.
     """
     passages = list(islice(_joined(text[:LOOKED_AT]), _MOST))
     ranked = _rank(text, passages, question)
@@ -76,7 +78,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     chosen: list[int] = []
     remaining = room
     for number in ranked:
-        # A label counts for each passage, though neighbours may share one.
+        # A label is counted for each passage, although adjacent passages may share one.
         size = passages[number].end - passages[number].start + len(label(passages[number])) + 3
         if size <= remaining:
             chosen.append(number)
@@ -91,12 +93,12 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
 
 
 def label(passage: Passage) -> str:
-    """Return the place of a passage: its first character, and the path of its headings."""
+    """Return the position of a passage: its first character, and the path of its headings."""
     return f"[start_index {passage.start}] {' > '.join(passage.headings)}".rstrip()
 
 
 def blocks_of(text: str) -> Iterator[Passage]:
-    """Divide a text at blank lines and headings, but not within a fenced block of code."""
+    """Divide a text at blank lines and headings, but not within fenced code blocks."""
     path: list[tuple[int, str]] = []
     start, at, fence = -1, 0, ""
     for line in text.splitlines(keepends=True):
@@ -121,7 +123,7 @@ def blocks_of(text: str) -> Iterator[Passage]:
 
 
 def _joined(text: str) -> Iterator[Passage]:
-    """Divide a text into passages: short blocks joined with what follows them, long ones cut into sentences."""
+    """Divide a text into passages: short blocks are joined with the next ones, long ones are cut into sentences."""
     last: Passage | None = None
     for block in blocks_of(text):
         for piece in _divided(text, block):
@@ -146,7 +148,7 @@ def _divided(text: str, block: Passage) -> Iterator[Passage]:
 
 
 def _merged(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Join passages that follow each other under the same headings."""
+    """Join adjacent passages under the same headings."""
     last: Passage | None = None
     for passage in passages:
         if last is not None and last.headings == passage.headings and passage.start - last.end <= 1:
@@ -160,7 +162,7 @@ def _merged(passages: Iterable[Passage]) -> Iterator[Passage]:
 
 
 def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
-    """Return the numbers of the passages that have words of the question, the best first."""
+    """Return the numbers of the passages that contain words of the question, best first."""
     words = list(dict.fromkeys(_WORD.findall(_spaced(question).casefold())))
     words = [word for word in words if word not in _ASKING] or words
     if not words:
@@ -187,7 +189,7 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
 
 
 def _spaced(text: str) -> str:
-    """Write each run of a script without spaces as its pairs of characters; a lone surrogate becomes "?"."""
+    """Write each run of a script without spaces as pairs of characters. A lone surrogate becomes "?"."""
 
     def pairs(run: re.Match[str]) -> str:
         characters = run[0]

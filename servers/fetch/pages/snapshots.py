@@ -1,8 +1,8 @@
 """Snapshots of pages as they were read, so that the next piece of one is a piece of the same text.
 
-A client goes on by a number of characters, so it has to go on with the text that this number counted. Each client has
-snapshots of its own: the pages of one client, and its requests, are not revealed to another. A text that is replaced
-is stored for a time as an earlier version, to compare with later ones.
+A client continues at a character offset, so it has to continue with the same text that the offset was counted in.
+Each client has its own snapshots, so that its pages and requests are not revealed to others. A replaced text is
+stored for a while as an earlier version, to compare with later ones.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Form, Loaded, Page
 
 MAX_CHARACTERS = 4_000_000
-"""Characters of text, and bytes of images, that are stored; a larger page is stored alone."""
+"""Maximum number of characters of text, and bytes of images, that are stored. A larger page is stored alone."""
 MAX_PAGES = 500
 MAX_EARLIER = 2_000_000
-"""Characters of earlier versions that are stored."""
+"""Maximum number of characters of earlier versions that are stored."""
 EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
 
@@ -38,22 +38,22 @@ class PageRequest(NamedTuple):
 
     @property
     def as_markdown(self) -> bool:
-        """True if Markdown of the site would be shown as it is: a selector needs HTML, and so do other formats."""
+        """True if the site's Markdown would be shown unchanged. A selector needs HTML, and so do other formats."""
         return self.format == "markdown" and self.section is None and self.pages is None
 
 
 class Snapshot(NamedTuple):
-    """A page as it was read once."""
+    """A page as it was read at one time."""
 
     loaded: Loaded
-    """The loaded page without its body."""
+    """The loaded page, without its body."""
     size: int
-    """Bytes of that body."""
+    """Size of that body in bytes."""
     page: Page
     left_out: int = 0
-    """Characters of its text that were left out, if only the beginning is requested."""
+    """Number of characters left out of its text, if only the beginning is requested."""
     named_by: tuple[str, ...] = ()
-    """The URL of the page that names this as its Markdown, after its redirects; empty for the page itself."""
+    """The URL, after redirects, of the page that links to this as its Markdown; empty for the page itself."""
 
     @property
     def weight(self) -> int:
@@ -62,11 +62,11 @@ class Snapshot(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Eight digits that identify its text: the same wherever and whenever the text is the same."""
+        """Eight digits that identify its text. Equal texts always have equal versions."""
         return hashlib.blake2b(self.page.text.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
     def beginning(self, characters: int) -> "Snapshot":
-        """Return the same page with so many characters of its text, and no image, so that a large one need not stay
+        """Return the same page with that many characters of its text and no image, so that a large page need not stay
         in memory while others are loaded.
         """
         page = self.page._replace(text=self.page.text[:characters], image=b"")
@@ -83,14 +83,14 @@ class Snapshots:
         self._earlier = _Earlier()
 
     def get(self, client: Hashable, request: PageRequest) -> Snapshot | None:
-        """Return the stored snapshot of that page."""
+        """Return the stored snapshot of the page."""
         stored = self._stored.get((client, request))
         if stored is not None:
             self._stored.move_to_end((client, request))
         return stored
 
     def put(self, client: Hashable, request: PageRequest, snapshot: Snapshot) -> None:
-        """Store the snapshot in place of an older one. The least recently used are dropped if there are too many."""
+        """Store the snapshot, replacing an older one. The least recently used are dropped if there are too many."""
         old = self._stored.get((client, request))
         if old is not None and old.page.text != snapshot.page.text:
             self._earlier.put((client, request, old.version), old.page.text)
@@ -105,7 +105,7 @@ class Snapshots:
         return self._earlier.get((client, request, version))
 
     def recent(self, client: Hashable) -> list[tuple[PageRequest, Snapshot]]:
-        """Return the pages that one client was shown, the latest first."""
+        """Return the pages that were shown to one client, latest first."""
         return [(request, stored) for (owner, request), stored in reversed(self._stored.items()) if owner == client]
 
     def _drop(self, key: tuple[Hashable, PageRequest]) -> None:
@@ -115,7 +115,7 @@ class Snapshots:
 
 
 class _Earlier:
-    """The latest texts by client, page and version, for a time."""
+    """The latest texts by client, page and version, stored for a limited time."""
 
     def __init__(self) -> None:
         self._texts: OrderedDict[tuple[Hashable, PageRequest, str], tuple[float, str]] = OrderedDict()
@@ -151,8 +151,8 @@ async def fetch_all(
     seconds: float,
     characters: int,
 ) -> list[Outcome]:
-    """Return the beginning of each page, or the error, in order; pages that take more than `seconds` are given up.
-    `tell_progress` is called with the number of pages that are settled.
+    """Return the beginning of each page, or its error, in order. Pages that take more than `seconds` are abandoned.
+    `tell_progress` is called with the number of finished pages.
     """
     outcomes: list[Outcome] = [_LATE] * len(requests)
     settled = 0

@@ -1,12 +1,13 @@
 """Watched pages, requested as often as their sites allow, once for all clients that subscribe to them.
 
-Theory of the pace. A page is requested with its validators when the time is over for which its site calls it fresh,
-and not before `floor`; without such a time it is requested every five minutes. All watched pages of a site together
-obey its `Crawl-delay`, or one second. A failing page is requested ever more rarely, and not before `Retry-After` is
-over. An answer that a client or another replica got from the site since the last look saves a request.
+A page is requested with its validators when it is no longer fresh according to its site, but not before `floor`;
+without a lifetime it is requested every five minutes. All watched pages of a site together obey its `Crawl-delay`, or
+one second. A failing page is requested at growing intervals, and not before `Retry-After`. A response that a client
+or another replica got from the site since the last check saves a request. Only a change of the text counts, and the
+loss of a page (404, 410), which is reported once.
 
-Only a change of the text counts, and the loss of a page (404, 410), which is reported once. A site may change its
-validators with every answer; every tenth look is without them, since a site may answer 304 in spite of a change.
+Changed validators don't count, since a site may change them with every response. Every tenth check is made without
+validators, since a site may respond 304 despite a change.
 """
 
 import time
@@ -20,45 +21,45 @@ from anyio.abc import TaskGroup
 from servers.fetch.errors import GONE, FetchError
 
 MOST_PAGES = 500
-"""Pages that are watched at once, of all clients."""
+"""Maximum number of watched pages, for all clients together."""
 AT_ONCE = 4
-"""Concurrent looks: a slow site delays only so many."""
+"""Maximum number of concurrent checks; a slow site delays only that many."""
 DEFAULT_SECONDS = 300.0
-"""Seconds between two looks if the site says nothing about it."""
+"""Seconds between checks if the site gives no lifetime."""
 LONGEST_SECONDS = 24 * 3_600.0
-"""Longest time between two looks, whatever the site says."""
+"""Maximum number of seconds between checks, whatever the site says."""
 SITE_SECONDS = 1.0
-"""Average seconds from a look at one page of a site to a look at the next."""
+"""Average seconds between checks of two pages of one site."""
 WHOLE_EVERY = 10
-"""Every look with this number is without validators."""
+"""One in this many checks is made without validators."""
 _FIRST_SECONDS = 5.0
-"""Longest wait of a client for the first look."""
+"""Maximum number of seconds that a client waits for the first check."""
 _GONE = "gone"
-"""The version of a page that its site no longer has."""
+"""The version of a page that no longer exists."""
 _REFUSED = frozenset({"bad_url", "blocked_host", "blocked_address", "robots", "unsupported_type"})
-"""Errors of the page itself, for which it is useless to wait."""
+"""Errors of the page itself, which waiting does not cure."""
 
 
 class PageState(NamedTuple):
-    """A page at one look."""
+    """The result of one check of a page."""
 
     version: str
     """Identifies its text."""
     fresh_seconds: float
-    """Seconds that its site still calls it fresh; 0 if it says nothing about that."""
+    """Seconds for which it is still fresh; 0 if the site gives no lifetime."""
     crawl_delay: float
-    """Seconds between two requests that the site's robots.txt asks for."""
+    """Seconds between requests that the site's robots.txt demands."""
 
 
 class Pages(Protocol):
     """The source of pages. Both methods raise FetchError."""
 
     def place(self, url: str) -> tuple[str, str]:
-        """Return a URL in its one spelling, without a fragment, and its origin."""
+        """Return the normalized URL without a fragment, and its origin."""
 
     async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
-        """Return the present state of a page. A stored answer counts if its site sent it after `confirmed_after`, in
-        seconds since 1970, or for None while it is fresh; none does with `refresh`.
+        """Return the current state of a page. A stored response is used if the site sent it after `confirmed_after`,
+        in seconds since 1970; if that is None, while it is fresh. With `refresh`, none is used.
         """
 
 
@@ -75,15 +76,15 @@ class _Page:
         self.version: str | None = None
         self.looks = self.failures = 0
         self.is_told = False
-        """True if the difference at the next look has already been reported."""
+        """True if the change that the next check will detect has already been reported."""
         self.pause = 0.0
-        """Seconds until the next look."""
+        """Seconds until the next check."""
         self.looked_at: float | None = None
-        """The end of the last look, in seconds since 1970."""
+        """The end of the last check, in seconds since 1970."""
         self.ready = anyio.Event()
-        """Set after the first look."""
+        """Set after the first check."""
         self.woken = anyio.Event()
-        """Set when a look is due at once."""
+        """Set when a check is due at once."""
         self.scope = CancelScope()
 
 
@@ -93,7 +94,7 @@ class Watcher:
     def __init__(
         self, opened: Callable[[], Awaitable[Pages]], tell: Callable[[str], None], tasks: TaskGroup, floor: float
     ) -> None:
-        """Create a watcher; `opened` returns the source of pages, which is loaded with the first one. No page is
+        """Create a watcher. `opened` returns the source of pages, which is opened with the first page. No page is
         requested twice within `floor` seconds.
         """
         self._opened, self._tell, self._tasks, self._floor = opened, tell, tasks, floor
@@ -106,7 +107,7 @@ class Watcher:
         return len(self._pages)
 
     async def watch(self, written: str, owner: Hashable) -> str:
-        """Watch a page for `owner`, and return its URL in one spelling after the first look or five seconds.
+        """Watch a page for `owner`, and return its normalized URL after the first check, or after five seconds.
 
         Raises FetchError for a page that may not be fetched, and `busy` if too many are watched.
         """
@@ -115,7 +116,7 @@ class Watcher:
             await watched.ready.wait()
             if self._pages.get(url) is watched:
                 return url
-        # A client may have as many as are left for others, so that none takes them all.
+        # A client may use at most as many as remain for others, so that none takes all of them.
         remaining = MOST_PAGES - len(self._pages)
         if sum(page.owner == owner for page in self._pages.values()) >= remaining:
             raise FetchError(
@@ -135,15 +136,15 @@ class Watcher:
         return url
 
     def unwatch(self, url: str) -> None:
-        """End the watch over a page, if there is one, and the requests to its site."""
+        """Stop watching a page, if it is watched, and requesting it."""
         page = self._pages.pop(url, None)
         if page is not None:
             page.scope.cancel()
 
     def catch_up(self, url: str) -> None:
-        """Look now at a page that another replica has reported as changed, without another report of the change.
+        """Check a page that another replica has reported as changed now, without reporting the change again.
 
-        If it were reported here, two replicas would report a page that changes with each request for ever.
+        Otherwise two replicas would endlessly report a page that changes with each request.
         """
         page = self._pages.get(url)
         if page is not None:
@@ -159,7 +160,7 @@ class Watcher:
                 await self._look(url, page)
 
     async def _look(self, url: str, page: _Page) -> None:
-        """Look at a page once. Raises FetchError at the first look if later ones would fail alike."""
+        """Check a page once. On the first check, raises FetchError if later checks would fail in the same way."""
         is_first = page.looks == 0
         page.looks += 1
         try:
@@ -187,7 +188,7 @@ class Watcher:
             self._note(url, page, result.version)
 
     def _note(self, url: str, page: _Page, version: str) -> None:
-        """Record the present text of a page, and report it if it has changed."""
+        """Record the current text of a page, and report it if it has changed."""
         has_changed = version != page.version and not page.is_told
         page.version, page.is_told = version, False
         if has_changed:

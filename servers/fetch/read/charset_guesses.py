@@ -1,10 +1,10 @@
-"""Guesses of the charset of a page without a declared one, by its bytes, its language and its domain.
+"""Guesses of the charset of a page that declares none, by its bytes, language and domain.
 
-Browsers guess by the domain of the top level, and some by the letters (https://encoding.spec.whatwg.org, chardetng).
-This module does both. Charsets of the Latin script differ in a few letters, of which a language uses only its own:
-each pair of a language and a charset of its web is tried on the text, and the best explains most of its letters, as
-letters within words, and of its signs between them. For other scripts charset-normalizer compares the charsets, those
-of the page's language if that is known.
+Browsers guess by the top-level domain, and some by the letters (https://encoding.spec.whatwg.org, chardetng). This
+module does both. Charsets of the Latin script differ in a few letters, of which each language uses only its own. So
+each pair of a language and a charset that its sites use is tried on the text, and the best pair explains most letters
+inside words and most signs between words. For other scripts, charset-normalizer compares the charsets, limited to
+those of the page's language if that is known.
 """
 
 import re
@@ -19,27 +19,27 @@ _TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?",
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _LANG = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)
 _LATIN_RUN = 1.8
-"""Average length of runs of bytes beyond ASCII below which a text is of the Latin script."""
+"""A text whose runs of non-ASCII bytes are shorter than this on average is in the Latin script."""
 _SURE = 0.5
-"""Least average value of a letter of the sample for a guess among Latin charsets to be accepted."""
+"""Minimum average score of the sample's letters for a guess among Latin charsets to be accepted."""
 _PLAUSIBLE = 0.7
-"""The same for the charsets of a language that the page names."""
+"""The same for the charsets of the language that the page declares."""
 _SYLLABLES = 0.3
-"""The share of syllables in Japanese; text misread by its charsets has hardly any in the other ones of two bytes."""
+"""Minimum share of kana in Japanese text. Other two-byte text decoded as Japanese has hardly any."""
 _BY_LANGUAGE, _BY_DOMAIN = 0.3, 0.15
-"""Added if the page names the language, or if its domain is of a country that speaks it."""
+"""Added to the score if the page declares the language, or if its domain belongs to a country that speaks it."""
 _DETECTED = (
     *("cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859_2", "iso8859_5", "iso8859_6", "iso8859_7", "koi8_r", "koi8_u", "cp866", "mac_cyrillic"),
     *("cp932", "euc_jp", "cp949", "big5", "gb18030"),
 )
-"""Charsets that are considered: the fewer there are, the surer the choice."""
+"""Charsets that are considered. The fewer there are, the more certain the choice."""
 _WESTERN, _CENTRAL, _BALTIC = ("cp1252", "iso8859_15", "mac_roman"), ("cp1250", "iso8859_2"), ("cp1257",)
 _CYRILLIC = ("cp1251", "koi8_r", "iso8859_5", "cp866", "mac_cyrillic")
 
 
 class _Language(NamedTuple):
-    """The charsets of a language's web, and its letters beyond ASCII."""
+    """The charsets that sites in a language use, and its non-ASCII letters."""
 
     codecs: tuple[str, ...]
     letters: str
@@ -91,17 +91,17 @@ _DOMAINS: dict[str, str] = dict(
 """,
     )
 )
-"""The language of a top-level domain in which nearly all pages have the same."""
+"""The language of each top-level domain whose pages are nearly all in one language."""
 _SIGNS = frozenset("“”„‘’‚«»‹›–—…•€£§°©®™·¡¿\u00a0×½¼¾²³µ±ªº†")
 _WITHIN_WORDS = frozenset("’·\u00a0")
 _ALONE = frozenset("àáéèêóòåöíüëæøúùâôîìõã")
-"""Letters that are words on their own in some language."""
+"""Letters that are whole words in some language."""
 
 
 def guess_codec(body: bytes, url: str) -> str | None:
-    """Return the codec of Python that most likely reads a page, or None without evidence for one.
+    """Return the Python codec that is most likely right for a page, or None without evidence.
 
-    The sample is taken where text beyond ASCII begins, outside of tags.
+    The sample begins at the first non-ASCII text outside tags.
     """
     words = _TAGS.sub(b" ", body[:_SEARCHED])
     first = _HIGH.search(words)
@@ -139,7 +139,7 @@ def _language_of_domain(url: str) -> str:
 
 
 def _latin_guesses(sample: bytes, named: str, spoken: str) -> Iterable[tuple[float, str]]:
-    """Yield how well each charset of each language explains a sample, the more common ones first."""
+    """Yield how well each charset of each language explains a sample, more common ones first."""
     texts: dict[str, str] = {}
     for language, (codecs, letters) in _LATIN.items():
         bonus = _BY_LANGUAGE * (language == named) + _BY_DOMAIN * (language == spoken)
@@ -150,7 +150,7 @@ def _latin_guesses(sample: bytes, named: str, spoken: str) -> Iterable[tuple[flo
 
 
 def _explained(text: str, letters: frozenset[str]) -> float:
-    """Return a score from -2 to 1: the average fit of the characters beyond ASCII to the language."""
+    """Return a score from -2 to 1: how well the non-ASCII characters fit the language on average."""
     total = count = 0.0
     for place, sign in enumerate(text):
         if sign < "\x80":
@@ -173,21 +173,21 @@ def _explained(text: str, letters: frozenset[str]) -> float:
 
 
 def _is_japanese(sample: bytes, codec: str) -> bool:
-    """Return True if a sample decoded so has the syllables that Japanese has between Chinese characters."""
+    """Return True if the decoded sample has kana between Chinese characters, as Japanese does."""
     beyond = [sign for sign in sample.decode(codec, "replace") if sign >= "\x80"]
     syllables = sum("\u3041" <= sign <= "\u30fc" for sign in beyond)
     return syllables >= _SYLLABLES * len(beyond) and beyond.count("\ufffd") <= 1
 
 
 def _is_plausible(text: str) -> bool:
-    """Return True if the characters beyond ASCII in a text are letters and common signs."""
+    """Return True if the non-ASCII characters in a text are letters and common signs."""
     beyond = [sign for sign in text if sign >= "\x80"]
     usual = sum(sign.isalpha() or sign in _SIGNS or (sign > "\u0300" and sign != "\ufffd") for sign in beyond)
     return usual >= _PLAUSIBLE * len(beyond)
 
 
 def _compare(sample: bytes, codecs: tuple[str, ...]) -> str | None:
-    """Return the codec in which a sample is most like a text; the western one if it is as likely as any."""
+    """Return the codec that makes a sample look most like text; the Western one if none is more likely."""
     if not codecs:
         return None
     matches = from_bytes(sample, cp_isolation=list(codecs))

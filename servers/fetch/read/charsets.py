@@ -1,12 +1,12 @@
 """Charsets by their names on the web, as browsers read them (https://encoding.spec.whatwg.org), and by the first
 bytes of a page: a byte order mark, or the zero bytes of UTF-16.
 
-Python knows most of the names. But on the web many a name has come to mean a later, larger charset, and some of
-Python's codecs are not for text at all: so only the charsets listed here are used.
+Python knows most of the names. But on the web, many names have come to mean a later, larger charset, and some of
+Python's codecs are not for text at all, so only the charsets listed here are used.
 
-webencodings has the standard's table, too, and this one has every label that browsers show. But it knows none of
-Python's other names, reads GBK by Python's codec and not by GB 18030 as in the standard, and has no types: two thirds
-of this file would still be needed.
+webencodings also contains the standard's table, and this one has every label that browsers accept. But webencodings
+knows none of Python's other names, decodes GBK with Python's codec instead of GB 18030 as in the standard, and has no
+types: two thirds of this file would still be needed.
 """
 
 import codecs
@@ -15,7 +15,7 @@ from encodings.aliases import aliases
 from typing import NamedTuple
 
 _SAMPLE = 1_024
-"""Bytes in which zero bytes are counted."""
+"""Number of bytes in which zero bytes are counted."""
 _MANY, _FEW = 0.25, 0.05
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -25,7 +25,7 @@ _MARKS = (
 
 
 class Charset(NamedTuple):
-    """A charset by its name in the standard, and the codec of Python that reads it."""
+    """A charset: its name in the standard, and the Python codec that decodes it."""
 
     name: str
     codec: str
@@ -61,7 +61,7 @@ _CHARSETS = {
     "euc_jp": Charset("euc-jp", "euc-jp"),
     "iso2022_jp": Charset("iso-2022-jp", "iso2022-jp"),
     **dict.fromkeys(["euc_kr", "cp949"], _KOREAN),
-    # Browsers show nothing of these, because scripts were hidden in them; here nothing is run.
+    # Browsers don't show these, because scripts were hidden in them. Here nothing is run.
     "hz": Charset("hz-gb-2312", "hz"),
     "iso2022_kr": Charset("iso-2022-kr", "iso2022-kr"),
     "x_user_defined": Charset("x-user-defined", "latin-1"),
@@ -93,7 +93,7 @@ _NAMES = {
 
 
 def charset_named(label: str) -> Charset | None:
-    """Return the charset that a page means by a name; None for an unknown name."""
+    """Return the charset that a name means on the web; None for an unknown name."""
     if not label.isascii() or len(label) > 50:
         return None
     name = normalize_encoding(label.strip().lower()).replace(".", "_")
@@ -102,7 +102,7 @@ def charset_named(label: str) -> Charset | None:
 
 
 def charset_of_codec(codec: str) -> Charset:
-    """Return the charset of a codec of Python."""
+    """Return the charset of a Python codec."""
     return _CHARSETS[codec]
 
 
@@ -114,7 +114,8 @@ class Mark(NamedTuple):
 
 
 def mark_of(body: bytes) -> Mark | None:
-    """Return the codec that a mark names, or UTF-16 if every second byte of the start tends to be zero."""
+    """Return the codec that a byte order mark indicates, or UTF-16 if nearly every second byte at the start is
+    zero."""
     for sign, codec in _MARKS:
         if body.startswith(sign):
             return Mark(codec, len(sign))
@@ -129,7 +130,7 @@ def mark_of(body: bytes) -> Mark | None:
 
 
 def start_of_text(body: bytes, length: int) -> bytes:
-    """Return the first bytes, without a mark, and in UTF-8 if they are UTF-16, for a search for tags."""
+    """Return the first bytes for a search for tags: without a mark, and converted to UTF-8 if they are UTF-16."""
     mark = mark_of(body)
     if mark is None or mark.codec == "utf-8":
         return body[mark.length if mark else 0 :][:length]

@@ -1,4 +1,4 @@
-"""Documents of Office, OpenDocument and EPUB as pages, with all of their text, since none of it is boilerplate."""
+"""Office, OpenDocument and EPUB documents as pages, with all of their text, since none of it is boilerplate."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ _MOST_CHARACTERS = 5_000_000
 
 
 def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:
-    """Return a function that reads documents of a kind as pages, with its library loaded."""
+    """Return a function that reads one kind of documents as pages, and import its library."""
     return partial(_read, document_reader(kind))
 
 

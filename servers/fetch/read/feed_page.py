@@ -16,7 +16,7 @@ from servers.fetch.read.text import decode
 
 MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000
-"""Characters of the summary of one entry."""
+"""Maximum number of characters of an entry's summary."""
 _MAX_LINE = 1_000
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
@@ -36,14 +36,14 @@ class _Entry(NamedTuple):
 
 
 def read_feed(source: Source) -> Page:
-    """Return the metadata of a feed, and its entries. Raises FetchError `unreadable` if it is not a feed."""
+    """Return the metadata and the entries of a feed. Raises FetchError `unreadable` if it is not a feed."""
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     first = _first_entries(text)
-    # As bytes in a stream: feedparser would try a string as a URL or the name of a file.
+    # A stream of bytes, since feedparser would treat a string as a URL or a file name.
     feed = feedparser.parse(
         BytesIO(first.encode("utf-8", "replace")),
         response_headers={"content-type": "application/xml; charset=utf-8", "content-location": source.url},
-        sanitize_html=False,  # markup is left out, so nothing in it can do harm, or needs a base
+        sanitize_html=False,  # markup is removed, so it can do no harm and needs no base URL
         resolve_relative_uris=False,
     )
     if not feed.version and not feed.entries:
@@ -67,7 +67,7 @@ def read_feed(source: Source) -> Page:
 
 
 def _first_entries(text: str) -> str:
-    """Return a feed without the excess entries: feedparser takes a second for some thousands."""
+    """Return a feed without excess entries, since feedparser takes a second for a few thousand."""
     ends = islice(_END_OF_ENTRY.finditer(text), MAX_ENTRIES - 1, MAX_ENTRIES + 1)
     last = next(ends, None)
     if last is None or next(ends, None) is None:
@@ -115,18 +115,18 @@ def _line(value: object) -> str:
 
 
 def _link(value: object, url: str) -> str:
-    """Return an absolute link that a reader may follow; "" for another kind, such as one that contains a program."""
+    """Return an absolute link that a reader may follow; "" for other links, such as those that contain a script."""
     if not value:
         return ""
     try:
         link = urljoin(url, str(value).strip())
         return link if urlsplit(link).scheme in {"http", "https"} else ""
-    except ValueError:  # brackets without an address
+    except ValueError:  # brackets without an IPv6 address
         return ""
 
 
 def _date(of: Any) -> str:
-    """Return a date in ISO 8601 and UTC if it can be parsed, else as it is written."""
+    """Return a date in ISO 8601 and UTC if it can be parsed, otherwise unchanged."""
     for name in ("published", "updated"):
         read, written = of.get(f"{name}_parsed"), of.get(name)
         if read:
@@ -137,7 +137,7 @@ def _date(of: Any) -> str:
 
 
 def plain_text(markup: str) -> str:
-    """Return the words of a piece of HTML, in lines if it has blocks. Text without markup stays as it is."""
+    """Return the text of a piece of HTML, in lines if it has blocks. Text without markup is returned unchanged."""
     text = _UNSEEN.sub("", markup)
     text = _TAG.sub("", _BLOCK.sub("\n", text))
     return _LINES.sub("\n\n", _SPACES.sub(" ", unescape(text))).strip()

@@ -1,4 +1,4 @@
-"""JSON for readers: indented, a requested part of it, and every number as it was written."""
+"""JSON for readers: indented, limited to a requested part, and with every number as it was written."""
 
 import json
 from collections.abc import Iterator
@@ -10,21 +10,22 @@ from servers.fetch.read.page import Page, Source, describe
 from servers.fetch.read.text import decode
 
 MAX_CHARACTERS = 10_000_000
-"""Limit of indented text, which takes seconds and grows with the depth; a longer text is shown as written."""
+"""Maximum number of characters of indented text, which takes seconds and grows with depth. A longer text is shown as
+written."""
 _INDENT = "  "
 _SHORT = 16
 
 
 class _Number(str):
-    """A number as it is written: a float may have fewer digits, and an int of a million digits takes minutes."""
+    """A number as it was written: a float may lose digits, and parsing an int with a million digits takes minutes."""
 
     __slots__ = ()
 
 
 def read_json(source: Source) -> Page:
-    """Return the page with the value at a JSON Pointer, or with all; lines of JSON become a single list.
+    """Return the page with the value at a JSON Pointer, or with the whole document. JSON Lines become a single list.
 
-    Raises FetchError `not_found` if the pointer leads nowhere, `unreadable` if there is no JSON to point into, and
+    Raises FetchError `not_found` if the pointer matches nothing, `unreadable` if the page is not JSON, and
     `bad_argument` if it is not a pointer.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
@@ -54,7 +55,7 @@ def read_json(source: Source) -> Page:
 
 
 def _parsed(text: str) -> tuple[Any, bool]:
-    """Return the value, and True if it is a list of values on lines of their own."""
+    """Return the value, and True if it is a list of values from JSON Lines."""
     try:
         return _value(text), False
     except ValueError:
@@ -104,7 +105,7 @@ def _facts(source: Source, charset: str, value: Any) -> str:
 
 
 def _at(value: Any, pointer: str) -> Any:
-    """Return the value at a pointer of RFC 6901."""
+    """Return the value at a JSON Pointer (RFC 6901)."""
     if pointer and not pointer.startswith("/"):
         reason = "a section of JSON is named by a JSON Pointer"
         raise FetchError("bad_argument", reason, "Give one that starts with a slash, such as /items/0/name.")
@@ -120,7 +121,7 @@ def _at(value: Any, pointer: str) -> Any:
 
 
 def _choice(value: Any) -> tuple[str, None, str]:
-    """Return a description of the value there is instead, and the first names in it as they are written there."""
+    """Return a description of the actual value, and the first names in it as written."""
     if isinstance(value, dict):
         names = "\n".join(json.dumps(name[:100], ensure_ascii=False) for name in list(value)[:20])
         return f"The last part that exists is an object with {len(value)} members.", None, names
@@ -128,7 +129,7 @@ def _choice(value: Any) -> tuple[str, None, str]:
 
 
 def _pretty(value: Any) -> str:
-    """Return the value indented. Raises OverflowError if that gets too long."""
+    """Return the value indented. Raises OverflowError if the text gets too long."""
     text = StringIO()
     room = MAX_CHARACTERS
     for piece in _pieces(value, "\n"):

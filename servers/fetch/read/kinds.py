@@ -1,7 +1,7 @@
-"""The kind of a page: by its Content-Type, and by its first bytes if that is too vague or can't be true.
+"""The kind of a page: from its Content-Type, and from its first bytes if the type is too vague or can't be true.
 
-The patterns are those of the WHATWG standard for sniffing types (https://mimesniff.spec.whatwg.org). Unlike a
-browser, which has to guess what would run, this has to guess only what can be read: so a declared stream of bytes is
+The patterns are those of the WHATWG MIME sniffing standard (https://mimesniff.spec.whatwg.org). Unlike a browser,
+this server runs nothing and only has to guess whether a page can be read. So a page declared as a stream of bytes is
 examined, and shown if it is text, a PDF or an image.
 """
 
@@ -56,9 +56,9 @@ _SIGNS = (
     (b"\0\0\x01\0", "image/x-icon"),
     (b"BM", "image/bmp"),
 )
-# Types that are never text, so that a file that happens to begin like one is not shown.
+# Types that are never text, so that a file that happens to begin like text is not shown.
 _CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm|gzip)$|.*\+zip$")
-# Names without information, and one that sites also use for the login page that they send instead.
+# Types without information, and one that sites also use for the login page that they send instead.
 _UNNAMED = {
     *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
     *("application/force-download", "application/x-download", "application/pdf"),
@@ -78,9 +78,10 @@ _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
 def kind_of(media_type: str, body: bytes) -> Kind:
-    """Return the kind of a body with the declared `media_type`, in lower case and without parameters, or with none.
+    """Return the kind of a body with the declared `media_type`, which is in lowercase, without parameters, and may be
+    empty.
 
-    Raises FetchError for a known document that can't be read, as `document_kind` does.
+    Raises FetchError for a known document type that can't be read, like `document_kind`.
     """
     first = start_of_text(body, _FIRST)
     binary = _BINARY.search(first) is not None
@@ -112,12 +113,13 @@ def kind_of(media_type: str, body: bytes) -> Kind:
 
 
 def as_source(kind: Kind) -> Kind:
-    """Return the kind of the same page as the text that the site sent, if it is text."""
+    """Return the kind for showing the page as the text that the site sent, if it is text."""
     return kind._replace(name="text") if kind.name in {"html", "json", "feed", "markdown"} else kind
 
 
 def check(kind: Kind, format: Format, section: str | None, pages: str | None, length: int) -> None:
-    """Raise FetchError for a format or part that a page of this kind and of `length` bytes can't be turned into."""
+    """Raise FetchError if a page of this kind and `length` bytes can't be converted to the format, or has no such
+    part."""
     if kind.name == "other":
         reason = f'"{kind.media_type[:100]}", {length:,} bytes: it has no text that could be shown'
         raise FetchError("unsupported_type", reason)
@@ -144,7 +146,7 @@ def _document(body: bytes) -> Kind | None:
 def _by_signs(first: bytes, binary: bool) -> Kind | None:
     if first.startswith(b"%PDF-") or (binary and b"%PDF-" in first[:1_024]):
         return Kind("pdf", "application/pdf")
-    if not binary:  # a text about the format
+    if not binary:  # text about the format
         return None
     shown = image_type(first)
     if shown is not None:

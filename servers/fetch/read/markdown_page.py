@@ -1,6 +1,5 @@
-"""Markdown as a site sends it, its links made absolute; or a section of it, its links, its metadata.
-
-markdown-it-py finds its headings and links by the rules of CommonMark, which ignore those in a block of code.
+"""Markdown as a site sends it, with absolute links; or a section of it, its links, or its metadata. markdown-it-py
+finds its headings and links according to CommonMark, which ignores those in code blocks.
 """
 
 import re
@@ -18,12 +17,13 @@ from shared.text import format_count
 
 _MOST_LINKS = 1_000
 _LONGEST = 200
-"""Characters of a link's words."""
+"""Maximum number of characters of a link's text."""
 _LOOKED_AT = 2_000_000
-"""Characters that are searched for headings and links, and the first of those, which are searched for the title."""
+"""Maximum number of characters searched for headings and links, and for the title."""
 _BEGINNING = 20_000
 _LINKED = 300_000
-"""Characters of a whole text in which links are made absolute: markdown-it-py takes half a second for them."""
+"""Maximum number of characters of a text in which links are made absolute. markdown-it-py takes half a second for
+that many."""
 _MOST_HEADINGS = 20
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
@@ -34,7 +34,7 @@ _TARGET = re.compile(
     r"|(\]\(\s*|^ {0,3}\[[^\]\n]+\]:\s*)(<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?=[\s)]|$)",
     re.MULTILINE | re.DOTALL,
 )
-"""A span of code; or the target of a link, of a picture, or of a definition of one, and the text before it."""
+"""A code span; or the target of a link, picture or link definition, and the text before it."""
 _NO_SLUG = re.compile(r"[^\w\- ]")
 
 
@@ -47,12 +47,12 @@ class Heading(NamedTuple):
 
 
 def read_markdown(source: Source) -> Page:
-    """Return the text as it was sent, the `section` of it, its links, or its metadata with an outline.
+    """Return the text as it was sent, a `section` of it, its links, or its metadata with an outline.
 
     Raises FetchError `not_found` for a missing section.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
-    # Lines as markdown-it counts them.
+    # Lines, counted as markdown-it does.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT_MATTER.match(text)
     before = text[: front.end()] if front else ""
@@ -93,7 +93,7 @@ def _headings(tokens: list[Token]) -> list[Heading]:
 
 
 def _plain(inline: Token) -> str:
-    """Return the words of a heading without their markup."""
+    """Return the text of a heading without its markup."""
     return " ".join("".join(child.content for child in inline.children or ()).split())
 
 
@@ -131,7 +131,7 @@ def _slug(words: str) -> str:
 
 
 def _links(tokens: list[Token], url: str) -> tuple[str, int]:
-    """Return a line for each linked URL, with its first words, and the number of further ones."""
+    """Return one line for each linked URL, with the text of its first link, and the number of further URLs."""
     words: dict[str, str] = {}
     for token in tokens:
         children = token.children or []
@@ -147,7 +147,7 @@ def _links(tokens: list[Token], url: str) -> tuple[str, int]:
 
 
 def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, Any], base: str) -> str:
-    """Return a text with its links, pictures and definitions leading to where they would on the site."""
+    """Return a text in which the targets of links, pictures and definitions are absolute."""
     places = [token.map for token in tokens if token.type == "inline" and token.map is not None]
     places += [definition["map"] for definition in references.get("references", {}).values()]
     lines = text.split("\n")
@@ -174,7 +174,7 @@ def _absolute_target(base: str, written: str) -> str:
 
 
 def _absolute(base: str, target: str) -> str:
-    """Return a URL of http or https; "" for any other, and for one within the page."""
+    """Return an absolute http or https URL; "" for other schemes, and for links within the page."""
     try:
         url = urljoin(base, target)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A page in its three forms: as loaded, as the source for its reader, and as it was read."""
+"""A page in its three forms: as loaded, as input for its reader, and as read."""
 
 import json
 from collections.abc import Mapping
@@ -8,65 +8,65 @@ from servers.common.documents.kinds import DocumentKind
 
 Format = Literal["markdown", "text", "html", "json", "links", "metadata"]
 Form = Format | Literal["raw"]
-"""Raw is the text as the site sent it."""
+"""The format of a page. `raw` is the text as the site sent it."""
 KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "other"] | DocumentKind
 
 
 class Loaded(NamedTuple):
-    """The body of an answer, unpacked, and its metadata."""
+    """The decompressed body of a response, and its metadata."""
 
     url: str
     """The final URL, without its fragment."""
     redirects: tuple[str, ...]
-    """The URLs that led there, in order; empty if the first one answered itself."""
+    """The URLs that redirected to it, in order."""
     status: int
     headers: Mapping[str, str]
-    """By name in lower case."""
+    """Headers by lowercase name."""
     media_type: str
-    """In lower case, without parameters; "" if none is given."""
+    """In lowercase, without parameters; "" if none is given."""
     charset: str | None
-    """The charset in the Content-Type, as it is written."""
+    """The charset in the Content-Type, as written."""
     body: bytes
     received: int
-    """Bytes of the body as sent, before unpacking."""
+    """Size of the body in bytes as sent, before decompression."""
     from_cache: bool
-    """True if the body comes from an earlier answer, revalidated or still fresh."""
+    """True if the body comes from an earlier response, revalidated or still fresh."""
     fetched_at: float
-    """The time when the site last sent or confirmed it, in seconds since 1970."""
+    """The time at which the site last sent or confirmed it, in seconds since 1970."""
     fragment: str = ""
-    """The fragment of the last redirect that named one, or of the requested URL."""
+    """The fragment of the last redirect with one, or of the requested URL."""
 
 
 class Kind(NamedTuple):
-    """The way to read a page, and its media type as far as it is known."""
+    """How to read a page, and its media type if known."""
 
     name: KindName
     media_type: str
 
 
 class Source(NamedTuple):
-    """The body of a page, with its metadata and the request for it."""
+    """The body of a page, with its metadata and the request."""
 
     kind: Kind
     charset: str | None
-    """The charset in the Content-Type, as it is written."""
+    """The charset in the Content-Type, as written."""
     url: str
-    """The URL that the links of the page are relative to."""
+    """The base URL of the page's links."""
     format: Format
     section: str | None
     pages: str | None
     seconds: float
-    """Largest number of seconds for reading."""
+    """Time limit for reading, in seconds."""
     body: bytes
 
 
 class Removed(NamedTuple):
-    """The counts of invisible parts, which are left out."""
+    """Counts of invisible parts that were removed."""
 
     elements: int = 0
-    """Elements that a style or an attribute hides, and that contain text."""
+    """Number of elements with text that a style or an attribute hides."""
     characters: int = 0
-    """Invisible characters: of no width, tags, and those that change the direction of text."""
+    """Number of invisible characters: zero-width ones, tags, and those that change the text direction."""
 
 
 class Metadata(NamedTuple):
@@ -88,13 +88,13 @@ class Page(NamedTuple):
     kind: str
     """The name of its original kind."""
     charset: str = ""
-    """The charset its bytes were read in; "" if they are not text."""
+    """The charset used to decode its bytes; "" if they are not text."""
     metadata: Metadata = Metadata()
     removed: Removed = Removed()
     notes: tuple[str, ...] = ()
-    """Sentences a reader should know: that it seems to need JavaScript, that a part was left out."""
+    """Sentences for the reader, for example that the page seems to need JavaScript, or that a part was left out."""
     image: bytes = b""
-    """The bytes of an image, to be shown as such."""
+    """The bytes of an image that is shown as an image."""
     image_type: str = ""
 
 

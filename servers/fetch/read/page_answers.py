@@ -1,4 +1,4 @@
-"""A page as the answer of the process that has read it."""
+"""A page as the response of the process that has read it."""
 
 from servers.common.workers.frames import Head
 from servers.fetch.errors import CODES, FetchError
@@ -7,15 +7,15 @@ from shared.text import join_lines
 
 
 def head_of(page: Page) -> Head:
-    """Return a page as the head of an answer. Its text follows as the body, and no image is sent."""
+    """Return a page as the head of a response. Its text follows as the body. No image is sent."""
     fields = page._asdict() | {"metadata": page.metadata._asdict(), "removed": page.removed._asdict()}
     del fields["text"], fields["image"]
     return {"page": fields}
 
 
 def page_of(head: Head, body: bytes) -> Page:
-    """Return the page in an answer, which is trusted no more than the page itself. Raises the FetchError in it, if
-    any, or `unreadable` if it is malformed.
+    """Return the page in a response, which is as untrusted as the page itself. Raises the FetchError in it, if any,
+    or `unreadable` if it is malformed.
     """
     try:
         if "error" in head:

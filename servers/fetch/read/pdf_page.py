@@ -3,14 +3,14 @@
 from servers.common.documents.pdf import Pdf
 from servers.fetch.read.page import Metadata, Page, Source, describe
 
-# The rest of the time is for the page that is being read at that moment.
+# The rest of the time is for the page that is being read when this time is up.
 _SHARE_OF_TIME = 0.6
 
 
 def read_pdf_page(source: Source) -> Page:
     """Return the text of the requested pages, each after its number, as far as the time allows.
 
-    Raises DocumentError as `Pdf` does.
+    Raises DocumentError like `Pdf`.
     """
     pdf = Pdf(source.body)
     facts = pdf.facts()

@@ -1,5 +1,5 @@
-"""Readers of untrusted pages: in processes that may be killed, unless there is nothing to parse, as in an image that
-a model can be shown as it is.
+"""Readers of untrusted pages, in processes that may be killed. A page that needs no parsing, such as an image for the
+model, is read in this process.
 """
 
 import struct
@@ -28,16 +28,16 @@ class Reader:
         await self._pool.warm("html")
 
     async def warm(self) -> None:
-        """Start a process as `prepare` does, while a page is being loaded.
+        """Start a process like `prepare`, while a page is being loaded.
 
-        A page that arrives meanwhile waits for just that process. Raises nothing: the read of the page will report
-        errors.
+        A page that arrives in the meantime waits for that process. Raises nothing, since the read of the page will
+        report errors.
         """
         with suppress(WorkerError):
             await self.prepare()
 
     async def read(self, loaded: Loaded, form: Form, section: str | None = None, pages: str | None = None) -> Page:
-        """Return the page in the format `form`, or the part of it that `section` or `pages` name.
+        """Return the page in the format `form`, or the part of it selected by `section` or `pages`.
 
         Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
         format, a section or pages that do not fit the page.
@@ -65,7 +65,7 @@ class Reader:
 
 @asynccontextmanager
 async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIterator[Reader]:
-    """Open a reader for the time of the block, with at most `workers` processes, which end with it.
+    """Open a reader for the time of the block, with at most `workers` processes, which are stopped at its end.
 
     Each page may take `seconds`, and `mebibytes` of memory if the platform can limit that.
     """
@@ -77,13 +77,13 @@ async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIter
             await pool.close()
 
 
-# Markers of JPEG that begin a frame, which contains its size.
+# JPEG markers that begin a frame, which contains its size.
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _MAX_SEGMENTS = 1_000
 
 
 def read_image(body: bytes, media_type: str, format: Format) -> Page:
-    """Return an image, and words about it."""
+    """Return an image, and a description of it."""
     size = size_of(body, media_type)
     if format == "metadata":
         width, height = size or (None, None)

@@ -1,9 +1,9 @@
-"""Decoding of the bytes of a page to text.
+"""Decoding of a page's bytes to text.
 
 The order is that of browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order mark,
-the Content-Type, the declaration in the page. But a browser believes each of them, and shows mistakes as garbage.
-Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not read in a charset in which
-any bytes are valid; and invalid bytes declared as UTF-8 are examined.
+the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is wrong.
+Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not decoded in a charset in
+which all bytes are valid, and invalid bytes declared as UTF-8 are examined.
 """
 
 import re
@@ -30,8 +30,8 @@ _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}
 def decode(body: bytes, declared: str | None, media_type: str, url: str = "") -> tuple[str, str]:
     """Return the text, and the name of its charset in the standard.
 
-    `declared` is the charset in the Content-Type, and `url` is evidence if no charset is declared. A byte that can't
-    be read becomes U+FFFD.
+    `declared` is the charset in the Content-Type; `url` helps to guess if no charset is declared. A byte that can't
+    be decoded becomes U+FFFD.
     """
     mark = mark_of(body)
     if mark is not None:
@@ -47,7 +47,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
         return japanese, _ISO_2022_JP.name
     utf8 = _strict(body, UTF8)
     if utf8 is not None:
-        # Most charsets have ASCII in common: then the declared one is kept.
+        # ASCII is the same in most charsets, so the declared one is kept.
         return utf8, (charset if charset is not None and utf8.isascii() else UTF8).name
     if charset == UTF8:
         text = body.decode("utf-8", "replace")
@@ -59,7 +59,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
 
 
 def _declared_charset(start: bytes, media_type: str) -> Charset | None:
-    """Return the charset that a page declares in itself. A declaration in ASCII can't be in UTF-16."""
+    """Return the charset that the page itself declares. A page with a declaration in ASCII can't be in UTF-16."""
     match = _XML.match(start)
     charset = charset_named(match[1].decode("ascii")) if match else None
     if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
@@ -91,13 +91,13 @@ def _read(body: bytes, charset: Charset) -> tuple[str, str]:
 
 
 def _detected(body: bytes, url: str) -> Charset:
-    """Return the most likely charset of a page; the one of the western web without evidence for another."""
+    """Return the most likely charset of a page; the one of the Western web without evidence for another."""
     codec = guess_codec(body, url)
     return WESTERN if codec is None else charset_of_codec(codec)
 
 
 def read_text(source: Source) -> Page:
-    """Return the text without parsing or running any of it: entities of XML are not resolved."""
+    """Return the text without parsing or running any of it. XML entities are not resolved."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     if source.format == "metadata":
         facts = describe(kind="text", media_type=source.kind.media_type, charset=charset, characters=len(text))

@@ -12,7 +12,7 @@ from servers.fetch.read.page_answers import head_of
 
 
 def reader_of(kind: KindName) -> Callable[[Source], Page]:
-    """Return the function that reads pages of a kind, with its modules loaded."""
+    """Return the function that reads one kind of pages, and import its modules."""
     if kind == "html":
         from servers.fetch.read.html.page import read_html_page
 

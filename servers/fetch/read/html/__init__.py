@@ -1,1 +1,1 @@
-"""Readers of HTML pages: their content, their sections, their links, and their metadata."""
+"""Readers of HTML pages: their content, sections, links, and metadata."""

@@ -1,17 +1,17 @@
 """Markup that a page sends late or separately, moved to where a browser would put it.
 
-A server that streams sends a placeholder with a fallback, then the content in a hidden element, and a call of a short
-script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as
-templates with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`, where `af` may end
-with the name of its runtime. No script is run here: the calls are read, and the same moves are made. React and Solid
-mark the end of the fallback by a comment, which the parser would drop, so `expose_boundaries` turns these
-comments into empty templates first.
+A streaming server sends a placeholder with a fallback, then the content in a hidden element, and a call to a short
+script that moves it: React as `$RC("B:0","S:0")` for a boundary and `$RS("S:1","P:1")` for a segment, or as templates
+with the same ids for its external runtime; Solid as `$df("0-0")`; Marko as `$af("0")`, where `af` may end with the
+name of its runtime. No script is run here. The calls are parsed, and the same moves are made. React and Solid mark
+the end of the fallback by a comment, which the parser would drop, so `expose_boundaries` turns these comments into
+empty templates first.
 
 A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown in place of the
-children of its host, and they in its slots. Its style sheets apply to it alone.
+children of its host, and they in its slots. Its style sheets apply only to it.
 
-Angular and Qwik send their text in place, with comments around it. The slots of Astro's islands wait in templates for
-a framework to ask for them, and server islands for a request of their own: neither is shown.
+Angular and Qwik send their text in place, between comments. The slots of Astro's islands are templates that only a
+framework shows, and server islands need a separate request; neither is shown.
 """
 
 import re
@@ -24,7 +24,7 @@ from servers.common.html.markup.hidden import sheet_rules
 from servers.common.html.tree import drop
 
 _STREAMS = ("$RC(", "$RR(", "$RS(", "$df(", "data-rci", "data-rri", "data-rsi")
-"""Signs in the source of a page that streams."""
+"""Strings that indicate streaming in the source of a page."""
 _EDGES = re.compile(r"<!--(\$[?!~]?|/\$|pl-[\w-]{1,100})-->")
 _EDGE = "data-edge"
 _CALLS = re.compile(
@@ -35,14 +35,15 @@ _MODES = ("open", "closed")
 
 
 def expose_boundaries(text: str) -> str:
-    """Turn the comments that end a boundary into templates, if a page streams."""
+    """Turn the comments that end a boundary into templates, if the page is streamed."""
     if not any(sign in text for sign in _STREAMS):
         return text
     return _EDGES.sub(rf'<template {_EDGE}="\1"></template>', text)
 
 
 def place_deferred(root: HtmlElement) -> None:
-    """Move streamed content and shadow roots to where a browser shows them. Scripts must still be in the tree."""
+    """Move streamed content and shadow roots to where a browser shows them. The tree must still contain its
+    scripts."""
     moves = list(_moves(root))[:_MOST_CALLS]
     names = {name for move in moves for name in move[1:]}
     targets: dict[str, HtmlElement] = {}
@@ -61,7 +62,7 @@ def place_deferred(root: HtmlElement) -> None:
 
 
 _Move = tuple[str | None, str, str]
-"""The edge at which a fallback ends, if there is one, and the ids of the place and of the content."""
+"""The edge at which a fallback ends, if any, and the ids of the placeholder and of the content."""
 
 
 def _moves(root: HtmlElement) -> Iterator[_Move]:
@@ -85,7 +86,7 @@ def _called(name: str, first: str, second: str) -> _Move | None:
 
 
 def _instructed(template: HtmlElement) -> _Move | None:
-    """Return the move that React's external runtime reads from a template."""
+    """Return the move that a template for React's external runtime describes."""
     content, place, boundary = (template.get(name) or "" for name in ("data-sid", "data-pid", "data-bid"))
     if not content:
         return None
@@ -93,7 +94,7 @@ def _instructed(template: HtmlElement) -> _Move | None:
 
 
 def _drop_fallback(place: HtmlElement, edge: str) -> None:
-    """Remove the elements after a place up to the edge that closes it, or to the end of its parent."""
+    """Remove the elements after a placeholder up to the edge that closes it, or to the end of its parent."""
     place.tail = None
     inner = 0
     while (sibling := place.getnext()) is not None:
@@ -134,12 +135,12 @@ def _show_shadow_roots(root: HtmlElement) -> None:
 
 
 def _is_inert(template: HtmlElement) -> bool:
-    """Return True if a template is part of another one that is not shown."""
+    """Return True if a template is part of another template that is not shown."""
     return any(holder.get("shadowrootmode") not in _MODES for holder in template.iterancestors("template"))
 
 
 def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
-    """Make the contents of a template those of its host, with the host's children in the slots."""
+    """Replace the host's children with the contents of its template, and put the children into the slots."""
     words = host.text or ""
     host.text = None
     assigned: dict[str, list[HtmlElement]] = {}
@@ -173,7 +174,7 @@ def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:
 
 
 def _slots(template: HtmlElement) -> list[HtmlElement]:
-    """Return the slots of a shadow root, without those of the roots within it."""
+    """Return the slots of a shadow root, without those of nested roots."""
     slots: list[HtmlElement] = []
     walk = iterwalk(template, events=("start",))
     for _, element in walk:

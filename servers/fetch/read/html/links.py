@@ -11,9 +11,9 @@ from servers.common.html.tree import names_in, squeeze
 from servers.common.html.urls import absolute_url, picture_url
 
 _MOST = 1_000
-"""Links that are listed."""
+"""Maximum number of links that are listed."""
 _LONGEST = 200
-"""Characters of a link's words."""
+"""Maximum number of characters of a link's text."""
 _KEPT = names_in("""
     id class href src alt title lang dir colspan rowspan headers scope start value reversed datetime cite name type
     checked open role aria-label itemprop
@@ -22,7 +22,7 @@ _SILENT = ("link", "meta", "base", "iframe", "frame")
 
 
 def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str, int]:
-    """Return a line for each linked URL, with its first words, and the number of further ones.
+    """Return one line for each linked URL, with the text of its first link, and the number of further URLs.
 
     Links within the page are left out.
     """
@@ -40,7 +40,7 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
 
 
 def clean_markup(part: HtmlElement, base: str) -> str:
-    """Return HTML without styles, scripts and forms' inner workings, its links absolute. The tree is changed."""
+    """Return HTML with absolute links, without styles, scripts and form controls. The tree is changed."""
     for element in list(part.iter()):
         if element.get(EMBEDDED):
             unfold_link(element)

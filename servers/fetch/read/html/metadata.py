@@ -1,4 +1,4 @@
-"""The metadata of a page: in its head, and in blocks of JSON such as JSON-LD."""
+"""The metadata of a page, from its head and from JSON blocks such as JSON-LD."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from servers.common.html.urls import absolute_url
 from servers.fetch.read.page import Metadata
 
 _LONGEST = 1_000
-"""Characters of one fact."""
+"""Maximum number of characters of one field."""
 _MOST_PROPERTIES = 50
 _MOST_FEEDS = 20
 _MOST_HEADINGS = 200
@@ -23,7 +23,7 @@ _KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re
 _URL_BEFORE = re.compile(r"^\s*url\s*=\s*", re.IGNORECASE)
 _AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
 _LONGEST_BLOCK = 1_000_000
-"""Characters of one block of JSON-LD that is searched for metadata."""
+"""Maximum number of characters of a JSON-LD block that is searched for metadata."""
 _MOST_NODES = 1_000
 
 
@@ -35,11 +35,11 @@ class Facts(NamedTuple):
     open_graph: dict[str, str]
     feeds: list[dict[str, str]]
     heading: str
-    """The heading of the page, if it differs from its title in nothing but the name of the site."""
+    """The heading of the page, if it differs from its title only by the site's name."""
 
 
 def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Facts:
-    """Return the metadata of a page, from its head and from the things that its JSON-LD describes."""
+    """Return the metadata of a page, from its head and its JSON-LD."""
     metas = _metas(root)
     title = _fact(
         next((squeeze(element.text_content()) for element in root.iter("title") if squeeze(element.text)), "")
@@ -76,7 +76,7 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
 
 
 def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
-    """Return the metadata as JSON, and the headings of parts of the page with the ids that `section` takes."""
+    """Return the metadata as JSON, and the headings of the page's parts with the ids that `section` accepts."""
     headings = [
         {"level": int(heading.tag[1]), "text": words[:_LONGEST], **_id(heading)}
         for part in parts
@@ -90,7 +90,7 @@ def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
 
 
 def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
-    """Return a sentence about the page that a browser would be sent on to after a while; [] without one."""
+    """Return a note about the page to which a browser would be redirected after a delay; [] if there is none."""
     for meta in root.iter("meta"):
         if (meta.get("http-equiv") or "").strip().lower() == "refresh":
             delay, _, rest = (meta.get("content") or "").replace(",", ";", 1).partition(";")
@@ -101,7 +101,7 @@ def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
 
 
 def _metas(root: HtmlElement) -> dict[str, str]:
-    """Return the first value of each name, names in lower case."""
+    """Return the first value of each name, with lowercase names."""
     metas: dict[str, str] = {}
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv")
@@ -112,7 +112,7 @@ def _metas(root: HtmlElement) -> dict[str, str]:
 
 
 def _first(metas: dict[str, str], *names: str) -> str:
-    """Return the first of these values that is not an address: some sites name their authors by their pages."""
+    """Return the first of these values that is not a URL, since some sites give the URLs of authors' pages."""
     return next(
         (metas[name] for name in names if name in metas and not metas[name].startswith(("http:", "https:"))), ""
     )
@@ -127,7 +127,7 @@ def _of_things(things: list[dict[str, Any]], name: str) -> str:
 
 
 def _named(value: Any) -> str:
-    """Return a text, the name of a thing, or those of several."""
+    """Return the text of a value: a string, the name of a thing, or several of these."""
     if isinstance(value, list):
         return ", ".join(filter(None, (_named(item) for item in value[:10] if not isinstance(item, list))))
     return _fact(value.get("name") if isinstance(value, dict) else value)
@@ -147,7 +147,8 @@ def _time(root: HtmlElement, name: str) -> str:
 
 
 def _heading(headings: list[str], title: str, graph_title: str) -> str:
-    """Return the heading that is in the title; else the title, which a page may give in a shorter form elsewhere."""
+    """Return the heading contained in the title, or else the title, which a page may give in a shorter form
+    elsewhere."""
     whole = f"{title} {graph_title}".casefold()
     return next((words for words in headings if words and words.casefold() in whole), graph_title or title)
 
@@ -159,11 +160,11 @@ def _id(heading: HtmlElement) -> dict[str, str]:
     return {"id": named} if named else {}
 
 
-# Blocks of JSON, in scripts that are data
+# JSON blocks in data scripts
 
 
 def blocks_of(elements: Iterable[HtmlElement]) -> tuple[list[dict[str, Any]], int]:
-    """Return the blocks of JSON within elements, each with its type and id, and the number of unreadable ones."""
+    """Return the JSON blocks in elements, each with its type and id, and the number of unreadable ones."""
     blocks: list[dict[str, Any]] = []
     failed = 0
     for script in (script for element in elements for script in element.iter("script")):
@@ -179,7 +180,7 @@ def blocks_of(elements: Iterable[HtmlElement]) -> tuple[list[dict[str, Any]], in
 
 
 def linked_data(root: HtmlElement) -> list[dict[str, Any]]:
-    """Return the things that the JSON-LD of a page describes, outer before inner ones; at most a thousand."""
+    """Return the things that the JSON-LD of a page describes, outer before inner ones, at most a thousand."""
     things: list[dict[str, Any]] = []
     for script in root.iter("script"):
         if (script.get("type") or "").strip().lower() == "application/ld+json" and len(
@@ -198,7 +199,7 @@ def _parsed(text: str) -> tuple[Any, bool]:
 
 
 def _things(data: Any, most: int) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON-LD: those at the top, in a graph, and the main subjects of the page."""
+    """Yield the objects of JSON-LD: at the top level, in a graph, and the main entities of the page."""
     waiting = [data]
     for node in waiting:
         if most <= 0:

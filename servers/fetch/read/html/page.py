@@ -1,4 +1,4 @@
-"""One page of HTML, from its bytes to the requested format."""
+"""An HTML page, from its bytes to the requested format."""
 
 import json
 import re
@@ -33,42 +33,42 @@ _EMPTY = "The page shows no text."
 _HIDES = "The page shows hardly any text for its size: use `raw` to get its markup."
 _LINES_OF_BEGINNING = 20
 _MOST_HEADINGS, _LONGEST_HEADING = 30, 100
-"""Number of omitted headings that are listed, and characters of each."""
+"""Maximum number of omitted headings that are listed, and of characters of each."""
 _LITTLE = 400
-"""Characters of text that a page may show without its scripts and still need them."""
+"""Maximum number of characters that a page shows without its scripts if it needs them."""
 _HARDLY_ANY = 100
-"""Characters of text on a page that shows none of its content."""
+"""Maximum number of characters on a page that shows none of its content."""
 _LARGE = 10_000
-"""Characters of markup that normally show more than hardly any text."""
+"""Number of characters of markup that normally contain more text than that."""
 _MUCH = 2_000
-"""Characters of scripts that do more than count visits."""
+"""Minimum number of characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
 _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
 def read_html_page(source: Source) -> Page:
-    """Return the page as `read_html` does. Raises FetchError as that does."""
+    """Return the page, like `read_html`. Raises the same errors."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
 
 
 class VisiblePage(NamedTuple):
-    """A page reduced to what a reader sees."""
+    """A page reduced to the parts that a reader sees."""
 
     root: HtmlElement
     url: str
     base: str
-    """The URL that its links are relative to."""
+    """The base URL of its links."""
     facts: Facts
     declarations: Declarations
     removed: Removed
     is_late: bool
-    """True if most of its text waits for a script to show it."""
+    """True if most of its text is only shown by a script."""
 
 
 def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
-    """Return the text of a page in one format; of a `section`, all of it. Raises FetchError."""
+    """Return the text of a page in one format; with a `section`, all text of that section. Raises FetchError."""
     root, whole = parse(expose_boundaries(text))
     place_deferred(root)
     notes = [] if whole else [_CUT]
@@ -104,7 +104,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
 
 
 def prepare(root: HtmlElement, url: str) -> VisiblePage:
-    """Reduce a page to what a reader sees."""
+    """Reduce a page to the parts that a reader sees."""
     base = base_url(root, url)
     things = linked_data(root)
     types = root.xpath("//@itemtype")
@@ -117,7 +117,7 @@ def prepare(root: HtmlElement, url: str) -> VisiblePage:
 
 
 def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
-    """Return sections, or the main content; without one, all text."""
+    """Return the sections or the main content; if there is none, all text."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
@@ -138,8 +138,8 @@ def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -
 
 
 def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
-    """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`: a
-    shorter one advertises the page, and is in the format `metadata`.
+    """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`. A
+    shorter one only advertises the page, and is part of the format `metadata`.
     """
     text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
@@ -149,7 +149,7 @@ def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
 
 
 def _omission_note(content: Content) -> list[str]:
-    """Return a sentence on the omitted text of a page, if there is any."""
+    """Return a note about the omitted text of a page, if any."""
     omitted = sum(content.left.values())
     if not omitted:
         return []
@@ -167,7 +167,7 @@ def _outline(headings: list[str], *, plain: bool) -> str:
 
 
 def _headed(text: str, heading: str) -> str:
-    """Return a text with its title before it, unless it begins with that."""
+    """Return a text after its title, unless it begins with it."""
     beginning = text.split("\n", _LINES_OF_BEGINNING)[:_LINES_OF_BEGINNING]
     title = _bare(heading)
     headed = any(line.startswith("#") and _bare(line) in title for line in beginning if _bare(line))
@@ -177,12 +177,13 @@ def _headed(text: str, heading: str) -> str:
 
 
 def _bare(line: str) -> str:
-    """Return the letters of a line, for comparison."""
+    """Return only the letters of a line, for comparison."""
     return re.sub(r"\(https?:[^)]*\)|[\W_]+", "", line).casefold()
 
 
 def _wants_scripts(root: HtmlElement) -> bool:
-    """Return True if a page has hardly any text, and scripts to make it. Its scripts must still be in it."""
+    """Return True if a page has hardly any text, but scripts to create it. The tree must still contain its
+    scripts."""
     body = root.find("body")
     if body is None:
         return False
@@ -198,7 +199,7 @@ def _wants_scripts(root: HtmlElement) -> bool:
 
 
 def _visible_characters(body: HtmlElement) -> int:
-    """Return the characters of text that a page shows without its scripts; counting ends once they are not few."""
+    """Return the number of characters that a page shows without its scripts. Counting stops once there are enough."""
     size = 0
     walk = iterwalk(body, events=("start",))
     for _, element in walk:

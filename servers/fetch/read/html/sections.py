@@ -1,4 +1,4 @@
-"""A part of a page, by a CSS selector, the text of a heading, or the fragment of a URL."""
+"""A part of a page, selected by a CSS selector, a heading's text, or a URL fragment."""
 
 from itertools import takewhile
 from urllib.parse import unquote
@@ -12,16 +12,16 @@ from servers.common.html.tree import BLOCKS, HEADINGS, length, squeeze
 from servers.fetch.errors import FetchError
 
 _LONGEST = 500
-"""Characters of a section's name."""
+"""Maximum number of characters of a section's name."""
 _MOST_HEADINGS = 20
 _MOST_ELEMENTS = 1_000
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
-"""A heading is about the elements after it within the nearest of these."""
+"""A heading applies to the elements after it within the nearest of these."""
 _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 
 
 def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
-    """Return the elements of a section, in order. The tree is cut to it. Raises FetchError."""
+    """Return the elements of a section, in order. The tree is reduced to them. Raises FetchError."""
     query = section.strip()
     if not query or len(query) > _LONGEST:
         raise FetchError("bad_argument", f"A section name has 1 to {_LONGEST} characters")
@@ -56,7 +56,7 @@ def _not_found(root: HtmlElement) -> FetchError:
 
 
 def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
-    """Return the elements that a selector matches, without those within another; [] if it is not a selector."""
+    """Return the outermost elements that a selector matches; [] if it is not a selector."""
     try:
         every = CSSSelector(selector, translator="html")(root)
     except (SelectorError, XPathError, RecursionError):
@@ -71,7 +71,8 @@ def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
 
 
 def _at(target: HtmlElement) -> list[HtmlElement]:
-    """Return what a browser would show at an element: a heading's section, a term with its meaning, or itself."""
+    """Return the elements that belong to an anchor: a heading's section, a term with its meaning, or the element
+    itself."""
     heading = next((element for element in (target, *target.iterancestors()) if element.tag in HEADINGS), None)
     if heading is not None:
         return [_under(heading)]
@@ -81,7 +82,7 @@ def _at(target: HtmlElement) -> list[HtmlElement]:
         return [target, *takewhile(lambda after: after.tag == "dd", target.itersiblings())]
     first = next(target.iter(*HEADINGS), None)
     if first is not None and length(first) == length(target):
-        # Some generators wrap a heading alone and give the wrapper the name.
+        # Some generators wrap only the heading, and give the wrapper its name.
         return [_under(first)]
     if length(target) and target.tag in BLOCKS:
         return [target]
@@ -93,7 +94,7 @@ def _at(target: HtmlElement) -> list[HtmlElement]:
 
 
 def _under(heading: HtmlElement) -> HtmlElement:
-    """Return a heading with its section: up to the next of its level, within its container."""
+    """Return a heading with its section, up to the next heading of its level within its container."""
     container = heading.getparent()
     while container.getparent() is not None and (
         container.tag not in _CONTAINERS or length(container) == length(heading)

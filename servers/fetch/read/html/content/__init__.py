@@ -1,1 +1,1 @@
-"""Extraction of the main content of a page: its lines, the evidence in them, and a forest that judges it."""
+"""Extraction of the main content of a page: its lines, their features, and a decision forest that judges them."""

@@ -1,8 +1,9 @@
-"""Blocks that a page shows twice: one copy for wide and one for narrow screens, or those that a carousel turns over.
+"""Blocks that a page contains twice, such as one copy for wide and one for narrow screens, or the repeated slides of
+a carousel.
 
-A copy has the same lines and links as an earlier block, two lines or more, below the same headings. What may repeat
-with a meaning of its own stays: rows of tables, terms, code, steps in panels for different systems, the text of
-another heading, and everything in a manual, whose functions have parameters in common.
+A copy has the same lines and links, at least two lines, as an earlier block below the same headings. Text that may
+repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text under another
+heading, and everything in a manual, whose functions share parameters.
 """
 
 from collections.abc import Hashable
@@ -12,19 +13,19 @@ from servers.common.html.tree import HEADINGS
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
 
 _LEAST = 40
-"""Minimum length of a block whose copy is not an accident, in characters."""
+"""Minimum length in characters of a block whose repetition is not accidental."""
 _OUTLINE = ("dt", "pre")
 _FEWEST = 8
 """Minimum number of terms and examples in a manual."""
 _MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
-"""Elements whose parts may repeat with a meaning of their own."""
+"""Elements whose parts may repeat for a reason."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
 _NO_LEVEL = 7
 """The level of a block without headings, below all of them."""
 
 
 def find_copies(page: Lines, keep: list[bool]) -> set[int]:
-    """Return the numbers of the lines to `keep` that repeat another one of these."""
+    """Return the numbers of the lines in `keep` that repeat other lines in it."""
     outline = sum(
         is_kept for is_kept, line in zip(keep, page.lines, strict=True) if line.block.element.tag in _OUTLINE
     )
@@ -56,7 +57,7 @@ class _Blocks:
             accumulate(map(hash, self._texts), lambda total, text: (total * _BASE + text) % _MODULUS, initial=0)
         )
         self._headings: list[tuple[tuple[int, str], ...]] = []
-        """The headings that each line is below, from the highest level."""
+        """The headings above each line, from the highest level on."""
         self._levels: dict[Block, int] = {}
         """The highest level of the headings in each block."""
         above: tuple[tuple[int, str], ...] = ()
@@ -74,13 +75,13 @@ class _Blocks:
         return *(heading for heading in above if heading[0] < level), (level, line.text)
 
     def may_be_copied(self, block: Block) -> bool:
-        """Return True if a block has several lines, enough text, and no place where texts repeat."""
+        """Return True if a block has several lines, enough text, and no element whose texts may repeat."""
         if block.end - block.first < 2 or self._chars[block.end] - self._chars[block.first] < _LEAST:
             return False
         return not any(map(self._lines[block.first].within.__getitem__, _MEANINGFUL))
 
     def key(self, block: Block) -> Hashable:
-        """Return a key that is equal for equal texts below the same headings."""
+        """Return a key that is the same for equal texts below the same headings."""
         power = pow(_BASE, block.end - block.first, _MODULUS)
         level = self._levels.get(block, _NO_LEVEL)
         above = tuple(heading for heading in self._headings[block.first] if heading[0] < level)

@@ -1,7 +1,7 @@
-"""A page's declarations about its content for programs: its title, its subject, and descriptions of that.
+"""A page's declarations about its content for programs: its title, its subject, and descriptions of the subject.
 
-The kinds of things are types of schema.org, in JSON-LD (https://schema.org/docs/full.html) or in microdata, and those
-of Open Graph (https://ogp.me/#types).
+The kinds of subjects are schema.org types, in JSON-LD (https://schema.org/docs/full.html) or in microdata, and Open
+Graph types (https://ogp.me/#types).
 """
 
 import re
@@ -22,10 +22,10 @@ KINDS_OF_THINGS = {
     "faq": names_in("faqpage"),
     "service": names_in("service softwareapplication webapplication mobileapplication localbusiness og:website"),
 }
-"""Kinds that indicate what the content is, each with its types in lower case."""
+"""The kinds of subjects, each with its types in lowercase."""
 _DESCRIPTIONS = ("name", "headline", "description", "articleBody", "text", "reviewBody")
 _LONGEST = 200_000
-"""Characters of descriptions."""
+"""Maximum number of characters of descriptions."""
 _LEVELS = 4
 _TAG = re.compile(r"<[^<>]*>")
 
@@ -35,14 +35,14 @@ class Declarations(NamedTuple):
 
     title: str
     about: frozenset[str] = frozenset()
-    """Kinds of things that it describes, as `KINDS_OF_THINGS` names them."""
+    """The kinds of subjects that it describes, with their names in `KINDS_OF_THINGS`."""
     descriptions: Sequence[str] = ()
 
 
 def declarations_of(
     title: str, things: Sequence[dict[str, Any]], graph: Mapping[str, str], microdata: Iterable[str]
 ) -> Declarations:
-    """Combine the declarations of a page in JSON-LD, in Open Graph, and in the types of its microdata."""
+    """Combine a page's declarations in JSON-LD, Open Graph, and microdata types."""
     types = {name.rstrip("/").rpartition("/")[2] for kinds in microdata for name in kinds.lower().split()}
     types |= {name.lower().rpartition("/")[2] for thing in things for name in _types(thing)}
     types.add(f"og:{graph.get('og:type', '').lower()}")
@@ -63,7 +63,7 @@ def _types(thing: dict[str, Any]) -> Iterator[str]:
 
 
 def _texts(value: Any, levels: int) -> Iterator[str]:
-    """Yield the descriptions of a thing and of those within it."""
+    """Yield the descriptions of a thing and of the things within it."""
     if isinstance(value, list) and levels:
         for inner in value:
             yield from _texts(inner, levels - 1)

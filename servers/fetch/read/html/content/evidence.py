@@ -1,7 +1,8 @@
-"""The evidence for lines to be content, as numbers. They depend on no language and no name of a class or an id.
+"""Numeric features that indicate whether lines are content. They are independent of the language and of class and id
+names.
 
-Boilerplate shows in the structure: it is in landmarks (`nav`, `footer`), is nearly all links, is at the edges of the
-page, or repeats. Content looks different on each kind of page:
+Boilerplate can be recognized by structure: it is in landmarks (`nav`, `footer`), consists mostly of links, is at the
+edges of the page, or repeats. Content looks different on each kind of page:
 
 * an article has long lines with sentences, under a headline that is in the title;
 * documentation has an outline, with code, terms, cells and sentences under its headings;
@@ -30,16 +31,16 @@ from servers.fetch.read.html.content.declarations import KINDS_OF_THINGS, Declar
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
 
 Columns = dict[str, list[float]]
-"""Numbers by name, each with one for each line."""
+"""Features by name, each with one number for each line."""
 
 _SENTENCE = re.compile(r"[.!?\u061f\u0964](?=\s|$|[\"'\u201d\u2019)])|[\u3002\uff01\uff1f]")
 _PRICE = re.compile(r"[$\u20ac\u00a3\u00a5\u20b9\u20bd]\s?\d|\d\s?[$\u20ac\u00a3\u00a5\u20b9\u20bd]")
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/.]\d{2}\b")
 _NAMED = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
-"""A name and its value in one line."""
+"""A name and its value on one line."""
 _WORD = re.compile(r"\w+")
 _LONG = 80
-"""Characters of a line that is a paragraph rather than a label."""
+"""Minimum number of characters of a line that is a paragraph rather than a label."""
 _FEW_LINKS = 0.3
 _ALIKE = (
     "p",
@@ -56,16 +57,17 @@ _ALIKE = (
 _TAGS = {tag: number for number, tags in enumerate(_ALIKE) for tag in tags.split()}
 _OTHER_TAG = 1
 _LEVELS = 4
-"""Number of blocks around a line that are considered, each with more lines than the one before."""
+"""Number of enclosing blocks of a line that are considered, each with more lines than the previous one."""
 _MOST, _PART = 0.7, 0.2
-"""Largest shares of the page that the two largest considered blocks may have."""
+"""Maximum shares of the page for the two largest blocks considered."""
 _HEADED = 0.1
-"""Least similarity to the title of the heading that is the headline of the page."""
+"""Minimum similarity to the title of a heading that is the page's headline."""
 _NOWHERE = -2.0
 
 
 def evidence(page: Lines, declared: Declarations) -> Columns:
-    """Return all evidence for the lines of a page, which has some, with the page's own declarations."""
+    """Return all features of a page's lines, of which there is at least one, including those from its
+    declarations."""
     lines = page.lines
     words = _own_words(lines, declared.title)
     counts = _Counts(lines, words)
@@ -84,7 +86,7 @@ def evidence(page: Lines, declared: Declarations) -> Columns:
 
 
 class _Counts:
-    """Running totals of all features, for any range of lines."""
+    """Running totals of all features, for sums over any range of lines."""
 
     def __init__(self, lines: Sequence[Line], words: Columns) -> None:
         chars = words["chars"]
@@ -101,7 +103,7 @@ class _Counts:
         self.fields = [float(line.fields) for line in (*lines, lines[-1])]
 
     def of(self, first: int, end: int) -> tuple[float, ...]:
-        """Return the numbers named in `_OF_BLOCK`."""
+        """Return the features listed in `_OF_BLOCK`."""
         chars = self.chars[end] - self.chars[first]
         total = self.chars[-1]
         count = end - first
@@ -121,7 +123,7 @@ class _Counts:
         )
 
     def of_group(self, same: Sequence[Block]) -> tuple[float, ...]:
-        """Return the numbers named in `_OF_GROUP`, of blocks in their order."""
+        """Return the features listed in `_OF_GROUP` for a group of blocks in order."""
         count, total = len(same), self.chars[-1]
         chars, linked, pictures, prices, sentences = (
             sum(column[block.end] - column[block.first] for block in same)
@@ -158,11 +160,11 @@ _OF_BLOCK = (
 
 _OF_GROUP = ("count", "share", "length", "pictures", "prices", "sentences", "links", "start", "end")
 _GROUP_LEVELS = 6
-"""Number of blocks around a line that are considered for its group."""
+"""Number of enclosing blocks of a line that are considered for its group."""
 
 
 def _sums(values: Iterable[float]) -> list[float]:
-    """Return the sum of all values before each, and of all."""
+    """Return the sum of all values before each one, and the total."""
     return [0.0, *accumulate(values)]
 
 
@@ -219,8 +221,8 @@ def _places(lines: Sequence[Line], counts: _Counts) -> Columns:
 
 
 def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
-    """Return the numbers of the section of each line, which begins at a heading of any level; and the distance to h1
-    and to the heading that is most like the title, as a share of the page.
+    """Return the features of each line's section, which begins at a heading of any level, and the line's distance to
+    the h1 and to the heading most like the title, as a share of the page.
     """
     headings = [number for number, line in enumerate(lines) if is_heading(line)]
     rows: list[tuple[float, ...]] = []
@@ -266,7 +268,7 @@ def _distances(counts: _Counts, number: int | None) -> list[float]:
 
 
 class _Around:
-    """The blocks around each line, each with more lines than the one before."""
+    """The enclosing blocks of each line, each with more lines than the previous one."""
 
     def __init__(self, page: Lines, counts: _Counts) -> None:
         self.lines = page.lines
@@ -283,14 +285,14 @@ class _Around:
             chain = [block]
             around = block.around
             if around is not None:
-                # The block around it comes before it in the order of the page.
+                # Its parent block precedes it in page order.
                 outer = self.chains[around]
                 chain += outer if _lines_of(around) > _lines_of(block) else outer[1:]
             self.chains[block] = chain
             self.of[block] = counts.of(block.first, block.end)
 
     def columns(self) -> Columns:
-        """Return the numbers of these blocks, of the largest with at most `_MOST` of the page, and of the
+        """Return the features of these blocks, of the largest one with at most `_MOST` of the page, and of the
         largest with at most `_PART` of it; and the number of their similar siblings.
         """
         rows: dict[Block, tuple[float, ...]] = {}
@@ -312,7 +314,7 @@ class _Around:
         return (*numbers, *(self.alike[_beside(other)] for other in levels), *self._group_of(chain))
 
     def _group_of(self, chain: list[Block]) -> tuple[float, ...]:
-        """Return the numbers of the largest group of similar adjacent blocks that a line is in."""
+        """Return the features of the largest group of similar adjacent blocks that contains each line."""
         key = _beside(max(chain[:_GROUP_LEVELS], key=lambda block: self.alike[_beside(block)]))
         if key not in self.groups:
             self.groups[key] = self.counts.of_group(self.members[key])
@@ -328,7 +330,7 @@ def _lines_of(block: Block) -> int:
 
 
 def _beside(block: Block) -> Hashable:
-    """Return a key that is equal for similar blocks next to each other."""
+    """Return a key that is the same for similar adjacent blocks."""
     return block.around, block.element.tag, block.element.get("class")
 
 
@@ -348,7 +350,7 @@ def _shapes(lines: Sequence[Line]) -> list[list[int]]:
         around = line.block.around or line.block
         nearest = (line.block, around, around.around or around)
         key = tuple((inner.element.tag, inner.element.get("class")) for inner in nearest)
-        # Links and other lines are two shapes.
+        # Links and other lines have different shapes.
         is_link = 2 * line.linked > len(line.text)
         columns[0].append(2 * of_block[line.block] + is_link)
         columns[1].append(nears.setdefault((key, is_link), len(nears)))
@@ -386,13 +388,13 @@ def _neighbours(words: Columns) -> Columns:
 
 
 def _shifted(column: list[float], steps: int) -> list[float]:
-    """Return the value of the line so many after each; -1 without such a line."""
+    """Return the value of the line at a given distance after each line; -1 if there is none."""
     none = [-1.0] * min(abs(steps), len(column))
     return none + column[:steps] if steps < 0 else column[steps:] + none
 
 
 def _beside_lines(column: list[float], width: int) -> list[float]:
-    """Return the mean of each line and so many before and after it."""
+    """Return the mean over each line and a given number of lines before and after it."""
     last, values = len(column), _sums(column)
     edges = [(max(0, number - width), min(last, number + width + 1)) for number in range(last)]
     return [(values[end] - values[first]) / (end - first) for first, end in edges]
@@ -411,7 +413,8 @@ def _whole_page(page: Lines, counts: _Counts) -> Columns:
 
 
 def _of_declarations(lines: Sequence[Line], declared: Declarations) -> Columns:
-    """Return the kinds of things that the page declares, and the share of each line in its descriptions."""
+    """Return the kinds of subjects that the page declares, and the share of each line's words that is in its
+    descriptions."""
     runs = {run for text in declared.descriptions for run in _runs(text)} - {()}
     count = len(lines)
     columns: Columns = {f"about_{kind}": [float(kind in declared.about)] * count for kind in KINDS_OF_THINGS}
@@ -423,7 +426,7 @@ def _of_declarations(lines: Sequence[Line], declared: Declarations) -> Columns:
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
-    """Return the runs of three words in a text; for a shorter one, all its words."""
+    """Return the runs of three words in a text; for a shorter text, all of its words."""
     words = _WORD.findall(text.lower())
     return list(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else [tuple(words)]
 

@@ -1,7 +1,7 @@
-"""A forest of decision trees from gradient boosting, for columns of numbers.
+"""A forest of gradient-boosted decision trees, for columns of numbers.
 
-A tree is a number, or a list of a column, a limit, and two trees: the first for rows whose value in that column is at
-most the limit. The rows of a page go down each tree together.
+A tree is a number, or a list of a column, a threshold, and two trees: the first applies to rows whose value in that
+column is at most the threshold. All rows of a page are passed down each tree together.
 """
 
 import json
@@ -17,7 +17,7 @@ Tree = float | list[Any]
 
 
 class Forest(NamedTuple):
-    """Trees whose numbers are added up for each row: the sum is the logarithm of the odds."""
+    """Decision trees. The sum of their values for a row is the logarithm of the odds."""
 
     columns: Sequence[str]
     trees: Sequence[Tree]
@@ -34,7 +34,7 @@ class Forest(NamedTuple):
 
 @cache
 def load_forest() -> Forest:
-    """Return the forest of this package, parsed once in a process."""
+    """Return this package's forest, which is parsed once per process."""
     return Forest(**json.loads(files(__package__).joinpath(_FILE).read_text("ascii")))
 
 

@@ -1,8 +1,8 @@
-"""The text of a page in lines, as a reader sees them: one paragraph, heading, list item, or cell each.
+"""The text of a page in lines as a reader sees them, each a paragraph, heading, list item, or cell.
 
-A line is all text between two edges of blocks, of any kind, so that no sentence is kept in part. Lines
-have numbers in the order of the page, and all lines within a block have neighbouring numbers. `evidence` looks at
-lines and at the blocks around them; `main_content` keeps whole lines or leaves them out.
+A line is all text between two block edges of any kind, so that no sentence is split. Lines are numbered in page
+order, and all lines within a block have consecutive numbers. `evidence` examines lines and the blocks around them;
+`main_content` keeps or omits whole lines.
 """
 
 import re
@@ -38,24 +38,24 @@ _LANDMARKS = {
     "label": "",
     "a": "",
 }
-"""Elements that declare their contents, by their tags and roles; each with its synonyms."""
+"""Elements that declare what they contain, by tags and roles, each with its synonyms."""
 KINDS = tuple(_LANDMARKS)
 _NUMBERS = {
     name: number for number, (kind, others) in enumerate(_LANDMARKS.items()) for name in (kind, *others.split())
 }
 
-# The part before the first letter has none, so the time is linear in the length.
+# The part before the first letter contains no letters, so the time is linear.
 IN_BRACKETS = re.compile(r"\[[\W\d]*[^\W\d].*\]")
-"""The text of the actions of a section, such as `[edit]`; a number in brackets refers to a source."""
+"""The text of a section's actions, such as `[edit]`. A number in brackets is a reference instead."""
 _FEW = 6
-"""Maximum number of children of an element with the actions of a section."""
+"""Maximum number of children of an element with a section's actions."""
 
 Within = tuple[int, ...]
-"""The number of elements of each kind of landmark around a text."""
+"""The number of enclosing landmarks of each kind."""
 
 
 class Block:
-    """An element that begins on a line of its own: its lines are those from `first` to before `end`."""
+    """An element that begins on a new line. Its lines are `first` up to, but not including, `end`."""
 
     __slots__ = ("around", "element", "end", "first", "level")
 
@@ -67,12 +67,12 @@ class Block:
 
 
 class Line(NamedTuple):
-    """One line: the innermost block that it is in, its text with single spaces, and its links."""
+    """One line: its innermost block, its text with single spaces, and its links."""
 
     block: Block
     text: str
     linked: int
-    """Characters of the text that are in links."""
+    """Number of characters of the text that are in links."""
     links: tuple[HtmlElement, ...]
     within: Within
     pictures: int
@@ -82,7 +82,7 @@ class Line(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A text of the tree: in an element or, if it `follows`, after it. A negative line number means none."""
+    """A text in the tree: inside an element or, if it `follows`, after it. A negative line number means no line."""
 
     element: HtmlElement
     follows: bool
@@ -91,14 +91,14 @@ class Place(NamedTuple):
 
 
 def _is_action(element: HtmlElement) -> bool:
-    """Return True if an element consists of links in brackets, as the `[edit]` after a wiki's headings does."""
+    """Return True if an element consists of links in brackets, like the `[edit]` after a wiki's headings."""
     if element.tag == "a" or len(element) > _FEW or element.find(".//a") is None:
         return False
     return IN_BRACKETS.fullmatch(squeeze(element.text_content())) is not None
 
 
 class Lines:
-    """The lines of a body, and the places of their texts. Text that is never written is only in places."""
+    """The lines of a body, and the places of their texts. Text that is never shown has a place but no line."""
 
     def __init__(self, body: HtmlElement) -> None:
         self.lines: list[Line] = []

@@ -1,9 +1,9 @@
-"""The main content of a page: the most likely lines, whole structures, and the count of omitted text.
+"""The main content of a page: the most likely lines, completed structures, and the amount of omitted text.
 
-Each line has a probability (`probabilities`). The kept lines are those with the highest expected F1 of their words,
-so that more of a page with little evidence is kept, not less. Then structures are completed: a term and its meaning,
-a table, a list, a heading and its section are content together, and so are lines in the midst of content that do not
-lead away. Of copies of a block one stays (`copies`). All other text is counted by its landmark.
+Each line has a probability (`probabilities`). The lines with the highest expected F1 of their words are kept, so that
+with little evidence more of a page is kept, not less. Then structures are completed: a term and its meaning, a table,
+a list, or a heading and its section is kept as a whole, and so are lines surrounded by content that are not links to
+something else. One of several copies of a block is kept (`copies`). Omitted text is counted by its landmark.
 """
 
 from collections import Counter
@@ -23,35 +23,35 @@ from servers.fetch.read.html.content.pairs import complete_pairs
 from servers.fetch.read.html.content.probabilities import probabilities
 
 _MOST_ELEMENTS = 40_000
-"""Largest number of elements of a page to judge: a line takes about 150 microseconds."""
+"""Maximum number of elements of a page to judge. A line takes about 150 microseconds."""
 _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
 _WHOLE = ("pre", "math")
 _PARTS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
-"""Elements that are parts of a text wherever they are in it."""
+"""Elements that are always part of the text around them."""
 _KEPT_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
 _MOSTLY = 0.8
 _NEARLY = 0.95
-"""The share of a block's text from which on the rest of it is content as well, unless it leads away."""
+"""If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
 _SOME = 0.4
-"""The share of adjacent paragraphs from which on all of them are content."""
+"""If at least this share of adjacent paragraphs is content, all of them are."""
 _UNLIKELY = 0.1
-"""The probability below which a line is not content, even in the midst of it."""
+"""A line with a lower probability is not content, even if content surrounds it."""
 _LINKED = 0.5
-"""The share of links in a line that leads away."""
+"""Minimum share of links in a line that leads elsewhere."""
 _MANUAL, _OUTLINED = 0.75, 0.45
-"""The shares of content of a page that is a manual, and of one that may be."""
+"""Minimum shares of content on a page that is a manual, and on one that may be."""
 _FEWEST = 8
-"""Least number of terms and examples in a manual."""
+"""Minimum number of terms and examples in a manual."""
 _OUTLINE = ("dt", "pre")
 _SMALL = 0.25
-"""The share of a page's text below which the outline of the rest is listed."""
+"""If less than this share of a page's text is kept, the outline of the rest is listed."""
 _SHORT = 200
-"""Characters of a page that is too short to be judged: all of it is content that is in no landmark around it."""
+"""A page with fewer characters is too short to be judged: all text outside landmarks is content."""
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
 _BUTTON = KINDS.index("button")
@@ -59,17 +59,17 @@ _PRE = KINDS.index("pre")
 _LONGEST_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
-"""The landmarks by which omitted text is counted."""
+"""The landmarks for which omitted text is counted separately."""
 
 
 class Content(NamedTuple):
-    """A body with only the main content, and the amount of omitted text."""
+    """A body reduced to the main content, and the amount of omitted text."""
 
     body: HtmlElement
     kept: int
-    """Characters of text that are in it."""
+    """Number of characters of kept text."""
     left: dict[str, int]
-    """Characters of omitted text, by their landmark; those of copies as `repeated`."""
+    """Number of characters of omitted text by landmark; copies count as `repeated`."""
     outline: list[str]
     """The omitted headings, if the content is small."""
 
@@ -80,9 +80,10 @@ class Content(NamedTuple):
 
 
 def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -> Content | None:
-    """Return the main content of a page, by its own declarations; None if there is no text, or too much to judge.
+    """Return the main content of a page, taking its own declarations into account; None if there is no text, or too
+    much to judge.
 
-    With `pictures`, those next to the content stay. The tree is changed unless None is returned.
+    With `pictures`, pictures next to the content are kept. The tree is changed unless None is returned.
     """
     body = root.find("body")
     too_many = next(islice(root.iter(), _MOST_ELEMENTS, None), None) is not None
@@ -104,7 +105,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
 
 
 def choose(page: Lines, judged: list[float]) -> list[bool]:
-    """Return True for each line that is content, by the probabilities of all."""
+    """Return a boolean for each line, True if it is content, given all probabilities."""
     if sum(len(line.text) for line in page.lines) < _SHORT:
         keep = [not any(map(line.within.__getitem__, _FURNITURE_KINDS)) for line in page.lines]
     else:
@@ -116,7 +117,8 @@ def choose(page: Lines, judged: list[float]) -> list[bool]:
 
 
 def _likely(lines: list[Line], judged: list[float]) -> list[bool]:
-    """Choose the lines with the highest expected F1, from twice the correct characters and both totals."""
+    """Choose the lines with the highest expected F1: twice the correct characters, divided by the sum of both
+    totals."""
     order = sorted(range(len(lines)), key=judged.__getitem__, reverse=True)
     sizes = [len(lines[number].text) for number in order]
     right = list(accumulate(judged[number] * size for number, size in zip(order, sizes, strict=True)))
@@ -143,7 +145,7 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
             keep[block.first : block.end] = [True] * len(numbers)
         elif own >= _NEARLY * size:
             for number in numbers:
-                # Code, formulas, headings, cells and quotes are never boilerplate, however short they are.
+                # Code, formulas, headings, cells and quotes are never boilerplate, however short.
                 line = lines[number]
                 is_part = line.block.element.tag in _WHOLE or any(map(line.within.__getitem__, _PARTS))
                 likely = is_part or is_heading(line) or judged[number] >= _UNLIKELY
@@ -162,13 +164,13 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
 
 
 def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
-    """Keep all paragraphs of an element if two fifths of them are kept: all parts of a text are worth the same,
-    however long it is, and however similar its paragraphs are.
+    """Keep all paragraphs of an element if two fifths of them are kept: a text's parts belong together, however long
+    it is and however similar its paragraphs are.
     """
     beside: dict[int, list[int]] = {}
     for number, line in enumerate(page.lines):
         block = line.block
-        # Bare text belongs with the paragraphs in the same block.
+        # Text outside elements belongs with the paragraphs in the same block.
         holder = block if block.end - block.first > 1 else block.around
         if holder is not None and block.element.tag in _PARAGRAPHS and not _leads_away(line, block):
             beside.setdefault(id(holder), []).append(number)
@@ -180,7 +182,7 @@ def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
 
 
 def _complete_tables(page: Lines, keep: list[bool]) -> None:
-    """Keep a table with data, a list of terms or code within content: they are rarely content elsewhere."""
+    """Keep data tables, lists of terms and code surrounded by content; elsewhere they are rarely content."""
     size = [0, *accumulate(len(line.text) for line in page.lines)]
     own = [
         0,
@@ -232,8 +234,8 @@ def _is_code_widget(page: Lines, block: Block) -> bool:
 
 
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
-    """Keep all of a manual: of a page that is mostly content, with terms and examples, only landmarks are omitted. If
-    less of it is content, links may lead away.
+    """Keep all of a manual: if a page with terms and examples is mostly content, only landmarks are omitted. If less
+    of it is content, links that lead elsewhere are omitted too.
     """
     lines = page.lines
     size = sum(len(line.text) for line in lines)
@@ -272,7 +274,7 @@ def _complete_notes(page: Lines, keep: list[bool]) -> None:
 
 
 def _leave_out_actions(lines: list[Line], keep: list[bool]) -> None:
-    """Leave out the actions of a section beside its heading, such as `[edit]`: links in brackets."""
+    """Omit the actions beside a section's heading: links in brackets, such as `[edit]`."""
     for number, (before, line) in enumerate(pairwise(lines), 1):
         is_beside = before.block.around is line.block or line.block.around is before.block
         if is_heading(before) and is_beside and line.linked >= _LINKED * len(line.text):
@@ -280,7 +282,7 @@ def _leave_out_actions(lines: list[Line], keep: list[bool]) -> None:
 
 
 def _stands_around(line: Line, block: Block) -> bool:
-    """Return True if a line in a block is in a landmark within it that is around content."""
+    """Return True if a line is in a landmark inside the block that is around content."""
     around = line.block
     while around is not block and around.around is not None:
         if around.element.tag in _AROUND_CONTENT or around.element.get("role") == "navigation":
@@ -290,13 +292,14 @@ def _stands_around(line: Line, block: Block) -> bool:
 
 
 def _leads_away(line: Line, block: Block) -> bool:
-    """Return True if a line in a block is about something else: a link, a button, or in a landmark around content."""
+    """Return True if a line in a block leads elsewhere: it is a link or a button, or is in a landmark around
+    content."""
     is_button = line.within[_BUTTON] > 0 and len(line.text) <= _LONGEST_LABEL
     return is_button or line.linked >= _LINKED * len(line.text) or _stands_around(line, block)
 
 
 def _is_innermost(block: Block) -> bool:
-    """Return True if a table or list is not used for layout: it contains no other table and no headline."""
+    """Return True if a table or list is not used for layout, because it contains no other table and no headline."""
     return next(block.element.iterdescendants("table", "h1", "h2"), None) is None
 
 
@@ -308,7 +311,7 @@ def _head(lines: list[Line], keep: list[bool]) -> None:
 
 
 def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
-    """Keep the only `h1` of a page if content follows it, since it names that: a class or a function, for example."""
+    """Keep the only `h1` of a page if content follows it, since it is its title, such as the name of a function."""
     headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
     if len(headlines) == 1 and any(keep[headlines[0] :]):
         line = lines[headlines[0]]
@@ -317,7 +320,7 @@ def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
 
 
 def _counted(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -> Content:
-    """Count the kept and the omitted texts, in characters without white space at their ends."""
+    """Count the characters of kept and omitted texts, without surrounding white space."""
     omitted: Counter[str] = Counter()
     size = 0
     for place in page.places:
@@ -345,7 +348,7 @@ def _landmark(page: Lines, number: int) -> str:
 
 
 def _take_out(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlElement]:
-    """Remove the omitted texts from the tree, `captions` aside, and return the elements that contain content."""
+    """Remove the omitted texts except `captions` from the tree, and return the elements that contain content."""
     holders: set[HtmlElement] = set()
     for element, follows, _, number in page.places:
         if number >= 0 and keep[number]:
@@ -359,7 +362,7 @@ def _take_out(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlEleme
 
 
 def _prune(element: HtmlElement, holders: set[HtmlElement]) -> None:
-    """Remove all but the elements that contain content, and the pictures next to it."""
+    """Remove all elements except those that contain content, and the pictures next to it."""
     for child in list(element):
         if child in holders:
             if child.tag not in _WHOLE:
@@ -369,12 +372,12 @@ def _prune(element: HtmlElement, holders: set[HtmlElement]) -> None:
 
 
 def _is_empty(element: HtmlElement) -> bool:
-    """Return True if an element is only a position in a line: to drop it would join the text on both sides."""
+    """Return True if an element only marks a position in a line: removing it would join the text on both sides."""
     return element.tag not in BLOCKS and next(element.iter("img"), None) is None and not length(element)
 
 
 def _is_picture(element: HtmlElement) -> bool:
-    """Return True if there is a picture in an element, and no text but its caption."""
+    """Return True if an element contains a picture, and no text except its caption."""
     if element.tag in _AROUND_CONTENT or next(element.iter("img"), None) is None:
         return False
     captions = sum(length(caption) for caption in element.iter("figcaption"))

@@ -1,6 +1,6 @@
-"""Names and their descriptions in blocks side by side, as in the summaries of Javadoc: a list of terms by structure.
+"""Names and their descriptions in adjacent blocks, as in Javadoc summaries, which are lists of terms in structure.
 
-The name is a link to more about it, and so looks as if it leads away.
+The name is a link to details, so it looks as if it leads elsewhere.
 """
 
 from collections.abc import Hashable
@@ -10,11 +10,11 @@ from servers.fetch.read.html.content.lines import Block, Line, Lines
 _FEWEST = 3
 """Minimum number of pairs."""
 _MOSTLY = 0.8
-"""The share of the names with a description that is content."""
+"""Minimum share of names whose description is content."""
 
 
 def complete_pairs(page: Lines, keep: list[bool]) -> None:
-    """Keep the names of descriptions that are kept, where most blocks of one kind are such names."""
+    """Keep the names of kept descriptions, if most blocks of one kind are such names."""
     groups: dict[Hashable, list[tuple[int, bool]]] = {}
     for number, (name, description) in enumerate(zip(page.lines, page.lines[1:], strict=False)):
         block = name.block

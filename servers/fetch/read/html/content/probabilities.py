@@ -1,9 +1,9 @@
-"""The probability of each line to be content, by a forest that was trained on pages of seven kinds.
+"""The probability that each line is content, from a forest trained on seven kinds of pages.
 
-Other trainings were no better on pages outside their training set: a second forest with the results of the first for
-adjacent lines, also where these were cross-validated; the kind of the page, judged by a model of its own; more weight
-for rare kinds; smaller trees; numbers of questions and ratings. The words of class names gave two thousandths of F1,
-and would let a name decide. `tests/checks/training` shows how the forest was trained.
+Other approaches were no better on pages outside their training set: a second forest with the results of the first for
+adjacent lines, even if these were cross-validated; the kind of the page, judged by a separate model; more weight for
+rare kinds; smaller trees; the numbers of questions and ratings. Words in class names gained 0.002 of F1, but would
+make the result depend on names. `tests/checks/training` shows how the forest was trained.
 """
 
 from servers.fetch.read.html.content.declarations import Declarations
