@@ -9,7 +9,7 @@ import re
 
 from servers.fetch.read.charsets import UTF8, charset_named
 
-READ = 65_536
+MAX_READ = 65_536
 """Maximum number of bytes of such a body that are read."""
 SHOWN = 500
 
@@ -22,7 +22,7 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
     if not (media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type):
         return ""
     # A fixed list, since Python caches each unknown name forever and some of its codecs are slow.
-    text = body[:READ].decode((charset_named(charset or "") or UTF8).codec, "replace")
+    text = body[:MAX_READ].decode((charset_named(charset or "") or UTF8).codec, "replace")
     if "\0" in text:
         return ""
     if "html" in media_type or text.lstrip()[:1] == "<":

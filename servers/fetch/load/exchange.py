@@ -12,17 +12,17 @@ from anyio.lowlevel import checkpoint
 
 from servers.fetch.errors import FetchError
 from servers.fetch.load.decoding import make_unpacker
-from servers.fetch.load.excerpt import READ
+from servers.fetch.load.excerpt import MAX_READ
 from servers.fetch.load.throttling import Share
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-HEADERS = 65_536
+MAX_HEADER_BYTES = 65_536
 """Maximum total size of a response's headers, in bytes."""
-FREE = 1_000_000
+FREE_BYTES = 1_000_000
 """Number of bytes to which a body may decompress, whatever the ratio."""
-RATIO = 100
+MAX_RATIO = 100
 """Maximum ratio of a larger body's decompressed size to its size on the wire."""
-REDIRECT_TIME = 0.5
+REDIRECT_SECONDS = 0.5
 """Seconds to wait for a redirect's body."""
 DISCONNECTED = "Server disconnected"
 _BROKEN = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
@@ -70,8 +70,8 @@ class _Body:
     def add(self, piece: bytes) -> bool:
         """Add a piece, and return False once the body is complete."""
         self.size += len(piece)
-        if self.size > max(FREE, RATIO * self.received):
-            raise _too_large(f"the body unpacks to more than {RATIO} times its size")
+        if self.size > max(FREE_BYTES, MAX_RATIO * self.received):
+            raise _too_large(f"the body unpacks to more than {MAX_RATIO} times its size")
         excess = self.size - self.limits.bytes
         if excess > 0 and not self.limits.cut:
             raise _too_large(f"the body unpacks to more than {self.limits.bytes:,} bytes")
@@ -138,12 +138,12 @@ class Exchange:
             body = _Body(limits)
             await self._read_into(body, response)
             return body
-        body = _Body(Limits(READ, cut=True))
-        if _is_redirect(response) and _length(response) > READ:
+        body = _Body(Limits(MAX_READ, cut=True))
+        if _is_redirect(response) and _length(response) > MAX_READ:
             return body
         # The status is reported even if reading the body fails. A redirect's body is only read so that the connection
         # can be reused.
-        patience = REDIRECT_TIME if _is_redirect(response) else self._patience
+        patience = REDIRECT_SECONDS if _is_redirect(response) else self._patience
         with anyio.move_on_after(patience), suppress(FetchError):
             await self._read_into(body, response)
         return body
@@ -167,8 +167,8 @@ class Exchange:
 
 
 def _check_headers(response: httpx.Response, limits: Limits) -> None:
-    if sum(len(name) + len(value) for name, value in response.headers.raw) > HEADERS:
-        raise _too_large(f"the headers are larger than {HEADERS:,} bytes")
+    if sum(len(name) + len(value) for name, value in response.headers.raw) > MAX_HEADER_BYTES:
+        raise _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
     if response.status_code > 999:
         raise FetchError("bad_response", "the status of the answer is not a valid HTTP status")
     if response.status_code < 200:
@@ -199,7 +199,7 @@ def _sharper(error: FetchError) -> FetchError:
     if DISCONNECTED in message:
         return FetchError("connect", "the site ended the connection")
     if "buffer too long" in message:
-        return _too_large(f"the headers are larger than {HEADERS:,} bytes")
+        return _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
     if "complete message" in message or "incomplete" in message:
         return FetchError("bad_response", "the body is shorter than the answer says")
     return error

@@ -16,7 +16,7 @@ from servers.fetch.load.excerpt import excerpt
 from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
 from servers.fetch.load.headers import HostHeader, headers_for, product_token
 from servers.fetch.load.refresh import refresh_target
-from servers.fetch.load.robots import MOST, Robots
+from servers.fetch.load.robots import MAX_BYTES, Robots
 from servers.fetch.load.shared_cache import SharedCache
 from servers.fetch.load.throttling import Pauses, Share, Slots
 from servers.fetch.network.address_policy import Policy
@@ -29,14 +29,14 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 """The `Accept` header that prefers pages to other forms of the same content."""
 ACCEPT_MARKDOWN = "text/markdown,text/html;q=0.9,application/xhtml+xml;q=0.9,application/xml;q=0.8,*/*;q=0.7"
 """The `Accept` header for requests whose Markdown is shown unchanged."""
-EXCERPT_TIME = 2.0
+EXCERPT_SECONDS = 2.0
 """Maximum wait for the body of an error response, in seconds."""
-AHEAD = 5.0
+CLOCK_SKEW_SECONDS = 5.0
 """Seconds by which another replica's clock may be ahead. The age of its pages is raised by as much."""
 ROBOTS_SHARE = 0.5
 """Fraction of the total time that a robots.txt may take."""
 
-_ABOVE = "Fetch a page above it, such as the start page of the site, and follow a link from there."
+_NEXT_STEP = "Fetch a page above it, such as the start page of the site, and follow a link from there."
 """Advice for a page that does not exist."""
 
 MEDIA_TYPE = re.compile(r"\s*([\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127})(?=[\s;,]|$)", re.ASCII)
@@ -83,7 +83,7 @@ class Loader:
         """Create a loader. `shared` is the cache that replicas share, if any."""
         self._policy = policy
         self._rules = rules
-        self._exchange = Exchange(client, min(EXCERPT_TIME, rules.timeout / 4))
+        self._exchange = Exchange(client, min(EXCERPT_SECONDS, rules.timeout / 4))
         self._slots = Slots(rules.max_concurrent, rules.max_per_host)
         self._pauses = Pauses()
         self._cache = Cache(rules.cache_bytes)
@@ -179,7 +179,7 @@ class Loader:
         theirs = None if self._shared is None else await self._shared.find(url, headers)
         if theirs is None or (mine is not None and mine.confirmed_at >= theirs.confirmed_at):
             return mine
-        theirs = theirs._replace(initial_age=theirs.initial_age + AHEAD)
+        theirs = theirs._replace(initial_age=theirs.initial_age + CLOCK_SKEW_SECONDS)
         self._cache.put(url, theirs)
         return theirs
 
@@ -226,7 +226,7 @@ class Loader:
             if wait is not None and status in {429, 503}:
                 self._pauses.add(site, status, wait)
             text = excerpt(answer.body, *_content_type(answer.headers))
-            suggestion = _ABOVE if status in GONE and answer.url.path != "/" else ""
+            suggestion = _NEXT_STEP if status in GONE and answer.url.path != "/" else ""
             answered = Answered(status, wait, text)
             raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, answered)
         if answer.status in {206, 304, 305, 306}:
@@ -255,7 +255,7 @@ class Loader:
     async def _robots_txt(self, url: httpx.URL) -> Answer:
         self._policy.check_host(host_of(url), port_of(url))
         headers = self._headers(url, True, "text/plain,*/*;q=0.8")
-        return await self._send(url, headers, Limits(MOST, cut=True))
+        return await self._send(url, headers, Limits(MAX_BYTES, cut=True))
 
 
 def _site(url: httpx.URL) -> str:

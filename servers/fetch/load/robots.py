@@ -21,24 +21,24 @@ from servers.fetch.load.exchange import REDIRECTS, Answer
 from servers.fetch.network.redirects import follow
 from servers.fetch.network.urls import host_of
 
-MOST = 500 * 1024
+MAX_BYTES = 500 * 1024
 """Maximum number of bytes of a robots.txt that are read; the rest is ignored."""
 HOPS = 5
-KEPT = 24 * 3_600.0
+CACHE_SECONDS = 24 * 3_600.0
 """Seconds for which rules are cached."""
-KEPT_FAILURE = 60.0
+FAILURE_CACHE_SECONDS = 60.0
 """Seconds until a robots.txt that could not be fetched is requested again."""
 HOSTS = 1_000
-CHARACTERS = 1_000_000
+MAX_CACHED_CHARACTERS = 1_000_000
 """Maximum number of characters of rules that are cached in total. Parsed rules take up to about thirty times as much
 memory."""
-SMALL = 20_000
+INLINE_CHARACTERS = 20_000
 """Maximum number of characters of rules that are applied without a thread."""
 
 GROUP = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*(\*|[A-Za-z_-]*)", re.IGNORECASE)
-OF_THE_SITE = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
+SITE_FAILURES = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
 """Failures that the page itself would have as well, and that are reported as its own."""
-OTHER = "User-agent: /other"
+OTHER_AGENT = "User-agent: /other"
 """A name that no program uses."""
 
 Fetch = Callable[[httpx.URL], Awaitable[Answer]]
@@ -93,7 +93,7 @@ class Robots:
         return rules.parsed.crawl_delay(self._token) or 0.0
 
     async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
-        if size <= SMALL:
+        if size <= INLINE_CHARACTERS:
             return parsed.can_fetch(url, self._token)
         # Malicious rules can take a second or two.
         return await to_thread.run_sync(
@@ -111,7 +111,7 @@ class Robots:
         old = self._known.pop(place, None)
         self._size += rules.size - (old.size if old else 0)
         self._known[place] = rules
-        while len(self._known) > HOSTS or (self._size > CHARACTERS and len(self._known) > 1):
+        while len(self._known) > HOSTS or (self._size > MAX_CACHED_CHARACTERS and len(self._known) > 1):
             self._size -= self._known.popitem(last=False)[1].size
         return rules
 
@@ -126,10 +126,10 @@ class Robots:
         if answer.status >= 500 or (300 <= answer.status < 400 and answer.status not in REDIRECTS):
             return _unreachable(f"its robots.txt was answered with {answer.status}")
         if answer.status >= 300:
-            return Rules(None, "", monotonic() + KEPT)
+            return Rules(None, "", monotonic() + CACHE_SECONDS)
         text = keep_relevant(answer.body, self._token)
         parsed = await to_thread.run_sync(Protego.parse, text, abandon_on_cancel=True, limiter=self._threads)
-        return Rules(parsed, "", monotonic() + KEPT, len(text))
+        return Rules(parsed, "", monotonic() + CACHE_SECONDS, len(text))
 
     async def _follow(self, place: httpx.URL) -> Answer | None:
         """Return the final response after redirects; the last redirect if there are too many; None if it is
@@ -143,7 +143,7 @@ class Robots:
                 url = follow(answer.url, answer.headers.get("location"))
                 answer = await self._fetch(url)
         except FetchError as error:
-            if url == place and error.code in OF_THE_SITE:
+            if url == place and error.code in SITE_FAILURES:
                 raise
             return None
         return answer
@@ -153,8 +153,8 @@ def keep_relevant(body: bytes, token: str) -> str:
     """Return the lines of a robots.txt, with one name for every program except `token`, so that the parsing cost does
     not grow with the product of names and rules. Return none if it is a web page instead.
     """
-    if len(body) >= MOST:
-        body = body[: body.rfind(b"\n", 0, MOST) + 1]
+    if len(body) >= MAX_BYTES:
+        body = body[: body.rfind(b"\n", 0, MAX_BYTES) + 1]
     text = body.decode("utf-8", "replace").removeprefix("\ufeff")
     if text.lstrip()[:1] == "<":
         return ""
@@ -165,12 +165,12 @@ def keep_relevant(body: bytes, token: str) -> str:
             lines.append(line)
         else:
             name = match[1].lower()
-            lines.append(f"User-agent: {name}" if name and name in ("*", token) else OTHER)
+            lines.append(f"User-agent: {name}" if name and name in ("*", token) else OTHER_AGENT)
     return "\n".join(lines)
 
 
 def _unreachable(reason: str) -> Rules:
-    return Rules(None, reason, monotonic() + KEPT_FAILURE)
+    return Rules(None, reason, monotonic() + FAILURE_CACHE_SECONDS)
 
 
 def _refusal(reason: str) -> FetchError:

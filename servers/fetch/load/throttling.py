@@ -20,11 +20,11 @@ from servers.fetch.errors import Answered, FetchError
 
 QUEUE = 4
 """Maximum number of waiting requests for each running one."""
-LONGEST_PAUSE = 3_600.0
+MAX_PAUSE_SECONDS = 3_600.0
 """Maximum pause for a host in seconds, whatever it requests."""
 HOSTS = 1_000
 """Maximum number of hosts that are remembered."""
-LITTLE = 1_000_000
+FREE_BYTES = 1_000_000
 """Number of bytes that a page may use without reserving them."""
 
 
@@ -87,7 +87,7 @@ class Pauses:
 
     def add(self, host: str, status: int, seconds: float) -> None:
         """Remember that `host` requested a pause."""
-        self._until[host] = (monotonic() + min(seconds, LONGEST_PAUSE), status)
+        self._until[host] = (monotonic() + min(seconds, MAX_PAUSE_SECONDS), status)
         self._until.move_to_end(host)
         if len(self._until) > HOSTS:
             self._until.popitem(last=False)
@@ -159,7 +159,7 @@ class Share:
 
     async def need(self, size: int, most: int) -> None:
         """Ensure that there are `size` bytes. If that exceeds the free amount, reserve `most` at once."""
-        if size <= max(LITTLE, self._size):
+        if size <= max(FREE_BYTES, self._size):
             return
         self.shrink_to(0)
         with self.site.paused():

@@ -28,11 +28,11 @@ from servers.fetch.network.hosts import bracket, normalize_host
 from servers.fetch.network.streams import TlsStream
 
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
-_LOOKUPS = 64
+_MAX_LOOKUPS = 64
 """Maximum number of concurrent lookups, including abandoned ones whose thread still runs."""
-HEAD_START = 0.25
+HEAD_START_SECONDS = 0.25
 """Seconds after which the next address is tried as well (RFC 8305)."""
-MOST_TRIED = 8
+MAX_ADDRESSES = 8
 """Maximum number of addresses of a name that are tried."""
 
 
@@ -53,7 +53,7 @@ class SystemResolver:
         up."""
         self._seconds = seconds
         # Not the shared default limiter: a resolver that hangs must not block anything else.
-        self._threads = CapacityLimiter(_LOOKUPS)
+        self._threads = CapacityLimiter(_MAX_LOOKUPS)
 
     async def resolve(self, host: str) -> Sequence[str]:
         """Return the addresses of `host` in the order of RFC 6724. Raises FetchError("dns")."""
@@ -121,7 +121,7 @@ class CheckedBackend(AsyncNetworkBackend):
         try:
             with anyio.fail_after(timeout):
                 addresses = await resolve_allowed(self._policy, self._resolver, host, port)
-                stream = await _Race(self._inner, port, socket_options).run(addresses[:MOST_TRIED])
+                stream = await _Race(self._inner, port, socket_options).run(addresses[:MAX_ADDRESSES])
         except TimeoutError:
             raise FetchError("timeout", f"{bracket(host)} was not reached within {timeout:g} s") from None
         if stream is None:
@@ -154,7 +154,7 @@ class _Race:
         for address in addresses:
             failed = anyio.Event()
             tasks.start_soon(self._try, address, failed, tasks.cancel_scope)
-            with anyio.move_on_after(HEAD_START):
+            with anyio.move_on_after(HEAD_START_SECONDS):
                 await failed.wait()
 
     async def _try(self, address: str, failed: anyio.Event, race: CancelScope) -> None:

@@ -7,7 +7,7 @@ from operator import eq
 
 from servers.fetch.pages.passages import Excerpts, Passage, blocks_of, label
 
-_MOST = 1_500
+_MAX_LINES = 1_500
 """Maximum number of lines of either text to compare. The time is quadratic, or worse for malicious text."""
 
 
@@ -23,7 +23,7 @@ def find_changes(old: str, new: str, room: int) -> Excerpts | None:
     end = _count_same(lines_before[same:][::-1], lines_after[same:][::-1])
     middle_before = lines_before[same : len(lines_before) - end]
     middle_after = lines_after[same : len(lines_after) - end]
-    if max(len(middle_before), len(middle_after)) > _MOST:
+    if max(len(middle_before), len(middle_after)) > _MAX_LINES:
         return None
     blocks = list(blocks_of(new))
     starts = [block.start for block in blocks]

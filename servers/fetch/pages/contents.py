@@ -14,14 +14,14 @@ from servers.fetch.pages.texts import Piece
 
 _WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
 """The kinds of pages whose text has headings and links."""
-_TEXT = 400_000
+_MAX_SEARCHED = 400_000
 """Maximum number of characters that are searched."""
 _HEADINGS, _LINKS = 300, 500
-_TITLE, _WORDS = 500, 200
+_MAX_TITLE, _MAX_WORDS = 500, 200
 """Maximum number of characters of a title, and of a heading or a link's text."""
-_URL = 2_000
+_MAX_URL = 2_000
 """Maximum number of characters of a URL; longer links are left out."""
-_BYTES = 40_000
+_MAX_BYTES = 40_000
 """Maximum size of all headings, and of all links, in bytes of UTF-8."""
 
 _HEADING = re.compile(r"^(?:(?P<fence>`{3,}|~{3,})|(?P<signs>#{1,6}) (?P<words>.*))", re.MULTILINE)
@@ -38,7 +38,7 @@ def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str,
     page, url = snapshot.page, snapshot.loaded.url
     view: dict[str, Any] = {"url": url}
     if page.metadata.title:
-        view["title"] = page.metadata.title[:_TITLE]
+        view["title"] = page.metadata.title[:_MAX_TITLE]
     if request.format == "markdown" and page.kind in _WITH_CONTENTS:
         view["links"] = list_links(page.text)
         if len(piece.text) < piece.total:
@@ -52,12 +52,12 @@ def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str,
 
 def list_headings(markdown: str) -> list[dict[str, Any]]:
     """Return the headings of a page in order, each with its level."""
-    return _within(_headings(markdown[:_TEXT]), _HEADINGS)
+    return _within(_headings(markdown[:_MAX_SEARCHED]), _HEADINGS)
 
 
 def list_links(markdown: str) -> list[dict[str, Any]]:
     """Return the links of a page in order, each URL once."""
-    return _within(_links(markdown[:_TEXT]), _LINKS)
+    return _within(_links(markdown[:_MAX_SEARCHED]), _LINKS)
 
 
 def _headings(markdown: str) -> Iterator[dict[str, Any]]:
@@ -74,21 +74,21 @@ def _links(markdown: str) -> Iterator[dict[str, Any]]:
     seen: set[str] = set()
     for match in _LINK.finditer(_IMAGE.sub(r"\g<words>", markdown)):
         url = match["url"]
-        if url not in seen and len(url) <= _URL and url.startswith(("http://", "https://")):
+        if url not in seen and len(url) <= _MAX_URL and url.startswith(("http://", "https://")):
             seen.add(url)
             yield {"text": _plain(match["words"]), "url": url}
 
 
 def _plain(words: str) -> str:
     """Return text without the Markdown for links, emphasis, or code."""
-    words = _LINK.sub(r"\g<words>", _IMAGE.sub(r"\g<words>", words[: _URL + _WORDS]))
-    return _ESCAPED.sub(r"\1", _SIGNS.sub("", words)).strip()[:_WORDS]
+    words = _LINK.sub(r"\g<words>", _IMAGE.sub(r"\g<words>", words[: _MAX_URL + _MAX_WORDS]))
+    return _ESCAPED.sub(r"\1", _SIGNS.sub("", words)).strip()[:_MAX_WORDS]
 
 
 def _within(entries: Iterator[dict[str, Any]], most: int) -> list[dict[str, Any]]:
     """Return as many of the first entries as the limits allow."""
     chosen: list[dict[str, Any]] = []
-    remaining = _BYTES
+    remaining = _MAX_BYTES
     for entry in entries:
         remaining -= sum(len(str(value).encode("utf-8", "replace")) + 20 for value in entry.values())
         if len(chosen) == most or remaining < 0:

@@ -16,13 +16,13 @@ from servers.fetch.errors import FetchError
 
 LOOKED_AT = 1_000_000
 """Maximum number of characters of a text that are searched."""
-_MOST = 20_000
+_MAX_PASSAGES = 20_000
 """Maximum number of passages that are searched."""
 _SHORT, _LONG = 250, 900
 """Adjacent blocks under one heading are joined up to the first number of characters; a block longer than the second
 is divided."""
 _HEADING = 120
-_WORDS = 64
+_MAX_WORDS = 64
 """Maximum number of words of a question that are searched for."""
 
 _HEADING_LINE = re.compile(r"(#{1,6}) (.*)")
@@ -70,7 +70,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     Raises FetchError `not_found` if no passage contains any of the words, and `bad_argument` for a question without
     words.
     """
-    passages = list(islice(_joined(text[:LOOKED_AT]), _MOST))
+    passages = list(islice(_joined(text[:LOOKED_AT]), _MAX_PASSAGES))
     ranked = _rank(text, passages, question)
     if not ranked:
         suggestion = "Ask with other words, or fetch the page without `find`."
@@ -183,7 +183,7 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
                 for number, passage in enumerate(passages)
             ),
         )
-        query = " OR ".join(f'"{word}"' for word in words[:_WORDS])
+        query = " OR ".join(f'"{word}"' for word in words[:_MAX_WORDS])
         rows = database.execute("SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rank, rowid", (query,))
         return [number for (number,) in rows]
 

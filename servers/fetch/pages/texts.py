@@ -15,11 +15,11 @@ from servers.fetch.errors import FetchError
 from servers.fetch.pages.snapshots import Outcome, PageRequest, Snapshot
 from shared.text import join_lines, marks
 
-_FACT = 300
+_MAX_FIELD = 300
 """Maximum number of characters of a title or another field."""
 _NUMBERS = 40
 """Number of bytes by which the character counts in the last line of a page may grow."""
-_URL = 500
+_MAX_URL = 500
 """Maximum number of characters of a redirect's URL, which a site may make very long."""
 
 
@@ -127,11 +127,11 @@ def explain(error: FetchError) -> str:
 
 
 def _short(url: str) -> str:
-    return url if len(url) <= _URL else f"{url[:_URL]}…"
+    return url if len(url) <= _MAX_URL else f"{url[:_MAX_URL]}…"
 
 
 def _fact(text: str) -> str:
-    return join_lines(text[: 2 * _FACT])[:_FACT]
+    return join_lines(text[: 2 * _MAX_FIELD])[:_MAX_FIELD]
 
 
 def _metadata_lines(snapshot: Snapshot) -> list[str]:

@@ -1,5 +1,6 @@
-"""Markdown as a site sends it, with absolute links; or a section of it, its links, or its metadata. markdown-it-py
-finds its headings and links according to CommonMark, which ignores those in code blocks.
+"""Markdown as a site sends it, with absolute links; or a section of it, its links, or its metadata.
+
+markdown-it-py finds its headings and links according to CommonMark, which ignores those in code blocks.
 """
 
 import re
@@ -16,9 +17,9 @@ from servers.fetch.read.text import decode
 from shared.text import format_count
 
 _MOST_LINKS = 1_000
-_LONGEST = 200
+_MAX_LINK_TEXT = 200
 """Maximum number of characters of a link's text."""
-_LOOKED_AT = 2_000_000
+_MAX_SEARCHED = 2_000_000
 """Maximum number of characters searched for headings and links, and for the title."""
 _BEGINNING = 20_000
 _LINKED = 300_000
@@ -57,7 +58,7 @@ def read_markdown(source: Source) -> Page:
     front = _FRONT_MATTER.match(text)
     before = text[: front.end()] if front else ""
     is_shown_whole = source.format in ("markdown", "text") and source.section is None
-    limit = (_BEGINNING if source.format == "text" else _LINKED) if is_shown_whole else _LOOKED_AT
+    limit = (_BEGINNING if source.format == "text" else _LINKED) if is_shown_whole else _MAX_SEARCHED
     references: dict[str, Any] = {}
     tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
@@ -140,7 +141,7 @@ def _links(tokens: list[Token], url: str) -> tuple[str, int]:
             if target:
                 inner = takewhile(lambda after: after.type != "link_close", children[at + 1 :])
                 words.setdefault(
-                    target, " ".join("".join(token_inside.content for token_inside in inner).split())[:_LONGEST]
+                    target, " ".join("".join(token_inside.content for token_inside in inner).split())[:_MAX_LINK_TEXT]
                 )
     lines = [f"- [{_ESCAPED.sub(_BACKSLASH, text) or target}]({target})" for target, text in words.items()]
     return "\n".join(lines[:_MOST_LINKS]), max(len(lines) - _MOST_LINKS, 0)

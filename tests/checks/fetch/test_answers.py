@@ -8,7 +8,7 @@ import pytest
 
 from servers.fetch.errors import CODES, FetchError
 from servers.fetch.load.loader import Loader, LoadRules
-from servers.fetch.load.throttling import LITTLE, ByteBudget
+from servers.fetch.load.throttling import FREE_BYTES, ByteBudget
 from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, open_client
 from servers.fetch.pages.fetcher import Fetcher
@@ -81,7 +81,7 @@ async def test_whatever_a_site_answers_is_fenced_and_leads_nowhere() -> None:
                     loader = Loader(client, policy, LoadRules("tester/1.0", PATIENCE, ignore_robots=number % 4 > 0))
                     wanted = PageRequest(f"http://127.0.0.1:{port}/{number}")
                     for _ in range(2):  # the second time from the cache, or asked whether it is still so
-                        code, text = await shown(Fetcher(loader, reader, ByteBudget(LITTLE)), wanted)
+                        code, text = await shown(Fetcher(loader, reader, ByteBudget(FREE_BYTES)), wanted)
                         check(code, text)
                         ended[code] += 1
             await anyio.wait_all_tasks_blocked()

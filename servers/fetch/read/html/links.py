@@ -10,9 +10,9 @@ from servers.common.html.markup.embedded import EMBEDDED, unfold_link
 from servers.common.html.tree import names_in, squeeze
 from servers.common.html.urls import absolute_url, picture_url
 
-_MOST = 1_000
+_MAX_LINKS = 1_000
 """Maximum number of links that are listed."""
-_LONGEST = 200
+_MAX_LINK_TEXT = 200
 """Maximum number of characters of a link's text."""
 _KEPT = names_in("""
     id class href src alt title lang dir colspan rowspan headers scope start value reversed datetime cite name type
@@ -34,9 +34,9 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
             pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
             names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
             text = next(filter(None, map(squeeze, names)), "")
-            words[url] = escape_label(text[:_LONGEST])
-    lines = [f"- [{text or url}]({url})" for url, text in list(words.items())[:_MOST]]
-    return "\n".join(lines), max(len(words) - _MOST, 0)
+            words[url] = escape_label(text[:_MAX_LINK_TEXT])
+    lines = [f"- [{text or url}]({url})" for url, text in list(words.items())[:_MAX_LINKS]]
+    return "\n".join(lines), max(len(words) - _MAX_LINKS, 0)
 
 
 def clean_markup(part: HtmlElement, base: str) -> str:

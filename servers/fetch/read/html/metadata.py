@@ -13,7 +13,7 @@ from servers.common.html.tree import HEADINGS, squeeze
 from servers.common.html.urls import absolute_url
 from servers.fetch.read.page import Metadata
 
-_LONGEST = 1_000
+_MAX_FIELD = 1_000
 """Maximum number of characters of one field."""
 _MOST_PROPERTIES = 50
 _MOST_FEEDS = 20
@@ -22,7 +22,7 @@ _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 _KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
 _URL_BEFORE = re.compile(r"^\s*url\s*=\s*", re.IGNORECASE)
 _AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
-_LONGEST_BLOCK = 1_000_000
+_MAX_BLOCK = 1_000_000
 """Maximum number of characters of a JSON-LD block that is searched for metadata."""
 _MOST_NODES = 1_000
 
@@ -78,7 +78,7 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
 def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
     """Return the metadata as JSON, and the headings of the page's parts with the ids that `section` accepts."""
     headings = [
-        {"level": int(heading.tag[1]), "text": words[:_LONGEST], **_id(heading)}
+        {"level": int(heading.tag[1]), "text": words[:_MAX_FIELD], **_id(heading)}
         for part in parts
         for heading in part.iter(*HEADINGS)
         if (words := squeeze(heading.text_content()))
@@ -96,7 +96,9 @@ def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
             delay, _, rest = (meta.get("content") or "").replace(",", ";", 1).partition(";")
             target = absolute_url(base, _URL_BEFORE.sub("", rest).strip(" \t\n'\""))
             if target and urldefrag(target).url != urldefrag(url).url and delay.strip().isdecimal():
-                return [f'A browser would be redirected from here to "{target[:_LONGEST]}" after {int(delay[:9])} s.']
+                return [
+                    f'A browser would be redirected from here to "{target[:_MAX_FIELD]}" after {int(delay[:9])} s.'
+                ]
     return []
 
 
@@ -119,7 +121,7 @@ def _first(metas: dict[str, str], *names: str) -> str:
 
 
 def _fact(text: object) -> str:
-    return squeeze(strip_invisible(text)[0])[:_LONGEST] if isinstance(text, str) else ""
+    return squeeze(strip_invisible(text)[0])[:_MAX_FIELD] if isinstance(text, str) else ""
 
 
 def _of_things(things: list[dict[str, Any]], name: str) -> str:
@@ -185,7 +187,7 @@ def linked_data(root: HtmlElement) -> list[dict[str, Any]]:
     for script in root.iter("script"):
         if (script.get("type") or "").strip().lower() == "application/ld+json" and len(
             script.text or ""
-        ) < _LONGEST_BLOCK:
+        ) < _MAX_BLOCK:
             data, _ = _parsed(script.text or "")
             things += _things(data, _MOST_NODES - len(things))
     return things

@@ -34,13 +34,13 @@ _HIDES = "The page shows hardly any text for its size: use `raw` to get its mark
 _LINES_OF_BEGINNING = 20
 _MOST_HEADINGS, _LONGEST_HEADING = 30, 100
 """Maximum number of omitted headings that are listed, and of characters of each."""
-_LITTLE = 400
+_MAX_UNSCRIPTED = 400
 """Maximum number of characters that a page shows without its scripts if it needs them."""
-_HARDLY_ANY = 100
+_MAX_EMPTY = 100
 """Maximum number of characters on a page that shows none of its content."""
-_LARGE = 10_000
+_MIN_MARKUP = 10_000
 """Number of characters of markup that normally contain more text than that."""
-_MUCH = 2_000
+_MIN_SCRIPTS = 2_000
 """Minimum number of characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
 _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
@@ -88,9 +88,17 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     parts = find_section(root, section) if section else None
     if format in ("markdown", "text"):
         written, more = _words(page, parts, plain=format == "text")
-        if parts is None and (_NEEDS_SCRIPTS in notes or len(written) < _HARDLY_ANY):
+        if parts is None and (_NEEDS_SCRIPTS in notes or len(written) < _MAX_EMPTY):
             described = _described(page, written, plain=format == "text")
-            more += [_DESCRIBED] if described else [_EMPTY] if not written else [_HIDES] if len(text) > _LARGE else []
+            more += (
+                [_DESCRIBED]
+                if described
+                else [_EMPTY]
+                if not written
+                else [_HIDES]
+                if len(text) > _MIN_MARKUP
+                else []
+            )
             written = "\n\n".join(filter(None, (written, described)))
         notes += more
     elif format == "links":
@@ -143,7 +151,7 @@ def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
     """
     text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
-    if sum(map(len, paragraphs)) < max(_LITTLE, len(written)):
+    if sum(map(len, paragraphs)) < max(_MAX_UNSCRIPTED, len(written)):
         return ""
     return "\n\n".join(paragraph if plain else escape(paragraph) for paragraph in paragraphs)
 
@@ -188,14 +196,14 @@ def _wants_scripts(root: HtmlElement) -> bool:
     if body is None:
         return False
     scripts = list(root.iter("script"))
-    size = _visible_characters(body) if scripts else _LITTLE
-    if size >= _LITTLE:
+    size = _visible_characters(body) if scripts else _MAX_UNSCRIPTED
+    if size >= _MAX_UNSCRIPTED:
         return False
     asks = any(_ASKS.search(element.text_content()) for element in root.iter("noscript"))
     rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
     loads = not size and any(element.get("src") for element in scripts)
-    return asks or rooted or loads or (size < _HARDLY_ANY and written > _MUCH)
+    return asks or rooted or loads or (size < _MAX_EMPTY and written > _MIN_SCRIPTS)
 
 
 def _visible_characters(body: HtmlElement) -> int:
@@ -208,6 +216,6 @@ def _visible_characters(body: HtmlElement) -> int:
             walk.skip_subtree()
         else:
             size += len((element.text or "").strip())
-        if size >= _LITTLE:
+        if size >= _MAX_UNSCRIPTED:
             break
     return size

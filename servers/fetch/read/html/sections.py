@@ -11,7 +11,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import BLOCKS, HEADINGS, length, squeeze
 from servers.fetch.errors import FetchError
 
-_LONGEST = 500
+_MAX_NAME = 500
 """Maximum number of characters of a section's name."""
 _MOST_HEADINGS = 20
 _MOST_ELEMENTS = 1_000
@@ -23,8 +23,8 @@ _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
 def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
     """Return the elements of a section, in order. The tree is reduced to them. Raises FetchError."""
     query = section.strip()
-    if not query or len(query) > _LONGEST:
-        raise FetchError("bad_argument", f"A section name has 1 to {_LONGEST} characters")
+    if not query or len(query) > _MAX_NAME:
+        raise FetchError("bad_argument", f"A section name has 1 to {_MAX_NAME} characters")
     if query.startswith("#"):
         names = (query[1:], unquote(query[1:]))
         target = next((element for element in root.iter() if element.get("id") in names), None)

@@ -11,7 +11,7 @@ from protego import Protego
 from servers.fetch.errors import FetchError
 from servers.fetch.load import robots
 from servers.fetch.load.exchange import Answer
-from servers.fetch.load.robots import CHARACTERS, HOPS, MOST, Robots, keep_relevant
+from servers.fetch.load.robots import HOPS, MAX_BYTES, MAX_CACHED_CHARACTERS, Robots, keep_relevant
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
@@ -118,7 +118,10 @@ async def test_h9_a_web_page_in_its_place_has_no_rules() -> None:
 async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
     head = "User-agent: *\nDisallow: /read\n"
     text = (
-        head + "#" * (MOST - len(head) - 20) + "\nDisallow: /cut-here-and-beyond\nDisallow: /late" + "\n#" * 2_500_000
+        head
+        + "#" * (MAX_BYTES - len(head) - 20)
+        + "\nDisallow: /cut-here-and-beyond\nDisallow: /late"
+        + "\n#" * 2_500_000
     )
     async with opened_site(site(rules(text))) as one, opened_loader() as loader:
         await loader.load(one.url("/late"))
@@ -127,8 +130,8 @@ async def test_h9_rules_beyond_500_kibibytes_are_not_read() -> None:
 
 
 def test_h9_of_a_long_one_whole_lines_are_read() -> None:
-    lines = b"Disallow: /a\n" * (MOST // 13)
-    assert lines < lines[:1] + b"x" * MOST  # so the last rule is cut
+    lines = b"Disallow: /a\n" * (MAX_BYTES // 13)
+    assert lines < lines[:1] + b"x" * MAX_BYTES  # so the last rule is cut
     for more in (b"Disallow: /cut\n", b"Disallow: /cut\n" * 1_000):
         assert keep_relevant(lines + more, "tester").splitlines() == lines.decode().splitlines()
 
@@ -222,8 +225,8 @@ async def test_h9_a_load_that_is_cancelled_leaves_the_others_their_robots_txt() 
     ],
 )
 def test_h9_what_is_made_to_cost_much_does_not(line: str) -> None:
-    text = "User-agent: *\n" + "".join(line.format(n=n) for n in range(MOST // len(line)))
-    parsed = Protego.parse(keep_relevant((text + text.replace("*", "tester"))[:MOST].encode(), "tester"))
+    text = "User-agent: *\n" + "".join(line.format(n=n) for n in range(MAX_BYTES // len(line)))
+    parsed = Protego.parse(keep_relevant((text + text.replace("*", "tester"))[:MAX_BYTES].encode(), "tester"))
     assert parsed.can_fetch("http://a.example/" + "a" * 8_000, "tester") in {True, False}
 
 
@@ -236,7 +239,7 @@ async def test_h9_a_long_one_is_heeded() -> None:
 
 async def test_the_rules_that_are_kept_are_bounded_by_the_length_of_their_text() -> None:
     asked: list[str] = []
-    text = "User-agent: *\n" + f"Disallow: /{'x' * 10_000}\n" * (CHARACTERS // 25_000)
+    text = "User-agent: *\n" + f"Disallow: /{'x' * 10_000}\n" * (MAX_CACHED_CHARACTERS // 25_000)
 
     async def fetch(url: httpx.URL) -> Answer:
         asked.append(url.host)

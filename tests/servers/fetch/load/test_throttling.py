@@ -6,13 +6,13 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.throttling import HOSTS, LITTLE, QUEUE, ByteBudget, Pauses, Share, Slots, Stopwatch
+from servers.fetch.load.throttling import FREE_BYTES, HOSTS, QUEUE, ByteBudget, Pauses, Share, Slots, Stopwatch
 from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import Gate, ReceivedRequest, answer, opened_site
 
-LARGE = 2 * LITTLE
+LARGE = 2 * FREE_BYTES
 
 
 async def taken(share: Share, size: int = LARGE) -> bool:
@@ -39,21 +39,21 @@ async def test_a_little_is_taken_without_waiting() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as large, budget.share() as small:
         assert await taken(large)
-        assert await taken(small, LITTLE)
-        assert not await taken(small, LITTLE + 1)
+        assert await taken(small, FREE_BYTES)
+        assert not await taken(small, FREE_BYTES + 1)
 
 
 async def test_one_page_alone_may_have_more() -> None:
-    budget = ByteBudget(LITTLE)
+    budget = ByteBudget(FREE_BYTES)
     with budget.share() as share:
-        assert await taken(share, 100 * LITTLE)
-        assert await taken(share, 90 * LITTLE)
+        assert await taken(share, 100 * FREE_BYTES)
+        assert await taken(share, 90 * FREE_BYTES)
 
 
 async def test_what_was_not_needed_is_given_back() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
-        await first.need(LITTLE + 1, 2 * LARGE)
+        await first.need(FREE_BYTES + 1, 2 * LARGE)
         assert not await taken(second)
         first.shrink_to(LARGE)
         assert await taken(second)
@@ -131,7 +131,7 @@ async def test_waiting_for_room_is_no_time_of_the_site() -> None:
 
 async def test_large_pages_are_loaded_one_after_the_other() -> None:
     pages = {f"/{number}": answer("x" * LARGE, content_type="text/plain") for number in range(4)}
-    budget, most = ByteBudget(LARGE + LITTLE), []
+    budget, most = ByteBudget(LARGE + FREE_BYTES), []
     async with opened_site(pages) as site, opened_loader(timeout=5) as loader:
 
         async def load(number: int) -> None:
@@ -220,7 +220,7 @@ async def test_h16_waiting_for_a_place_is_part_of_the_time() -> None:
 
 
 async def test_waiting_for_a_place_is_no_time_of_the_site() -> None:
-    gate, budget, times = Gate(), ByteBudget(LITTLE), (Stopwatch(), Stopwatch())
+    gate, budget, times = Gate(), ByteBudget(FREE_BYTES), (Stopwatch(), Stopwatch())
     async with (
         opened_site({"*": gate}) as site,
         opened_loader(max_per_host=1, ignore_robots=True) as loader,

@@ -15,7 +15,7 @@ import pytest
 from servers.fetch.errors import FetchError
 from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions
-from servers.fetch.network.connecting import MOST_TRIED, CheckedBackend, SystemResolver
+from servers.fetch.network.connecting import MAX_ADDRESSES, CheckedBackend, SystemResolver
 from tests.servers.fetch.reaching import PATIENCE, Answers, Recorder, listening, reaching
 
 DEAD, SILENT, LIVE = "192.0.78.1", "192.0.78.2", "192.0.78.3"
@@ -82,7 +82,7 @@ async def test_only_so_many_addresses_are_tried() -> None:
     network = Network(many)
     with pytest.raises(FetchError):
         await backend(network, *many).connect_tcp("site.test", 80)
-    assert network.tried == many[:MOST_TRIED]
+    assert network.tried == many[:MAX_ADDRESSES]
 
 
 async def test_connecting_has_its_time() -> None:

@@ -12,10 +12,10 @@ from itertools import accumulate
 from servers.common.html.tree import HEADINGS
 from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
 
-_LEAST = 40
+_MIN_CHARACTERS = 40
 """Minimum length in characters of a block whose repetition is not accidental."""
 _OUTLINE = ("dt", "pre")
-_FEWEST = 8
+_MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
 """Elements whose parts may repeat for a reason."""
@@ -29,7 +29,7 @@ def find_copies(page: Lines, keep: list[bool]) -> set[int]:
     outline = sum(
         is_kept for is_kept, line in zip(keep, page.lines, strict=True) if line.block.element.tag in _OUTLINE
     )
-    if outline >= _FEWEST:
+    if outline >= _MIN_TERMS:
         return set()
     blocks = _Blocks(page)
     firsts: dict[Hashable, Block] = {}
@@ -76,7 +76,7 @@ class _Blocks:
 
     def may_be_copied(self, block: Block) -> bool:
         """Return True if a block has several lines, enough text, and no element whose texts may repeat."""
-        if block.end - block.first < 2 or self._chars[block.end] - self._chars[block.first] < _LEAST:
+        if block.end - block.first < 2 or self._chars[block.end] - self._chars[block.first] < _MIN_CHARACTERS:
             return False
         return not any(map(self._lines[block.first].within.__getitem__, _MEANINGFUL))
 

@@ -24,7 +24,7 @@ KINDS_OF_THINGS = {
 }
 """The kinds of subjects, each with its types in lowercase."""
 _DESCRIPTIONS = ("name", "headline", "description", "articleBody", "text", "reviewBody")
-_LONGEST = 200_000
+_MAX_CHARACTERS = 200_000
 """Maximum number of characters of descriptions."""
 _LEVELS = 4
 _TAG = re.compile(r"<[^<>]*>")
@@ -48,7 +48,7 @@ def declarations_of(
     types.add(f"og:{graph.get('og:type', '').lower()}")
     about = frozenset(kind for kind, names in KINDS_OF_THINGS.items() if types & names)
     texts: list[str] = [graph[name] for name in ("og:title", "og:description") if name in graph]
-    remaining = _LONGEST
+    remaining = _MAX_CHARACTERS
     for text in (text for thing in things for text in _texts(thing, _LEVELS)):
         texts.append(_TAG.sub(" ", text[:remaining]))
         remaining -= len(text)

@@ -22,7 +22,7 @@ from servers.fetch.read.html.content.lines import IN_BRACKETS, KINDS, Block, Lin
 from servers.fetch.read.html.content.pairs import complete_pairs
 from servers.fetch.read.html.content.probabilities import probabilities
 
-_MOST_ELEMENTS = 40_000
+_MAX_ELEMENTS = 40_000
 """Maximum number of elements of a page to judge. A line takes about 150 microseconds."""
 _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
 _WHOLE = ("pre", "math")
@@ -32,31 +32,31 @@ _KEPT_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
 _MOSTLY = 0.8
-_NEARLY = 0.95
+_BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
-_SOME = 0.4
+_PARAGRAPH_SHARE = 0.4
 """If at least this share of adjacent paragraphs is content, all of them are."""
-_UNLIKELY = 0.1
+_MIN_PROBABILITY = 0.1
 """A line with a lower probability is not content, even if content surrounds it."""
-_LINKED = 0.5
+_LINK_SHARE = 0.5
 """Minimum share of links in a line that leads elsewhere."""
 _MANUAL, _OUTLINED = 0.75, 0.45
 """Minimum shares of content on a page that is a manual, and on one that may be."""
-_FEWEST = 8
+_MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _OUTLINE = ("dt", "pre")
 _SMALL = 0.25
 """If less than this share of a page's text is kept, the outline of the rest is listed."""
-_SHORT = 200
+_SHORT_PAGE = 200
 """A page with fewer characters is too short to be judged: all text outside landmarks is content."""
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
 _BUTTON = KINDS.index("button")
 _PRE = KINDS.index("pre")
-_LONGEST_LABEL = 40
+_MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks for which omitted text is counted separately."""
@@ -86,7 +86,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     With `pictures`, pictures next to the content are kept. The tree is changed unless None is returned.
     """
     body = root.find("body")
-    too_many = next(islice(root.iter(), _MOST_ELEMENTS, None), None) is not None
+    too_many = next(islice(root.iter(), _MAX_ELEMENTS, None), None) is not None
     if body is None or too_many:
         return None
     page = Lines(body)
@@ -106,7 +106,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
 
 def choose(page: Lines, judged: list[float]) -> list[bool]:
     """Return a boolean for each line, True if it is content, given all probabilities."""
-    if sum(len(line.text) for line in page.lines) < _SHORT:
+    if sum(len(line.text) for line in page.lines) < _SHORT_PAGE:
         keep = [not any(map(line.within.__getitem__, _FURNITURE_KINDS)) for line in page.lines]
     else:
         keep = _likely(page.lines, judged)
@@ -143,12 +143,12 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
         tag = block.element.tag
         if tag == "dl" or (tag in _TOGETHER and own >= _MOSTLY * size and _is_innermost(block)):
             keep[block.first : block.end] = [True] * len(numbers)
-        elif own >= _NEARLY * size:
+        elif own >= _BLOCK_SHARE * size:
             for number in numbers:
                 # Code, formulas, headings, cells and quotes are never boilerplate, however short.
                 line = lines[number]
                 is_part = line.block.element.tag in _WHOLE or any(map(line.within.__getitem__, _PARTS))
-                likely = is_part or is_heading(line) or judged[number] >= _UNLIKELY
+                likely = is_part or is_heading(line) or judged[number] >= _MIN_PROBABILITY
                 keep[number] = keep[number] or (likely and not _leads_away(line, block))
     _complete_paragraphs(page, keep)
     _complete_tables(page, keep)
@@ -176,7 +176,7 @@ def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
             beside.setdefault(id(holder), []).append(number)
     for numbers in beside.values():
         own = sum(len(page.lines[number].text) for number in numbers if keep[number])
-        if own >= _SOME * sum(len(page.lines[number].text) for number in numbers):
+        if own >= _PARAGRAPH_SHARE * sum(len(page.lines[number].text) for number in numbers):
             for number in numbers:
                 keep[number] = True
 
@@ -205,7 +205,7 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
         chars = size[block.end] - size[block.first]
         beside = size[around.end] - size[around.first] - chars
         beside_kept = own[around.end] - own[around.first] - (own[block.end] - own[block.first])
-        is_about = tag == "pre" or sum(line.linked for line in lines) < _LINKED * chars
+        is_about = tag == "pre" or sum(line.linked for line in lines) < _LINK_SHARE * chars
         if 2 * beside_kept >= beside and is_about:
             keep[block.first : block.end] = [True] * len(lines)
 
@@ -230,7 +230,7 @@ def _complete_introduced(page: Lines, keep: list[bool]) -> None:
 
 def _is_code_widget(page: Lines, block: Block) -> bool:
     """Return True if a block consists of code and labels: a title, the name of a language, a button to copy."""
-    return all(line.within[_PRE] or len(line.text) <= _LONGEST_LABEL for line in page.lines[block.first : block.end])
+    return all(line.within[_PRE] or len(line.text) <= _MAX_LABEL for line in page.lines[block.first : block.end])
 
 
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
@@ -241,14 +241,14 @@ def _complete_manual(page: Lines, keep: list[bool]) -> None:
     size = sum(len(line.text) for line in lines)
     own = sum(len(line.text) for line, is_kept in zip(lines, keep, strict=True) if is_kept)
     outline = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE]
-    if own < _OUTLINED * size or len(outline) < _FEWEST:
+    if own < _OUTLINED * size or len(outline) < _MIN_TERMS:
         return
     block = lines[outline[0]].block
     while not (block.first <= outline[0] and outline[-1] < block.end) and block.around is not None:
         block = block.around
     for number in range(block.first, block.end):
         line = lines[number]
-        leads = _leads_away(line, block) if own < _MANUAL * size else _stands_around(line, block)
+        leads = _leads_away(line, block) if own < _MANUAL * size else _is_in_landmark(line, block)
         keep[number] = keep[number] or not leads
 
 
@@ -277,11 +277,11 @@ def _leave_out_actions(lines: list[Line], keep: list[bool]) -> None:
     """Omit the actions beside a section's heading: links in brackets, such as `[edit]`."""
     for number, (before, line) in enumerate(pairwise(lines), 1):
         is_beside = before.block.around is line.block or line.block.around is before.block
-        if is_heading(before) and is_beside and line.linked >= _LINKED * len(line.text):
+        if is_heading(before) and is_beside and line.linked >= _LINK_SHARE * len(line.text):
             keep[number] = keep[number] and IN_BRACKETS.fullmatch(line.text) is None
 
 
-def _stands_around(line: Line, block: Block) -> bool:
+def _is_in_landmark(line: Line, block: Block) -> bool:
     """Return True if a line is in a landmark inside the block that is around content."""
     around = line.block
     while around is not block and around.around is not None:
@@ -294,8 +294,8 @@ def _stands_around(line: Line, block: Block) -> bool:
 def _leads_away(line: Line, block: Block) -> bool:
     """Return True if a line in a block leads elsewhere: it is a link or a button, or is in a landmark around
     content."""
-    is_button = line.within[_BUTTON] > 0 and len(line.text) <= _LONGEST_LABEL
-    return is_button or line.linked >= _LINKED * len(line.text) or _stands_around(line, block)
+    is_button = line.within[_BUTTON] > 0 and len(line.text) <= _MAX_LABEL
+    return is_button or line.linked >= _LINK_SHARE * len(line.text) or _is_in_landmark(line, block)
 
 
 def _is_innermost(block: Block) -> bool:
@@ -316,7 +316,7 @@ def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
     if len(headlines) == 1 and any(keep[headlines[0] :]):
         line = lines[headlines[0]]
         in_furniture = any(map(line.within.__getitem__, _FURNITURE_KINDS))
-        keep[headlines[0]] |= not in_furniture and line.linked < _LINKED * len(line.text)
+        keep[headlines[0]] |= not in_furniture and line.linked < _LINK_SHARE * len(line.text)
 
 
 def _counted(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -> Content:

@@ -7,9 +7,9 @@ from collections.abc import Hashable
 
 from servers.fetch.read.html.content.lines import Block, Line, Lines
 
-_FEWEST = 3
+_MIN_PAIRS = 3
 """Minimum number of pairs."""
-_MOSTLY = 0.8
+_MIN_SHARE = 0.8
 """Minimum share of names whose description is content."""
 
 
@@ -27,7 +27,7 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
         groups.setdefault(key, []).append((number, is_name))
     for group in groups.values():
         names = [number for number, is_name in group if is_name]
-        if len(group) >= _FEWEST and len(names) >= _MOSTLY * len(group):
+        if len(group) >= _MIN_PAIRS and len(names) >= _MIN_SHARE * len(group):
             for number in names:
                 keep[number] = True
 
