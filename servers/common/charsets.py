@@ -1,9 +1,9 @@
-"""The charset of a text: by its byte order mark, by the positions of its NULs, or the most likely ones first.
+"""The charset of a text, detected by its byte order mark, by the positions of its NULs, or as a list of likely
+charsets, best first. chardet compares pairs of bytes with those of the languages of each charset.
 
-chardet compares pairs of bytes with those of the languages of each charset. It is unreliable for a short text, so
-what a reader would notice at once counts as well: letters of two scripts in one word, a capital or a symbol within a
-word. If only a few words have letters beyond ASCII and cp1252 reads them without such a fault, the charset is cp1252,
-as for most files.
+It is unreliable for short texts, so faults that a reader would notice at once count as well: letters of two scripts
+in one word, or a capital or a symbol within a word. If only a few words have non-ASCII letters and cp1252 decodes
+them without such a fault, the charset is cp1252, as for most files.
 """
 
 import codecs
@@ -13,8 +13,8 @@ from functools import cache
 from typing import NamedTuple
 
 _WESTERN = "cp1252"
-# Charsets in actual use (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and
-# Mac OS, by chardet's name for each, or for a superset. The fewer there are, the surer the choice.
+# Charsets in actual use (https://encoding.spec.whatwg.org/#names-and-labels), and the old ones of DOS and Mac OS, by
+# chardet's name for each, or for a superset. The fewer there are, the more certain the choice.
 _SINGLE = (
     *("cp1250", "cp1251", _WESTERN, "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "cp1258", "cp874"),
     *("iso8859-2", "iso8859-5", "iso8859-6", "iso8859-7", "iso8859-8", "iso8859-9", "iso8859-13", "iso8859-15"),
@@ -28,20 +28,21 @@ _EAST_ASIAN = {
     "gb18030": "gb18030",
 }
 _FEW = 2
-"""Different words, or in more than `_MORE` words different letters, that are too few to show a language."""
+"""Number of different words, or of different letters in more than `_MORE` words, that is too small to identify a
+language."""
 _MORE = 6
 _LEAST = 0.002
 """The confidence in a charset for which chardet names no language."""
 _FAULTY = 0.0001
-"""The factor on the confidence if every character beyond ASCII is out of place."""
+"""The factor applied to the confidence if every non-ASCII character is out of place."""
 _RIVAL = 0.3
-"""The share of the best likelihood from which another charset may be meant as well."""
+"""A charset with at least this share of the best likelihood may also be the right one."""
 
 # Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
 _WORD = re.compile(rb"[aA]*[lL][aAlL]*|[aA]+[ps]")
-# Characters out of place: an unassigned byte, a symbol within a word, two scripts in a word, a capital
-# behind a small letter and a small accented one within capitals, two symbols, three accented letters, and a letter of
-# another script alone.
+# Characters out of place: an unassigned byte, a symbol within a word, two scripts in a word, a capital after a
+# lowercase letter, an accented lowercase letter between capitals, two symbols, three accented letters, and a single
+# letter of another script.
 _FAULT = re.compile(
     rb"!|[aAlLxX][sp](?=[aAlLxX])|(?<=[aA])[xX]|[xX](?=[aA])|(?<=[al])L|(?<=x)X|(?<=[AL]{2})l|(?<=[AL])[lm](?=[AL])"
     rb"|s(?=s)|[lL]{3}|(?<![xXmaA])[xX](?![xXm])"
@@ -52,7 +53,7 @@ _JOINERS = "’·´–—"
 """Characters that are used within words."""
 
 
-MARKS = (  # UTF-32 first: its mark begins as that of UTF-16
+MARKS = (  # UTF-32 first, since its mark begins like that of UTF-16
     ("utf-8", codecs.BOM_UTF8),
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),
@@ -62,7 +63,7 @@ MARKS = (  # UTF-32 first: its mark begins as that of UTF-16
 """Codecs with their byte order marks."""
 WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
 EVIDENCE = 4_000
-"""Bytes of lines that are enough to detect a charset."""
+"""Number of bytes of such lines that suffices to detect a charset."""
 _WIDE_SAMPLE = 2_048
 
 
@@ -76,7 +77,7 @@ class Likely(NamedTuple):
 def wide_codec(start: bytes) -> str | None:
     """Return the form of UTF-16 or UTF-32 in which the start of a file is text, or None.
 
-    Its characters can be shown, and most are ASCII. Numbers of a binary file can look like Chinese, but a text has
+    The characters must be printable and mostly ASCII. Numbers in a binary file can look like Chinese, but a text has
     spaces or line ends.
     """
     sample = start[:_WIDE_SAMPLE]
@@ -94,14 +95,15 @@ def wide_codec(start: bytes) -> str | None:
 
 
 def is_damaged(data: bytes) -> bool:
-    """Return True if as many characters are UTF-8 as not, which no other charset gives by accident."""
+    """Return True if at least as many characters are valid UTF-8 as not, which does not happen by accident in other
+    charsets."""
     text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     return sum(not character.isascii() for character in text) - broken >= broken
 
 
 def evidence_lines(data: bytes) -> bytes:
-    """Return the first `EVIDENCE` bytes of the lines with other bytes than ASCII."""
+    """Return the first `EVIDENCE` bytes of the lines with non-ASCII bytes."""
     lines: list[bytes] = []
     size = 0
     for line in data.splitlines(keepends=True):
@@ -116,7 +118,8 @@ def evidence_lines(data: bytes) -> bytes:
 def likely_charsets(sample: bytes) -> list[Likely]:
     """Return the possible charsets of `sample`, best first; empty if none can read it.
 
-    The sample has other bytes than ASCII. A few thousand bytes of lines that do are enough, and take milliseconds.
+    The sample contains non-ASCII bytes. A few thousand bytes of lines with such bytes are enough, and take
+    milliseconds.
     """
     from chardet import detect_all
 
@@ -129,7 +132,7 @@ def likely_charsets(sample: bytes) -> list[Likely]:
     best = 0.0
     western = None
     for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _LEAST)):
-        # Faults only lower it.
+        # Faults only lower the confidence.
         most = confidence.get(name, _LEAST)
         if most < best * _RIVAL**2 and name != _WESTERN:
             continue
@@ -149,7 +152,7 @@ def likely_charsets(sample: bytes) -> list[Likely]:
     letters = set(sample.translate(None, _ASCII))
     if western is not None and (len(words) <= _FEW or (len(letters) <= _FEW and len(words) > _MORE)):
         likely.remove(western)
-        # On little evidence: it has more rivals than others would have.
+        # With little evidence there are more rivals.
         likely.insert(0, Likely(_WESTERN, best * _RIVAL))
     return likely
 
@@ -166,8 +169,8 @@ _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
 def _classes(codec: str) -> bytes:
     """Return a table for `bytes.translate` with the kind of each byte's character.
 
-    `a` and `A` are letters of ASCII, `l` and `L` other Latin ones, `x` and `X` those of other scripts, `m` marks, `p`
-    punctuation, `j` what joins parts of a word, `s` symbols, `!` nothing.
+    `a` and `A` are ASCII letters, `l` and `L` other Latin letters, `x` and `X` letters of other scripts, `m` marks,
+    `p` punctuation, `j` characters that join parts of a word, `s` symbols, `!` unassigned bytes.
     """
     return "".join(_class(bytes([byte]).decode(codec, "replace")) for byte in range(256)).encode()
 

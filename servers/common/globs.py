@@ -1,11 +1,12 @@
 """Globs over relative paths, matched in linear time.
 
-A pattern is split at `/`; `**` matches any number of directories, every other component is a glob of its own (`*`,
-`?`, `[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names included),
-translated once by `fnmatch`, whose regular expressions take each `*` atomically and so never backtrack exponentially.
-As in git, a name that equals the component matches as well, such as `[id].tsx`. Between components a set of states is
-carried along, as in a finite automaton; walking a tree passes the states down, so a name is matched once per state
-and a directory without states needs no visit. Alternatives `{a,b}` are expanded first, up to a limit.
+A pattern is split at `/`; `**` matches any number of directories, every other component is its own glob (`*`, `?`,
+`[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names included),
+translated once by `fnmatch`, whose regular expressions match each `*` atomically and so never backtrack
+exponentially. As in git, a name that equals the component matches as well, such as `[id].tsx`. A set of states is
+carried from component to component, as in a finite automaton. A walk passes the states down the tree, so a name is
+matched once per state, and a directory without states need not be visited. Alternatives `{a,b}` are expanded first,
+up to a limit.
 
 A pattern without `/` matches the last name at any depth.
 """
@@ -21,10 +22,10 @@ from shared.text import quoted
 MAX_ALTERNATIVES = 64
 """Maximum number of patterns that `{a,b}` groups may expand to."""
 MAX_LENGTH = 1_024
-"""Longest pattern, expanded or not, in characters."""
+"""Maximum length of a pattern, before and after expansion, in characters."""
 
 States = frozenset[tuple[int, int]]
-"""The state of matching: the alternative, and the number of its components that are done."""
+"""States of matching: each an alternative, and the number of its components matched so far."""
 
 _GROUP = re.compile(r"\{([^{}]*)\}")
 _ESCAPED_BRACE = re.compile(r"\\([\\{},])")
@@ -65,7 +66,7 @@ class Glob:
         return self._closed(after)
 
     def ends(self, states: States, name: str) -> bool:
-        """Return True if one more component `name` makes a match: `accepts(step(...))`, faster."""
+        """Return True if one more component `name` completes a match, like `accepts(step(...))` but faster."""
         matchers = self._ends.get(states)
         if matchers is None:
             rows = ((self._rows[row], done) for row, done in states)
@@ -77,15 +78,15 @@ class Glob:
         return False
 
     def accepts(self, states: States) -> bool:
-        """Return True if the components so far are a match."""
+        """Return True if the components so far match."""
         return any(done == len(self._rows[row]) for row, done in states)
 
     def alive(self, states: States) -> bool:
-        """Return True if anything below the components so far can be a match."""
+        """Return True if anything below the components so far can match."""
         return any(done < len(self._rows[row]) for row, done in states)
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Return True if the relative path with these components is a match."""
+        """Return True if the relative path with these components matches."""
         return self.accepts(self.after(parts))
 
     def after(self, parts: Sequence[str]) -> States:
@@ -104,9 +105,9 @@ class Glob:
 
 
 def reach(pattern: str) -> tuple[str, ...]:
-    """Return patterns of everything in the directories where `pattern` may match.
+    """Return patterns for everything in the directories where `pattern` may match.
 
-    Many patterns share them: their conditions on a last name, and on anything below a `**`, are left out. Raises
+    Many patterns share them, because conditions on the last name, and on anything below a `**`, are left out. Raises
     PathError `bad_pattern`.
     """
     reached = set()
@@ -123,7 +124,7 @@ def _bad(pattern: str, reason: str) -> PathError:
 
 
 def _expanded(pattern: str) -> list[str]:
-    """Return `pattern` with its `{a,b}` groups written out, innermost first."""
+    """Return `pattern` with its `{a,b}` groups expanded, innermost first."""
     if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
         raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters, none of them NUL")
     pending, finished = [_ESCAPED_BRACE.sub(lambda match: _LITERAL[match[1]], pattern)], []
@@ -147,7 +148,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _names(pattern: str) -> list[str]:
-    """Return the components of an expanded pattern, from the start on."""
+    """Return the components of an expanded pattern, counted from the start."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
         raise _bad(pattern, "a pattern must be relative to the start, without '..'")

@@ -11,14 +11,14 @@ System = Literal["linux", "macos", "windows"]
 
 
 class Machine(NamedTuple):
-    """The facts that determine the place of a configuration."""
+    """The facts that determine where configurations are."""
 
     system: System
     home: PurePath
     """The user's home directory; every path that is made from a machine is of its type."""
     environment: Mapping[str, str]
     packages: Sequence[str] = ()
-    """The names of folders of programs from the Microsoft Store, in `local() / "Packages"`."""
+    """The names of Microsoft Store programs' folders in `local() / "Packages"`."""
 
     def variable(self, name: str) -> PurePath | None:
         """Return the path in an environment variable. A relative one is ignored, as the XDG specification
@@ -27,7 +27,8 @@ class Machine(NamedTuple):
         return path if path.is_absolute() else None
 
     def settings(self) -> PurePath:
-        """Return the directory for settings of desktop programs, one directory each; Electron calls it `appData`."""
+        """Return the directory that contains the settings directories of desktop programs; Electron calls it
+        `appData`."""
         if self.system == "windows":
             return self.variable("APPDATA") or self.home / "AppData" / "Roaming"
         if self.system == "macos":
@@ -35,7 +36,7 @@ class Machine(NamedTuple):
         return self.variable("XDG_CONFIG_HOME") or self.home / ".config"
 
     def local(self) -> PurePath:
-        """Return the directory on Windows for files of programs that belong to this machine only."""
+        """Return the directory on Windows for program files that belong to this machine only."""
         return self.variable("LOCALAPPDATA") or self.home / "AppData" / "Local"
 
 
@@ -55,7 +56,7 @@ def this_machine() -> Machine:
 
 
 def state_folder(machine: Machine) -> PurePath:
-    """Return the directory for the bundle's files of the user: receipts, backups, pins."""
+    """Return the directory for the bundle's own files for this user: receipts, backups, pins."""
     if machine.system == "windows":
         base = machine.local()
     elif machine.system == "macos":

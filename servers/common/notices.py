@@ -1,19 +1,18 @@
-"""A watch on files, requested from the operating system.
+"""A file watch provided by the operating system.
 
-It watches directories, each without its subdirectories, and is replaced as a whole when the set changes: the new
-watch is open before the old one is closed. Directories count as the same only with the same inode, because a watch
-does not survive its directory, and only while no notice reports their removal or creation: a free inode is given to
-the next directory at once. A notice is only a reason to look. watchfiles is imported here, on the first use, and
-nowhere else.
+It watches directories without their subdirectories, and is replaced as a whole when the set changes: the new watch is
+opened before the old one is closed. A directory counts as the same only if it has the same inode, because a watch
+does not survive its directory, and only while no notice reports its removal or creation, because inodes are reused at
+once. A notice only says that something may have changed. watchfiles is imported only here, at first use.
 
-If watchfiles is missing or the system refuses (its limit on watches for example) there is no watch: `degraded` is
-True, and another is tried after a while. A watch that fails, for which one name that is not UTF-8 is enough, gives no
-more notices at all, so it is replaced.
+If watchfiles is missing or the system refuses, for example because of its limit on watches, there is no watch:
+`degraded` is True, and a new watch is tried after a while. A watch that fails, for which a single name that is not
+UTF-8 is enough, sends no more notices, so it is replaced.
 
-Each watch handles its notices in its own way, so there is no common loop here. Files are each looked at at their own
-pace, in a thread that depends on whether their file system is local or remote; a look at a library is the reason for
-the next watch, and its duration determines how seldom one is taken; a database is reported at once and then rests,
-and its own writes take another way. A common loop would be a call with a switch for each of these.
+Each user of a watch handles notices in its own way, so there is no common loop here. Files are checked at their own
+pace, in a thread chosen by whether their file system is local or remote. A check of a library leads to the next
+watch, and its duration determines the pace. Changes of a database are reported at once, followed by a pause, and its
+own writes are reported separately. A common loop would need an option for each of these.
 """
 
 import logging
@@ -29,7 +28,7 @@ from anyio import CapacityLimiter, to_thread
 T = TypeVar("T")
 
 FLOOD = 2_000
-"""Notices at once from which on it is cheaper to look at everything."""
+"""Number of simultaneous notices from which checking everything is cheaper."""
 
 _IDLE_STEP_MS = 20
 _BRISK_STEP_MS = 5
@@ -38,23 +37,23 @@ _REFUSED_SECONDS = 30.0
 _ERRED_SECONDS = 1.0
 
 _MODIFIED = 2
-"""The number with which watchfiles reports a change of an entry that existed before and exists now."""
+"""The number with which watchfiles reports a change of an existing entry."""
 _DEAD = -1, -1
-"""In place of the device and inode of a directory that is gone, or not the one that is watched."""
+"""Replaces the device and inode of a directory that no longer exists, or is not the one being watched."""
 
 log = logging.getLogger("servers.common.notices")
 
 
 def open_watch(directories: list[str]) -> Any:
-    """Open a watch of watchfiles on these directories. Raises ImportError, OSError, RuntimeError."""
+    """Open a watchfiles watch on these directories. Raises ImportError, OSError, RuntimeError."""
     from watchfiles._rust_notify import RustNotify
 
-    # If it were to ignore unreadable directories, it would ignore the limit on watches as well.
+    # If it ignored unreadable directories, it would also ignore the limit on watches.
     return RustNotify(directories, False, False, 0, False, False)
 
 
 class Notices:
-    """Notices of changes in a set of directories that may change as well.
+    """Notices of changes in a set of directories, which may itself change.
 
     Blocking, and for one thread at a time; `close` it when done.
     """
@@ -66,17 +65,19 @@ class Notices:
         self._opened = self._again = self._last = 0.0
         self._refusal: str | None = None
         self.degraded = False
-        """True if the system gives no notices, so that changes must be polled."""
+        """True if the system sends no notices, so that changes must be polled."""
 
     def arm(self, directories: Iterable[str]) -> bool:
-        """Watch these directories; return True if that took a new watch, so that everything needs another look."""
+        """Watch these directories. Return True if that required a new watch, so that everything must be checked
+        again."""
         requested: dict[str, tuple[int, int]] = {}
         for path in directories:
             try:
                 path.encode()
                 status = os.stat(path)  # noqa: PTH116 - a path for each of thousands of directories would take long
             except (OSError, UnicodeEncodeError):
-                # Removed, or a name that watchfiles can't take: the sweep notices changes there.
+                # Removed, or with a name that watchfiles can't handle; the regular check of everything detects
+                # changes there.
                 continue
             if os.access(path, os.R_OK):
                 requested[path] = status.st_dev, status.st_ino
@@ -88,7 +89,7 @@ class Notices:
             return False
         fresh = self._open(sorted(requested))
         if fresh is None and self._watch is not None:
-            # Without the old one it may be within the limit.
+            # Without the old watch, the new one may be within the limit.
             self.close()
             fresh = self._open(sorted(requested))
         self.close()
@@ -102,7 +103,7 @@ class Notices:
 
     @property
     def deaf(self) -> bool:
-        """True if there is no watch now, for any reason."""
+        """True if there is currently no watch, for any reason."""
         return self._watch is None
 
     def watches(self, path: str) -> bool:
@@ -110,9 +111,9 @@ class Notices:
         return path in self._armed
 
     def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
-        """Return the paths that were changed, none after `seconds`; None if any may have been.
+        """Return the changed paths, an empty set after `seconds`, or None if any path may have changed.
 
-        Setting `stop` ends the wait, with either result.
+        Setting `stop` ends the wait, with either of the latter.
         """
         if self._watch is None:
             stop.wait(seconds)
@@ -123,7 +124,8 @@ class Notices:
         except RuntimeError:
             armed, now = self._armed, time.monotonic()
             self.close()
-            # One that fails at once is not made again at once: a busy file with a bad name would keep us busy.
+            # A watch that fails immediately is not recreated immediately: a busy file with a bad name would cause
+            # constant work.
             if now - self._opened < _ERRED_SECONDS:
                 self._armed, self._again = armed, now + _ERRED_SECONDS
             return None
@@ -148,7 +150,7 @@ class Notices:
         try:
             return self._opener(directories)
         except (FileNotFoundError, PermissionError):
-            # Removed or forbidden since the check, which is not a refusal.
+            # Removed or made inaccessible since the check, which is not a refusal by the system.
             self._again = time.monotonic() + _ERRED_SECONDS
         except (ImportError, OSError, RuntimeError) as error:
             self._again = time.monotonic() + _REFUSED_SECONDS
@@ -162,13 +164,13 @@ async def wait_in_thread(
     limiter: CapacityLimiter,
     stop: threading.Event | None = None,
 ) -> T:
-    """Return the result of `wait` in a thread of the `limiter`, after `seconds` at most.
+    """Return the result of `wait`, run in a thread of the `limiter`, after at most `seconds`.
 
-    It ends when `stop` is set, which also happens on cancellation.
+    It ends when `stop` is set, which cancellation also does.
     """
     stop = stop or threading.Event()
     async with anyio.create_task_group() as tasks:
-        # The thread can't be cancelled, so a task that can be cancelled stops it.
+        # The thread itself can't be cancelled, so a cancellable task stops it.
         tasks.start_soon(_stop_when_cancelled, stop)
         result = await to_thread.run_sync(wait, stop, seconds, limiter=limiter)
         tasks.cancel_scope.cancel()

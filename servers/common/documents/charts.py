@@ -1,4 +1,4 @@
-"""The data of a chart (DrawingML; ECMA-376, part 1, section 21.2), as stored in the file, as a table in HTML."""
+"""The data of a chart (DrawingML; ECMA-376, part 1, section 21.2), as stored in the file, as an HTML table."""
 
 from html import escape
 
@@ -8,7 +8,7 @@ from servers.common.documents.package import text_of
 
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 MAX_POINTS = 500
-"""Rows of the table of a chart."""
+"""Maximum number of rows in a chart's table."""
 _LABELS, _VALUES = ("cat", "xVal"), ("val", "yVal")
 
 
@@ -41,7 +41,7 @@ def write_chart(root: Element) -> str:
 
 
 def _points(series: Element, names: tuple[str, ...]) -> dict[int, str]:
-    """Return the values of a series, or its labels, by their numbers."""
+    """Return the values or labels of a series, by index."""
     holder = next((element for name in names if (element := series.find(_C + name)) is not None), None)
     points = [] if holder is None else list(holder.iter(f"{_C}pt"))
     return {int(point.get("idx") or 0): text_of(point) for point in points}

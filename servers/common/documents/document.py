@@ -6,7 +6,7 @@ from shared.coded_errors import CodedError
 
 
 class DocumentError(CodedError):
-    """A file that can't be read, or has no such part.
+    """Raised for a file that can't be read, or that lacks the requested part.
 
     The codes are `unsupported_type`, `unreadable`, `bad_argument` and, if libraries are missing, `not_installed`.
     """
@@ -31,12 +31,12 @@ class Document(NamedTuple):
     counts: dict[str, int] = {}  # noqa: RUF012 - nobody changes it
     """The numbers of pages, sheets or slides."""
     notes: tuple[str, ...] = ()
-    """Sentences for the reader, such as which parts are left out. They quote nothing of the document."""
+    """Sentences for the reader, such as which parts are left out. They quote nothing from the document."""
     hidden_sheets: tuple[str, ...] = ()
     """The names of hidden sheets, which are only read on request by name."""
 
 
 def name_left_out(counts: dict[str, int]) -> list[str]:
-    """Return the note that names the parts left out, each with its count; none if nothing is."""
+    """Return a note that lists the omitted parts with their counts; no note if nothing was omitted."""
     named = ", ".join(f"{what} ({count})" for what, count in counts.items() if count)
     return [f"Left out: {named}."] if named else []

@@ -23,9 +23,9 @@ _XHTML = ("application/xhtml+xml", "text/html")
 
 
 def read_epub(body: bytes) -> Document:
-    """Return all chapters, with links between them within the text and pictures as their descriptions.
+    """Return all chapters, with links between them and pictures replaced by their descriptions.
 
-    Raises DocumentError `unreadable`, as for a book that is encrypted.
+    Raises DocumentError `unreadable`, for example for an encrypted book.
     """
     package = Package(body)
     root_file = next(package.xml(_CONTAINER).iter("{*}rootfile"), None)
@@ -49,10 +49,10 @@ def read_epub(body: bytes) -> Document:
 
 
 def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
-    """Return the body of a chapter, with its ids made different from those of the others."""
+    """Return the body of a chapter, with its ids made unique among all chapters."""
     try:
         root = parse_xml(_REFERENCE.sub(_character, text))
-    except DocumentError:  # many books break the rules of XML, and are shown all the same
+    except DocumentError:  # many books are not well-formed XML, but are shown anyway
         root = document_fromstring(text.decode("utf-8", "replace").encode(), parser=HTMLParser(encoding="utf-8"))
     for element in root.iter("*"):
         element.tag = etree.QName(element).localname

@@ -30,7 +30,7 @@ _FUNCTIONS = frozenset(
 
 
 def tex_of(formula: Element) -> str:
-    """Return a formula as TeX, on one line; an element without a form of its own here is written in its order."""
+    """Return a formula as TeX, on one line. The contents of an unknown element are written in order."""
     return " ".join(_inside(formula).split())
 
 

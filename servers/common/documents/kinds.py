@@ -1,4 +1,4 @@
-"""Detection of the kind of a document, by its bytes alone, without unpacking anything."""
+"""Detection of a document's kind by its bytes, without unpacking anything."""
 
 import re
 from typing import Literal
@@ -19,7 +19,7 @@ _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
 _FORM = re.compile(rb"mimetypeapplication/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)")
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""The beginning of files of Office 97 to 2003, and of newer ones with a password (MS-CFB, section 2.2)."""
+"""The first bytes of Office 97 to 2003 files, and of newer ones with a password (MS-CFB, section 2.2)."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 
 

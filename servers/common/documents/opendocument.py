@@ -1,4 +1,4 @@
-"""A text, spreadsheet or presentation of OpenDocument 1.3 as HTML.
+"""OpenDocument 1.3 texts, spreadsheets and presentations as HTML.
 
 Its content is a tree of paragraphs, lists and tables, much like HTML; cells contain their values as displayed.
 """
@@ -15,10 +15,10 @@ from servers.common.documents.package import Package, facts_of, text_of
 from servers.common.documents.page_ranges import choose_pages
 
 MAX_CELLS = 30_000
-"""Cells that are read, of all tables together."""
+"""Maximum number of cells that are read, in all tables together."""
 MAX_COLUMNS = 200
 _DEEPEST = 100
-"""Levels of elements that are read."""
+"""Maximum depth of elements that are read."""
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TEXT, _TABLE, _DRAW, _OFFICE = (_URN % name for name in ("text", "table", "drawing", "office"))
 _STYLE, _SVG, _PRESENTATION = (_URN % name for name in ("style", "svg-compatible", "presentation"))
@@ -33,7 +33,7 @@ _PARAGRAPHS = {
     "Quotations": ("<blockquote><p>", "</p></blockquote>"),
     "Preformatted_20_Text": ("<pre>", "</pre>"),
 }
-"""The tags of paragraphs by the names of their styles, those of LibreOffice."""
+"""The HTML tags of paragraphs by LibreOffice's style names."""
 _MOST_SPACES = 200
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
@@ -43,9 +43,10 @@ _BEYOND = (
 
 
 def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None = None) -> Document:
-    """Return the text, with a heading for each sheet or slide; those that `pages` names, or one `sheet` by its name.
+    """Return the text, with a heading for each sheet or slide: all of them, the slides in `pages`, or one `sheet` by
+    its name.
 
-    Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does, or if there are no slides.
+    Raises DocumentError `unreadable`, and `bad_argument` like `choose_pages`, or if there are no slides.
     """
     package = Package(body)
     if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):
@@ -75,7 +76,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
 
 
 class _Style:
-    """The changes that a style makes to the look of a text."""
+    """The changes that a style makes to the appearance of text."""
 
     def __init__(self, style: Element) -> None:
         properties = {name: value for child in style for name, value in child.items()}
@@ -157,7 +158,7 @@ class _Writer:
         return f"<ol>{''.join(items)}</ol>" if self._notes else ""
 
     def remarks(self) -> tuple[str, ...]:
-        """Return remarks for the reader about the parts that are left out."""
+        """Return notes for the reader about omitted parts."""
         return (*name_left_out(self._left_out), *((_BEYOND,) if self._beyond else ()))
 
     def _count_left_out(self, what: str) -> str:
@@ -282,7 +283,7 @@ class _Writer:
             del cells[MAX_COLUMNS:]
             if not any(cells):
                 continue
-            # Equal rows are stored once in the file.
+            # Repeated rows are stored only once in the file.
             times = int(row.get(f"{_TABLE}number-rows-repeated") or 1)
             more = min(times - 1, max(self._cells, 0) // len(cells))
             self._beyond = self._beyond or more < times - 1
@@ -293,7 +294,8 @@ class _Writer:
         return f"<table>{''.join(rows)}</table>" if rows else ""
 
     def _cells_of(self, row: Element) -> Iterator[str]:
-        """Yield the cells of a row, without empty ones at its end, which a file repeats to the edge of the sheet."""
+        """Yield the cells of a row, without the empty ones at its end, which files repeat up to the edge of the
+        sheet."""
         empty = 0
         for cell in row.iter(f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
             if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:

@@ -1,6 +1,7 @@
-"""The parts of a file that is a zip archive: Office Open XML (ECMA-376, part 2), OpenDocument and EPUB.
+"""The parts of a document in a zip archive: Office Open XML (ECMA-376, part 2), OpenDocument or EPUB.
 
-A part is read within limits, and its XML without a document type: no entity is resolved, and nothing else is loaded.
+Parts are read within limits. XML is parsed without its document type: no entities are resolved, and nothing else is
+loaded.
 """
 
 import zlib
@@ -17,7 +18,8 @@ from servers.common.documents.document import DocumentError, Facts
 
 MAX_PARTS = 20_000
 MAX_BYTES = 200_000_000
-"""Maximum size of all parts together, unpacked, as the archive declares it; `zipfile` reads no more than that."""
+"""Maximum total uncompressed size of all parts in bytes, as the archive declares it; `zipfile` reads no more than
+that."""
 _FACT = 1_000
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _PROPERTIES = {
@@ -31,7 +33,8 @@ _PROPERTIES = {
 
 
 class Relation(NamedTuple):
-    """A reference of a part: the last word of its type, and another part or, if it is external, a URL."""
+    """A reference from a part: the last word of its type, and the target, which is another part or, if external, a
+    URL."""
 
     kind: str
     target: str
@@ -39,10 +42,10 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """An archive whose parts are read by their names."""
+    """An archive whose parts are read by name."""
 
     def __init__(self, body: bytes) -> None:
-        """Open an archive. Raises DocumentError `unreadable` for other files, and for more content than the
+        """Open an archive. Raises DocumentError `unreadable` for other files, and if the content exceeds the
         limits."""
         try:
             self._archive = ZipFile(BytesIO(body))
@@ -66,11 +69,11 @@ class Package:
             raise DocumentError("unreadable", "the file is damaged: a part of it can't be unpacked") from None
 
     def xml(self, name: str) -> Element:
-        """Return the root of a part. Raises DocumentError as `read` does, and for a part that is not XML."""
+        """Return the root element of a part. Raises DocumentError like `read`, and for a part that is not XML."""
         return parse_xml(self.read(name))
 
     def relations(self, name: str) -> dict[str, Relation]:
-        """Return the references of a part, by id; "" is the package itself."""
+        """Return the references from a part, by id; "" is the package itself."""
         folder = dirname(name)
         listed = join(folder, "_rels", f"{name.rpartition('/')[2]}.rels")
         if listed not in self.names:
@@ -85,7 +88,7 @@ class Package:
         return relations
 
     def main_part(self) -> str:
-        """Return the name of the main part of Office Open XML. Raises DocumentError `unreadable`."""
+        """Return the name of the main part of an Office Open XML document. Raises DocumentError `unreadable`."""
         for relation in self.relations("").values():
             if relation.kind == "officeDocument":
                 return relation.target
@@ -100,7 +103,8 @@ class Package:
 
 
 def parse_xml(text: bytes) -> Element:
-    """Return the root of an XML document. Raises DocumentError `unreadable` for any other text, and deep nesting."""
+    """Return the root element of an XML document. Raises DocumentError `unreadable` for other text, and for deep
+    nesting."""
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, remove_comments=True, remove_pis=True
     )

@@ -10,10 +10,10 @@ _RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
 
 
 def choose_pages(requested: str | None, total: int) -> list[int]:
-    """Return the numbers of the pages that `requested` names, in order; all if it is None.
+    """Return the `requested` page numbers, in order; all if it is None.
 
-    Pages count from 1. A range may reach beyond the last page. Raises DocumentError `bad_argument` if `requested` is
-    not a list of ranges, or a range begins beyond the last page.
+    Pages count from 1. A range may extend beyond the last page. Raises DocumentError `bad_argument` if `requested` is
+    not a list of ranges, or a range begins after the last page.
     """
     if requested is None:
         return list(range(1, total + 1))
@@ -32,7 +32,7 @@ def choose_pages(requested: str | None, total: int) -> list[int]:
 
 
 def write_ranges(numbers: Iterable[int]) -> str:
-    """Format page numbers, which are in order, in the notation that `choose_pages` reads."""
+    """Format page numbers, which are in order, in the notation of `choose_pages`."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

@@ -17,9 +17,9 @@ from servers.common.documents.page_ranges import choose_pages, write_ranges
 MAX_PAGES = 2_000
 MAX_CHARACTERS = 5_000_000
 _FACT = 1_000
-# Exceptions that pypdf lets escape for a damaged file, besides its own errors.
+# Exceptions other than its own that pypdf raises for damaged files.
 _DAMAGED = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-# Fonts have these for two or three letters (Unicode, Alphabetic Presentation Forms); a search for a word misses them.
+# Ligatures of two or three letters (Unicode, Alphabetic Presentation Forms), which a search for a word would miss.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _WORDS = re.compile(r"\w+(?:-\w+)*")
 _BROKEN = re.compile(r"([^\W\d_]+)([-\u00ad\u2010])[ \t]*\n[ \t]*([^\W\d_]+)([^\s\w]*)[ \t]?")
@@ -33,10 +33,10 @@ class PdfText(NamedTuple):
 
 
 class Pdf:
-    """A PDF whose pages can be counted."""
+    """An open PDF whose pages can be counted."""
 
     def __init__(self, body: bytes) -> None:
-        """Open a PDF. Raises DocumentError `unreadable` if it needs a password, or is damaged."""
+        """Open a PDF. Raises DocumentError `unreadable` if it needs a password or is damaged."""
         try:
             self._reader = PdfReader(BytesIO(body))
             self.total = len(self._reader.pages)
@@ -69,9 +69,9 @@ class Pdf:
         )
 
     def read(self, requested: str | None, seconds: float) -> PdfText:
-        """Return the pages that `requested` names as far as they are read after `seconds`; a note names the rest.
+        """Return the `requested` pages that can be read within `seconds`; a note lists the rest.
 
-        Raises DocumentError `bad_argument` as `choose_pages` does.
+        Raises DocumentError `bad_argument` like `choose_pages`.
         """
         deadline = time.monotonic() + seconds
         numbers = choose_pages(requested, self.total)
@@ -106,10 +106,10 @@ class Pdf:
 
 
 def clean_texts(texts: list[str]) -> list[str]:
-    """Return the texts of pages with ligatures resolved and words joined that are broken at a line end.
+    """Return the texts of pages with ligatures resolved and hyphenated words at line ends joined.
 
-    A hyphen at a line end is kept if the same word has it within a line; a word goes on in lower case, or in
-    capitals alone.
+    A hyphen at a line end is kept if the same word also has it inside a line. The second part of a word must be in
+    lowercase, or both in capitals.
     """
     texts = [text.translate(_LIGATURES) for text in texts]
     words = Counter(word for text in texts for word in _WORDS.findall(text))

@@ -16,12 +16,12 @@ DocumentReader = Callable[[bytes, str | None, str | None], Document]
 
 _CUT = "The document has too many elements or nesting levels; the rest is left out."
 _LONGEST_CELL = 1_000
-"""Maximum length of a cell of a sheet, in characters: a row of Markdown is one line, which longer cells make hard to
+"""Maximum length of a sheet's cell, in characters. A Markdown row is one line, which longer cells make hard to
 read."""
 
 
 def document_reader(kind: DocumentKind) -> DocumentReader:
-    """Return the reader of documents of a kind, and load its library. It raises DocumentError."""
+    """Return the reader for one kind of documents, and import its library. The reader raises DocumentError."""
     if kind == "word":
         from servers.common.documents.word import read_word
 
@@ -50,16 +50,16 @@ class VisibleDocument(NamedTuple):
     removed: tuple[int, int]
     """Hidden elements and invisible characters that were removed."""
     notes: tuple[str, ...]
-    """The notes of the document, and a sentence if its tree was cut."""
+    """The document's notes, and a sentence if its tree was cut."""
 
     @property
     def body(self) -> HtmlElement:
-        """The element that `servers.common.html.writer.write` converts into Markdown."""
+        """The element that `servers.common.html.writer.write` converts to Markdown."""
         return self.root.find("body")
 
 
 def visible_document(document: Document) -> VisibleDocument:
-    """Parse a document and leave only its visible parts. Long cells of sheets move below their table."""
+    """Parse a document and keep only its visible parts. Long cells of sheets are moved below their table."""
     root, whole = parse(document.html)
     if "sheets" in document.counts:
         _put_long_cells_below(root)

@@ -17,7 +17,7 @@ from servers.common.documents.package import Package
 from servers.common.documents.uncomputed import count_uncomputed
 
 MAX_CELLS = 30_000
-"""Cells with a value that are read of a workbook."""
+"""Maximum number of cells with a value that are read from a workbook."""
 MAX_ROWS = 200_000
 MAX_COLUMNS = 200
 _TEXT_IN_FORMAT = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
@@ -39,14 +39,14 @@ _DAMAGED = (
 
 
 class _Reading:
-    """The progress of reading a workbook within its limits."""
+    """The progress of reading a workbook, within the limits."""
 
     def __init__(self) -> None:
         self.cells = self.rows = 0
         self.is_cut = False
 
     def table(self, sheet: Any, links: dict[str, str]) -> str:
-        """Return a sheet as HTML: rows above the table with a single value, such as titles, become paragraphs."""
+        """Return a sheet as HTML. Rows with a single value above the table, such as titles, become paragraphs."""
         # The size that a sheet declares may be wrong.
         sheet.reset_dimensions()
         rows: list[list[str]] = []
@@ -70,10 +70,10 @@ class _Reading:
 
 
 def read_sheets(body: bytes, name: str | None = None) -> Document:
-    """Return the visible sheets as far as the limits allow, with the first row of each as head of its table.
+    """Return the visible sheets as far as the limits allow, with the first row of each as the table's header.
 
-    If a sheet is called `name`, hidden or not, only that one is returned. Formulas are their last computed values,
-    macros are never looked at. Raises DocumentError `unreadable`.
+    With a `name`, only the sheet of that name is returned, even if it is hidden. Formulas appear as their last
+    computed values; macros are never read. Raises DocumentError `unreadable`.
     """
     package = Package(body)
     try:
@@ -110,7 +110,7 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
 
 
 def _places(package: Package) -> dict[str, str]:
-    """Return the parts of sheets by their names."""
+    """Return the names of the sheets' parts, by sheet name."""
     main = package.main_part()
     relations = package.relations(main)
     ids = [(sheet.get("name") or "", sheet.get(_ID) or "") for sheet in package.xml(main).iter("{*}sheet")]
@@ -118,7 +118,7 @@ def _places(package: Package) -> dict[str, str]:
 
 
 def _links(package: Package, place: str, markup: bytes) -> dict[str, str]:
-    """Return the URLs of the cells of a sheet, which follow its rows in the file."""
+    """Return the URLs of a sheet's cells, which follow its rows in the file."""
     relations = package.relations(place)
     links: dict[str, str] = {}
     for match in _HYPERLINK.finditer(markup.rpartition(b"</sheetData>")[2]):
@@ -135,7 +135,7 @@ def _link(cell: Any, value: str, links: dict[str, str]) -> str:
 
 
 def show_value(cell: Any) -> str:
-    """Return the value of a cell as displayed, escaped: percentages as such, dates in ISO 8601."""
+    """Return the value of a cell as displayed, escaped for HTML: percentages with their sign, dates in ISO 8601."""
     value = cell.value
     if isinstance(value, bool):
         return str(value).upper()
@@ -155,7 +155,7 @@ def show_value(cell: Any) -> str:
 def _show_number(value: float, form: str) -> str:
     if percent := _PERCENT.search(form):
         return f"{value * 100:.{len(percent[1] or '')}f}%"
-    # Fifteen digits are what Excel computes with and shows.
+    # Excel computes with fifteen digits and shows as many.
     return f"{value:.15g}" if abs(value) < 1e15 else str(value)
 
 

@@ -1,6 +1,6 @@
-"""A PowerPoint presentation as HTML: for each slide a numbered heading, then its text, tables, charts and notes.
+"""PowerPoint presentations as HTML: for each slide a numbered heading, then its text, tables, charts and notes.
 
-The XML is read here: python-pptx would add Pillow and a writer of Excel files, 25 MiB that reading does not use.
+The XML is parsed here, because python-pptx would add Pillow and an Excel writer, 25 MiB that reading does not need.
 """
 
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _TITLES = ("title", "ctrTitle")
 _LISTED = ("body", "obj")
 _FURNITURE = ("dt", "ftr", "sldNum", "sldImg", "hdr")
-"""Placeholders for parts that are the same on all slides, and for the picture of the slide in its notes."""
+"""Placeholders for parts that are the same on all slides, and for the slide's picture in its notes."""
 MAX_SLIDES = 2_000
 
 
 def read_slides(body: bytes, pages: str | None = None) -> Document:
-    """Return the slides that `pages` names, all if it is None; hidden ones are left out.
+    """Return the slides in `pages`, or all if it is None; hidden ones are left out.
 
-    Raises DocumentError `unreadable`, and `bad_argument` as `choose_pages` does.
+    Raises DocumentError `unreadable`, and `bad_argument` like `choose_pages`.
     """
     package = Package(body)
     main = package.main_part()
@@ -151,7 +151,7 @@ class _Slide:
 
 
 def _shapes(root: Element) -> Iterator[Element]:
-    """Yield all shapes of a slide in their order, including those of groups, without hidden ones."""
+    """Yield all visible shapes of a slide in order, including those in groups."""
     for shape in root.iter(f"{_P}sp", f"{_P}pic", f"{_P}graphicFrame"):
         properties = next(shape.iter(f"{_P}cNvPr"), None)
         is_hidden = properties is not None and properties.get("hidden") in ("1", "true")
@@ -160,7 +160,7 @@ def _shapes(root: Element) -> Iterator[Element]:
 
 
 def _placeholder(shape: Element) -> str:
-    """Return the type of a placeholder, "obj" if none is named; empty for any other shape."""
+    """Return the type of a placeholder, "obj" by default; "" for any other shape."""
     holder = next(shape.iter(f"{_P}ph"), None)
     return "" if holder is None else holder.get("type") or "obj"
 

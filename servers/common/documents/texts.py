@@ -1,4 +1,5 @@
-"""Documents as Markdown, read in a worker process: a hostile document costs at most its limits of time and memory."""
+"""Documents as Markdown, read in a worker process, so that a malicious document is bounded by limits on time and
+memory."""
 
 import json
 from importlib.util import find_spec
@@ -15,7 +16,7 @@ LIMITS = Limits(seconds=10, mebibytes=512)
 MAX_BYTES = 64_000_000
 """Maximum size of a document, in bytes."""
 SIGN = 16
-"""Number of bytes at the start of a file by which a document is recognized."""
+"""Number of bytes at the start of a file needed to recognize a document."""
 _PDF = b"%PDF-"
 _CODES = ("unsupported_type", "unreadable", "bad_argument")
 
@@ -28,7 +29,8 @@ class DocumentText(NamedTuple):
 
 
 def may_be_document(start: bytes) -> bool:
-    """Return True if a file with this start may be a PDF, or an archive as Office, OpenDocument and EPUB use."""
+    """Return True if a file with this start may be a PDF, or a zip archive as used by Office, OpenDocument and
+    EPUB."""
     return start.startswith((_PDF, LOCAL, COMPOUND))
 
 
@@ -40,7 +42,7 @@ def require_libraries() -> None:
 
 
 class DocumentTexts:
-    """A worker process that converts documents, started with the first one."""
+    """A worker process that converts documents, started for the first one."""
 
     def __init__(self, limits: Limits = LIMITS) -> None:
         self._pool = Pool(Program(f"{__package__}.worker", "document"), 1, limits)
@@ -48,7 +50,7 @@ class DocumentTexts:
     async def read(self, body: bytes, pages: str | None = None) -> DocumentText:
         """Return the text of a document, or of some of its `pages`. Raises DocumentError.
 
-        `pages` are those of a PDF or a presentation, or the name of a sheet.
+        `pages` is a list of page or slide ranges, or the name of a sheet.
         """
         detected = ("pdf", "application/pdf") if body.startswith(_PDF) else document_kind(body)
         if detected is None:
@@ -62,12 +64,13 @@ class DocumentTexts:
             raise DocumentError(error.code, error.reason) from None
 
     async def close(self) -> None:
-        """End the worker."""
+        """Stop the worker."""
         await self._pool.close()
 
 
 def _text_of(answer: dict[str, object], text: bytes) -> DocumentText:
-    """Return the text in an answer, which is trusted as little as the document. Raises the DocumentError in it."""
+    """Return the text in a response, which is as untrusted as the document. Raises the DocumentError in it, if
+    any."""
     if isinstance(error := answer.get("error"), list):
         code, reason, suggestion = (join_lines(str(part)) for part in (*error, "", "", "")[:3])
         raise DocumentError(code if code in _CODES else "unreadable", reason, suggestion)

@@ -1,4 +1,4 @@
-"""Formulas of a sheet of an Excel workbook that have no value in the file, as programs write them that compute none
+"""Formulas in Excel sheets whose values are missing in the file, as written by programs that don't compute them
 (SpreadsheetML: ECMA-376, part 1, section 18.3.1.4)."""
 
 import re
@@ -6,8 +6,8 @@ from typing import IO
 
 _BLOCK = 1_048_576
 _LONGEST = 65_536
-"""Bytes of a cell at most, which a formula of 8,192 characters fits into."""
-# A formula that gives the empty text has the type "str".
+"""Maximum size of a cell in bytes, enough for a formula of 8,192 characters."""
+# A formula whose result is empty text has the type "str".
 _CELL = re.compile(
     rb"""<(?P<prefix>(?:\w+:)?)c\b(?![^<>]*\st="str")[^<>]*>\s*"""
     rb"""<(?P=prefix)f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?P=prefix)f>)\s*"""
@@ -16,7 +16,7 @@ _CELL = re.compile(
 
 
 def count_uncomputed(part: IO[bytes]) -> int:
-    """Return the number of cells of a worksheet that have a formula and no value, in the XML of its `part`."""
+    """Return the number of cells with a formula and no value in a worksheet, given the XML of its `part`."""
     count, rest = 0, b""
     while block := part.read(_BLOCK):
         text = rest + block

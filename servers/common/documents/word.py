@@ -1,7 +1,7 @@
 """Word documents as HTML, converted by mammoth.
 
-Parts that mammoth skips silently are prepared before it reads: formulas become text, hidden text is removed, and the
-first row of a table is its head if the table's look declares that (ECMA-376, part 1, section 17.4.55).
+Parts that mammoth silently skips are prepared first: formulas become text, hidden text is removed, and the first row
+of a table becomes its header if the table's style says so (ECMA-376, part 1, section 17.4.55).
 """
 
 import re
@@ -45,13 +45,14 @@ r[style-name='Source Text'] => code
 """
 _NOTE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
 _BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
-"""A link from a note back to its reference, which mammoth writes after it."""
+"""The link back to its reference that mammoth writes after a note."""
 _DAMAGED = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
 _OFF = ("0", "false", "off")
 
 
 def read_word(body: bytes) -> Document:
-    """Return the text with its headings, lists, tables, links, notes and formulas; pictures as their descriptions.
+    """Return the text with its headings, lists, tables, links, notes and formulas, and with descriptions instead of
+    pictures.
 
     Raises DocumentError `unreadable`.
     """
@@ -101,7 +102,9 @@ def _prepare(root: Element, left_out: dict[str, int]) -> bytes:
 
 def _replace(element: Element, other: Element) -> None:
     holder = element.getparent()
-    while holder.tag.startswith(_MATH.removesuffix("oMath")):  # a paragraph of formulas, which mammoth does not know
+    while holder.tag.startswith(
+        _MATH.removesuffix("oMath")
+    ):  # a paragraph of formulas, which mammoth does not support
         if holder.getparent() is None:
             return
         holder.tag = f"{_W}smartTag"

@@ -10,11 +10,11 @@ from servers.common.workers.serving import Read, serve
 from shared.text import quoted
 
 _MOST_CHARACTERS = 5_000_000
-# The rest of the time is for the page that is being read at its end.
+# The rest of the time is for the page that is being read when this share is used up.
 _SHARE_OF_TIME = 0.6
 
 TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
-"""Takes the requested `media_type` and `pages`, and a file; returns the text and sentences about it."""
+"""Takes the requested `media_type` and `pages`, and a file; returns the text and notes about it."""
 
 
 def main(seconds: float, mebibytes: int, requests: int) -> None:
@@ -37,14 +37,14 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
 
 
 def pdf_reader(seconds: float) -> TextReader:
-    """Return a reader of PDFs that uses its share of the time."""
+    """Return a PDF reader that uses its share of the time."""
     from servers.common.documents.pdf import Pdf
 
     return lambda head, body: Pdf(body).read(head["pages"], seconds * _SHARE_OF_TIME)
 
 
 def text_reader(kind: DocumentKind) -> TextReader:
-    """Return a reader of documents of a kind, and load its libraries."""
+    """Return a reader for one kind of documents, and import its libraries."""
     from servers.common.documents.reading import document_reader, visible_document
     from servers.common.html.writer import write
 
@@ -62,7 +62,7 @@ def text_reader(kind: DocumentKind) -> TextReader:
 
 
 def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple[str | None, str | None]:
-    """Return the pages, or the name of a sheet, that `pages` means for a document of this kind.
+    """Return the pages or the sheet name that `pages` means for a document of this kind.
 
     Raises DocumentError `bad_argument` if the document has neither.
     """

@@ -1,4 +1,4 @@
 """Files beneath the allowed directories, and nothing outside them.
 
-Besides `shared/program/files`, this is the only place that uses descriptors.
+Only this package and `shared/program/files` use file descriptors.
 """

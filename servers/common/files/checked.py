@@ -1,12 +1,12 @@
-"""Lookup of places on systems without descriptors of directories (Windows), which is weaker.
+"""Lookup of places on systems without directory descriptors (Windows), which is weaker.
 
-The path is resolved as a whole and must be beneath a root; after the open it is resolved again and must still be the
-very file that was opened. Swapping a directory for a link and back between the two checks goes unnoticed.
+The path is resolved as a whole and must be beneath a root. After the file is opened, the path is resolved again and
+must still lead to that file. Swapping a directory for a link and back between the two checks is not detected.
 `entries.RACE_FREE` shows which of the two walkers is in use.
 
-The resolved path has the long name of each file that could be examined. The last name stays as written if no link is
-followed, though, and so does one that may not be examined: a short one, which no rule can match, only counts if the
-directory lists it.
+The resolved path contains the long name of each file that could be examined. However, the last name stays as written
+if links are not followed, and so does a name that may not be examined. Since no rule can match a short name, it is
+accepted only if the directory lists it.
 """
 
 import errno
@@ -22,7 +22,7 @@ from shared.program.files.entries import Entry, Place, is_same, scanned
 
 
 class PathWalker:
-    """Finds entries beneath the roots by resolved path, checked before and after the use."""
+    """Finds entries beneath the roots by their resolved paths, which are checked before and after use."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -57,7 +57,7 @@ class PathWalker:
             raise PathError("changed", written, "the path was replaced while it was opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Return every path on the way to `place`, as written and as resolved, as far as it is beneath a root."""
+        """Return every path on the way to `place` that is beneath a root, as written and as resolved."""
         written = self._roots.path(place)
         passed: list[str] = []
         for path in (written, os.path.realpath(written)):
@@ -77,7 +77,7 @@ class PathWalker:
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def held(self, index: int) -> int | None:
-        """Return None: there are no descriptors of roots."""
+        """Return None, since roots have no descriptors."""
         return None
 
     def close(self) -> None:

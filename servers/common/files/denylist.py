@@ -1,14 +1,14 @@
 """Names that are denied regardless of the permission of their directory: secrets, and names that the operator adds.
 
-Globs work as in a search (see `globs`): one without a slash is a name at any depth, one with a slash a path
-from a root. A denied directory is closed with everything in it, so each name on a way is checked, links followed: a
-harmless name that leads to a denied one is denied, too. `--allow` opens names on the list of secrets, one by one, and
-nothing else; names of `--deny` stay closed.
+Globs work as in a search (see `globs`): without a slash they match names at any depth, with a slash paths from a
+root. A denied directory is denied with everything in it. So each name on a path is checked, with links followed: a
+harmless name that leads to a denied one is denied too. `--allow` allows single names from the list of secrets, and
+nothing else; names from `--deny` stay denied.
 
-Denying ignores case, and how an accent is written, because some file systems do; allowing does not.
+Denying ignores case and how accents are composed, because some file systems do; allowing does not.
 
-Most globs are a plain name with at most one star, at its end or beginning. Those cost a lookup in a set and a
-comparison at both ends of a name, and the result is cached, because every access asks; only the others are matched.
+Most globs are a plain name with at most one star at its beginning or end. They cost a set lookup and a comparison of
+both ends of the name, and the result is cached, because it is needed for every access. Only other globs are matched.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,16 +24,17 @@ SECRETS = (
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
     *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.kdb"),
 )
-"""Names that are closed unless the operator allows them: well-known programs keep passwords and keys there."""
+"""Names that are denied unless the operator allows them, because well-known programs keep passwords and keys
+there."""
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub")
-"""Names that look like secrets and are not."""
+"""Names that look like secrets but are not."""
 
 Way = tuple[States, States]
-"""Progress of the globs with a slash: those that deny, and those that allow."""
+"""The matching states of globs with a slash: those that deny, and those that allow."""
 
 
 class Denylist:
-    """The denied names. Raises `PathError` `bad_pattern` for a glob that can't be matched."""
+    """The denied names. Raises `PathError` `bad_pattern` for an invalid glob."""
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
         self._denied = _Globs(deny, _fold)
@@ -43,18 +44,18 @@ class Denylist:
         self._is_closed = lru_cache(_REMEMBERED)(lambda name: self._look((_NOWHERE, _NOWHERE), name) is None)
 
     def start(self, above: Sequence[Sequence[str]]) -> Way:
-        """Return the way into a root: `above` holds, for each root that contains it, itself included, the names
-        between."""
+        """Return the state at a root. `above` contains, for each root that contains this one (including itself), the
+        names between them."""
         return self._denied.start(above), self._allowed.start(above)
 
     def step(self, way: Way, name: str) -> Way | None:
-        """Return the way after one more name; None if that is denied."""
+        """Return the state after one more name; None if the name is denied."""
         if self._is_plain:
             return None if self._is_closed(name) else way
         return self._look(way, name)
 
     def closes(self, way: Way, names: Iterable[str]) -> bool:
-        """Return True if one of the following names is denied."""
+        """Return True if one of the names that follow is denied."""
         if self._is_plain:
             return any(map(self._is_closed, names))
         for name in names:
@@ -80,12 +81,12 @@ _SPECIAL = frozenset("*?[]{}/\\")
 
 
 def _fold(name: str) -> str:
-    # Composed again, since casefold decomposes some letters, such as U+0390.
+    # Composed again, because casefold decomposes some letters, such as U+0390.
     return composed(composed(name).casefold())
 
 
 class _Globs:
-    """Globs, sorted by the way they are matched."""
+    """Globs, grouped by how they are matched."""
 
     def __init__(self, patterns: Iterable[str], fold: Callable[[str], str]) -> None:
         self._fold = fold
@@ -116,11 +117,11 @@ class _Globs:
         return states
 
     def step(self, states: States, name: str) -> States:
-        """Return the states after `name`, which is folded."""
+        """Return the states after `name`, which is case-folded."""
         return states if self._glob is None else self._glob.step(states, name)
 
     def hold(self, name: str, states: States) -> bool:
-        """Return True if one of the globs matches `name`, which is folded, or the states after it."""
+        """Return True if one of the globs matches `name`, which is case-folded, or the states after it."""
         if name in self._names or name.endswith(self._ends) or name.startswith(self._starts):
             return True
         return self._glob is not None and self._glob.accepts(states)

@@ -1,10 +1,10 @@
 """Walks through everything below a directory, opening each directory from its parent.
 
-The start is opened by the walk beneath its root (see `posix`). From there on every step is one `openat` of one name
-that follows no link, as in that walk, but the directories on the way down stay open: a directory next to the last one
-costs one system call and not one for every level. Only the first levels are kept open, so that a deep tree does not
-use up the descriptors of the process. Paths are never joined, so none can be too long. Every name is looked up in the
-denylist at its place.
+The start is opened by the walk beneath its root (see `posix`). As in that walk, each further step is one `openat` of
+one name that follows no link, but the directories on the way down stay open: a sibling of the last directory costs
+one system call instead of one for each level. Only the first levels stay open, so that a deep tree does not use up
+the process's descriptors. Paths are never joined, so none can be too long. Every name is checked against the
+denylist.
 """
 
 import os
@@ -20,7 +20,7 @@ from shared.program.files.entries import Handle, Place, scanned
 from shared.program.files.system import SYSTEM
 
 MAX_HELD = 16
-"""Levels whose directories stay open."""
+"""Maximum number of levels whose directories stay open."""
 
 Names = tuple[str, ...]
 
@@ -57,7 +57,7 @@ class Descent:
         if isinstance(self._here, str):
             with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
                 return self._beneath.open_entry(entry, self._place.written)
-        # Done for each of many thousands of files: no context manager, and no function for the common case.
+        # Runs for many thousands of files, so the common case is inlined, without a context manager.
         try:
             descriptor = SYSTEM.open_file(self._here, name)
             try:
@@ -90,7 +90,7 @@ class Descent:
         return self._roots.uri(self.place(path))
 
     def close(self) -> None:
-        """Close all directories but the start."""
+        """Close all directories except the start."""
         self._close_below(0)
 
     def _ways_below(self, at: Place) -> dict[Names, Way]:
@@ -110,7 +110,7 @@ class Descent:
         return place if located is None else Place(*located, place.written)
 
     def _way_on(self, way: Way, names: Names) -> Way:
-        """Return the way through the denylist after those names. Raises PathError `denied`."""
+        """Return the denylist's state after those names. Raises PathError `denied`."""
         for name in names:
             further = self._roots.denylist.step(way, name)
             if further is None:
@@ -127,7 +127,7 @@ class Descent:
         if isinstance(self._start, int):
             self._here = self._open(self._start, path)
             return
-        # Without descriptors nothing is kept open: the path is checked again each time.
+        # Without descriptors nothing stays open, and the path is checked again each time.
         with self._beneath.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
             self._here = opened
 
@@ -161,7 +161,7 @@ class Descent:
 def descent(beneath: RootedFiles, place: Place) -> Iterator[Descent]:
     """Yield a descent from the directory at `place`. Raises PathError if that can't be opened."""
     with beneath.locate(place) as entry:
-        # The end of the walk, links followed: from there the names below are looked up in the denylist.
+        # The end of the walk, with links followed. The denylist applies to the names below from there on.
         at = entry.place
     with beneath.open_directory(at, follow=False) as start:
         below = Descent(beneath, place, at, start)

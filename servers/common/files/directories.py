@@ -1,8 +1,8 @@
-"""A directory that is found by its path each time, and the entries below it, where no link is ever followed.
+"""A directory that is found by its path each time, and the entries below it, without following links.
 
-Every name is opened in the open directory before it, so checking and opening are one act. On systems without
-descriptors of directories, each is checked before it is entered, and a file once more when it is open (see
-`checked`).
+Every name is opened in its open parent directory, so checking and opening are one operation. On systems without
+directory descriptors, each directory is checked before it is entered, and a file is checked again once it is open
+(see `checked`).
 """
 
 import errno
@@ -17,17 +17,18 @@ from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, is_sam
 from shared.program.files.system import SYSTEM
 
 Directory = int | str
-"""An open directory: its descriptor, or its path on systems without descriptors. `System.scan` takes both."""
+"""An open directory: its descriptor, or its path on systems without directory descriptors. `System.scan` takes
+both."""
 
 
 @contextmanager
 def open_directory(
     root: Path, names: Sequence[str] = (), make: bool = False, listed: bool = True, race_free: bool = RACE_FREE
 ) -> Iterator[Directory]:
-    """Yield the directory at these names below `root`, kept open; with `make`, missing ones are made.
+    """Yield the open directory at these names below `root`; with `make`, create missing directories.
 
-    The root itself need not be readable unless it is to be `listed`. If the system is not `race_free`, each is found
-    by its path.
+    The root itself need only be readable if it is to be `listed`. If the system is not `race_free`, directories are
+    found by path.
     """
     here: Directory = SYSTEM.open_start(root, listed) if race_free else os.path.realpath(root, strict=True)
     try:
@@ -75,12 +76,12 @@ def entry_in(directory: Directory, name: str) -> Entry:
 
 
 def open_to_read(entry: Entry) -> Handle:
-    """Open the entry for reading, whatever its type; the caller closes it.
+    """Open the entry for reading, whatever its type. The caller closes it.
 
-    Raises OSError, for a link as well.
+    Raises OSError, also for a link.
     """
     if entry.directory is None:
-        # Opening a pipe or a device may wait, or start something, where no flag can prevent that.
+        # Opening a pipe or a device may block or have effects, and no flag prevents that here.
         mode = os.lstat(entry.name).st_mode
         if not stat.S_ISREG(mode):
             number = errno.ELOOP if stat.S_ISLNK(mode) else errno.ENXIO
@@ -96,7 +97,7 @@ def open_to_read(entry: Entry) -> Handle:
 
 
 def read_file(entry: Entry, most: int) -> bytes | None:
-    """Return the content of the regular file; None if it has more than `most` bytes. Raises OSError."""
+    """Return the contents of the regular file; None if it has more than `most` bytes. Raises OSError."""
     handle = open_to_read(entry)
     try:
         if not stat.S_ISREG(handle.stat.st_mode):

@@ -1,12 +1,12 @@
-"""Replacement of a file while other programs write to it, so that what they wrote is noticed and not lost.
+"""Replacement of a file that other programs may write to, so that their changes are detected and not lost.
 
-A check before a rename leaves a moment in which another program may write. If the system exchanges two names in one
-step (Linux: renameat2), the file that was there at that very moment has the other name afterwards, and is compared
-with what the new file was made from. Data that was only appended to it is appended to the new file as well, also by
-programs that had opened the old one by then and write a moment later. Any other change is put back, and reported to
-the caller.
+Between a check and a rename, another program may write. If the system can exchange two names in one step (Linux:
+renameat2), the replaced file has the other name afterwards, and is compared with the contents that the new file was
+made from. Data that was only appended is appended to the new file as well, including data from programs that still
+have the old file open and write a moment later. After any other change, the file is put back and the change is
+reported to the caller.
 
-A file that is a mount point has no name to exchange: it is overwritten, after a check.
+A file that is a mount point has no name to exchange. It is overwritten after a check.
 """
 
 import errno
@@ -37,14 +37,14 @@ _EXCHANGE = 2
 """RENAME_EXCHANGE"""
 _BLOCK = 1024 * 1024
 _SETTLING, _PAUSE = 0.02, 0.0005
-"""Seconds to wait for programs that have the old file open, and between two checks."""
+"""Seconds to wait for programs that have the old file open, and seconds between checks."""
 _LONGEST = 1.0
-"""Seconds after which a program that appends to the old file without a pause is no longer waited for."""
+"""Maximum number of seconds to wait for a program that keeps appending to the old file."""
 _ATTEMPTS = 20
 
 
 def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
-    """Return the result of `act`, which is repeated while it raises one of these codes because of other programs."""
+    """Return the result of `act`, retrying while it raises one of these codes because of other programs."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return act()
@@ -58,11 +58,11 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
     """Give `fresh` the name of the entry, which must still be the file `before`. The old file then has the other
     name.
 
-    With `data`, its content, more may have been appended to it by now, which is appended to `fresh`. Raises
-    `changed` for any other change, and leaves the file. If the system can't exchange names it is a rename,
-    after a check. Returns False if the file was overwritten instead, because it is a mount point.
+    With `data`, its contents, data that has been appended to it since is appended to `fresh`. Raises `changed` for
+    any other change, and leaves the file unchanged. If the system can't exchange names, `fresh` is renamed after a
+    check. Returns False if the file was overwritten instead, because it is a mount point.
     """
-    # Other processes of ours find the new file under the name at once, and wait until this one is finished with it.
+    # Other server processes see the new file at once, and wait until this one has finished with it.
     with claimed(fresh):
         return _replaced(fresh, entry, before, data)
 
@@ -102,12 +102,12 @@ def _changed(entry: Entry) -> PathError:
 
 
 def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:
-    """Return True if `old` is the `expected` file; with its `data`, once what was appended to it is in `new`."""
+    """Return True if `old` is the `expected` file. With its `data`, first copy any appended data to `new`."""
     # If anything fails here, the replaced file must get its name back.
     try:
         now = current(old)
         if now is None or data is None or not os.path.samestat(now, expected):
-            # A rename changes the time of the inode, and nothing else.
+            # A rename changes only the inode's ctime.
             return now is not None and _mark(now) == _mark(expected)
         descriptor = open_to_read(old)
         try:
@@ -126,9 +126,9 @@ def _mark(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
-    """Append the file from `begin` on to `new`, and what programs append that still have it open.
+    """Append the file from `begin` on to `new`, including data that programs with the file open still append.
 
-    If one never stops, that ends with the content after `_LONGEST`.
+    If one never stops, stop after `_LONGEST` seconds.
     """
     began, end = time.monotonic(), math.inf
     while begin < end:
@@ -155,12 +155,12 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
 def _is_written(descriptor: int) -> bool:
     """Return True if another process has the file open for writing, as far as the system reports it.
 
-    A lease to read is given only if none has.
+    A read lease is granted only if none has.
     """
     if sys.platform != "linux" or not _HAS_LEASES:
         return False
     try:
-        # Opening the file meanwhile makes the system send a signal; this one is ignored by default.
+        # If another program opens the file now, the system sends a signal; this one is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
@@ -170,13 +170,13 @@ def _is_written(descriptor: int) -> bool:
 
 
 def _exchanged(fresh: Entry, other: Entry) -> bool:
-    """Exchange the names; return False if the system or the file system can't. Raises OSError."""
+    """Exchange the names. Return False if the system or the file system can't. Raises OSError."""
     if fresh.directory is None or other.directory is None:
         return False
     number = _renameat2()(
         fresh.directory, os.fsencode(fresh.name), other.directory, os.fsencode(other.name), _EXCHANGE
     )
-    # EINVAL is a file system that can't (renameat2(2)).
+    # EINVAL means that the file system can't (renameat2(2)).
     if number in (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP):
         return False
     if number:
@@ -186,11 +186,11 @@ def _exchanged(fresh: Entry, other: Entry) -> bool:
 
 @cache
 def _renameat2() -> Callable[[int, bytes, int, bytes, int], int]:
-    """Return renameat2 of the system's C library, which returns the number of the error, or 0; ENOSYS if it is
+    """Return renameat2 from the system's C library, wrapped to return the error number, 0, or ENOSYS if it is
     missing."""
     import ctypes
 
-    # glibc has it from 2.28 on.
+    # glibc has it since 2.28.
     function = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if function is None:
         return lambda *_: errno.ENOSYS

@@ -1,12 +1,12 @@
-"""One writer per file: within this process, and among all of our processes on this machine.
+"""One writer per file, in this process and among all server processes on this machine.
 
 A lock belongs to a name in a directory (device and inode of the directory, and the name), not to a spelling and not
 to the file's inode, which every atomic write replaces. Locks exist only while they are held or awaited.
 
-While a lock is held, the file itself is locked against other processes that ask (flock). That leaves nothing behind
-in the directory. A write puts another file under the name, so after locking, a process checks whether the name still
-leads to the locked file, and otherwise begins again with the new one. A free name needs no lock: only one process can
-create it. If the system or the file system has no such locks, there are no locks between processes.
+While a lock is held, the file itself is locked with flock, an advisory lock that leaves nothing behind in the
+directory. A write puts another file under the name. So after locking, a process checks whether the name still leads
+to the locked file; if not, it starts again with the new one. An unused name needs no lock, since only one process can
+create it. Where flock is not supported, there are no locks between processes.
 
 A waiting call checks now and then whether it was cancelled, or has waited too long.
 """
@@ -35,7 +35,7 @@ PATIENCE = 10.0
 """Seconds to wait for other processes; a write takes milliseconds."""
 
 _PAUSE = 0.05
-"""Seconds between two checks of a waiting call."""
+"""Seconds between checks of a waiting call."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 
 Key = tuple[int, int, str]
@@ -83,8 +83,8 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
 def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
     """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError `busy`.
 
-    Yield for each the file that is locked, with its stat since then, open for reading from its start; None if there
-    is none, or it can't be locked.
+    Yield for each entry its locked file, open for reading at its start, with its status; None if there is no file, or
+    it can't be locked.
     """
     keys = [_key(entry) for entry in entries]
     named = dict(zip(keys, entries, strict=True))
@@ -96,7 +96,7 @@ def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
 
 @contextmanager
 def claimed(fresh: Entry) -> Iterator[None]:
-    """Hold a new file, whose name no other call knows yet, against other processes."""
+    """Lock a new file, whose name no other call knows yet, against other processes."""
     descriptor = None
     if _HAS_LOCKS:
         with suppress(OSError):
@@ -112,7 +112,7 @@ def claimed(fresh: Entry) -> Iterator[None]:
 
 
 def _raise_if_cancelled() -> None:
-    """Raise in the thread of a call that was cancelled; do nothing outside of a call."""
+    """Raise in the thread of a cancelled call; do nothing outside a call."""
     with suppress(RuntimeError):
         from_thread.check_cancelled()
 
@@ -131,7 +131,7 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`, and return
     it.
 
-    Raises PathError `busy` if another process holds it for too long.
+    Raises PathError `busy` if another process keeps it locked for too long.
     """
     until = time.monotonic() + PATIENCE
     status = entry.stat
@@ -142,7 +142,7 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
             inode = opened.st_dev, opened.st_ino
             if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
                 return None
-            # The previous holder may have put another file under the name.
+            # The previous owner of the lock may have put another file under the name.
             status = current(entry)
             if status is not None and os.path.samestat(status, opened):
                 is_locked = True
@@ -158,8 +158,8 @@ def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
     """Open the regular file, whose last known status is `status`. Returns None if it does not exist, or this process
     can't read or lock it.
 
-    Nothing else is opened: opening a pipe would wake the process that waits to write to it. Nor are files that can't
-    be locked: on Windows an open file can't be replaced.
+    Other types are not opened: opening a pipe would wake the process that waits to write to it. Files that can't be
+    locked are not opened either: on Windows an open file can't be replaced.
     """
     if not _HAS_LOCKS:
         return None
@@ -172,9 +172,9 @@ def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
 
 
 def _lock(descriptor: int, until: float, entry: Entry) -> bool:
-    """Lock the file of the entry; return False if the system or the file system has no locks.
+    """Lock the entry's file. Return False if the system or the file system has no locks.
 
-    Raises PathError `busy` if others hold it `until` that time of `time.monotonic`.
+    Raises PathError `busy` if it is still locked at the time `until` (`time.monotonic`).
     """
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False

@@ -1,8 +1,8 @@
-"""Places on local file systems, where a small read does not wait for another machine or program.
+"""Detection of places on local file systems, where a small read never waits for another machine or program.
 
 On a network or FUSE file system even a lookup can wait forever, so this is decided by name, before anything is
 touched: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If it can't be read,
-and for every kind of file system that is not in the list below, nothing is local.
+nothing is local; neither is any file system whose type is not in the list below.
 """
 
 import os
@@ -38,7 +38,7 @@ class Mounts:
         except OSError:
             return
         self._changes = select.poll()
-        # A change is an error condition and nothing else is: the table can always be read (proc_pid_mounts(5)).
+        # Only a change is an error condition; the table can always be read (proc_pid_mounts(5)).
         self._changes.register(self._descriptor, select.POLLPRI)
         self._look()
 
@@ -48,7 +48,7 @@ class Mounts:
         return self._descriptor >= 0
 
     def local(self, place: Place) -> bool:
-        """Return True if everything on the way to `place` is local, unless a link leads elsewhere."""
+        """Return True if every directory on the way to `place` is local. Links are not followed."""
         if sys.platform == "win32" or self._descriptor < 0:
             return False
         if self._changes.poll(0):
@@ -57,7 +57,7 @@ class Mounts:
         return not remote or not any(place.parts[: len(names)] == names for names in remote)
 
     def close(self) -> None:
-        """Close the table; nothing is local any more."""
+        """Close the table. Nothing is local anymore."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -66,7 +66,7 @@ class Mounts:
         try:
             mounted = _mounted(self._descriptor)
         except (OSError, LookupError, ValueError):
-            # The table has an unknown format: then no mount contains the roots.
+            # The table has an unknown format, so no mount contains the roots.
             mounted = {}
         self._remote = [_remote_beneath(root, mounted) for root in self._roots]
 

@@ -1,12 +1,12 @@
-"""The meaning of a written path on each system: its components, and its URI. No file is touched.
+"""The meaning of a written path on each system: its components and its URI. No file is accessed.
 
 A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
 
-On Windows a path can mean more than a name beneath a directory. A path is refused there if Windows would open
-something other than what it spells: a device, a stream of a file, a file whose name it trims, or one in the current
-directory of a drive. No rule examines a file, so the name of another machine is never looked up. These rules are for
-text, and the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089,
-appendix E, and tested as functions; no test has run on Windows.)
+On Windows a path can mean more than a name beneath a directory. There a path is refused if Windows would open
+something other than the path says: a device, a stream of a file, a file whose name it trims, or a file in a drive's
+current directory. No rule examines a file, so another machine's name is never looked up. The rules work on text only,
+and are the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089, appendix
+E, and tested as functions; no test has run on Windows.)
 """
 
 import os
@@ -19,7 +19,8 @@ from urllib.parse import quote, unquote_to_bytes
 from shared.coded_errors import PathError
 
 MAX_PATH = 16_384
-"""Longest written path in characters. Walking needs no PATH_MAX; this bounds the work, not the depth."""
+"""Maximum length of a written path in characters. It limits the work, not the depth, since walks are not limited by
+PATH_MAX."""
 
 _FILE_URI = "file:"
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -27,7 +28,7 @@ _ENCODED_SEPARATOR = re.compile(r"%(2f|5c)", re.IGNORECASE)
 _WINDOWS = os.name == "nt"
 _MACOS = sys.platform == "darwin"
 _DEVICE_PATHS = ("\\\\?\\", "\\\\.\\", "\\??\\")
-# Windows takes the digits ¹, ² and ³ of such a name as well.
+# Windows also accepts the digits ¹, ² and ³ in such a name.
 _DEVICES = {"CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"} | {
     port + digit for port in ("COM", "LPT") for digit in "123456789\u00b9\u00b2\u00b3"
 }
@@ -48,7 +49,7 @@ def path_of(written: str) -> str:
 
 
 def check_written(written: str) -> None:
-    """Refuse text that can be no path anywhere: empty, too long, with NUL, not encodable."""
+    """Refuse text that is not a path on any system: empty, too long, with NUL, or not encodable."""
     if not written:
         raise PathError("bad_path", written, "the path is empty")
     if len(written) > MAX_PATH:
@@ -66,7 +67,7 @@ def _check_bytes(path: str, written: str) -> None:
 
 
 def components(path: str) -> list[str]:
-    """Return the names in `path`, without separators and `.`; a Windows drive is the first of them."""
+    """Return the names in `path`, without separators and `.`. A Windows drive comes first."""
     drive, rest = os.path.splitdrive(path) if _WINDOWS else ("", path)
     if os.altsep:
         rest = rest.replace(os.altsep, os.sep)
@@ -75,7 +76,7 @@ def components(path: str) -> list[str]:
 
 
 def collapse(parts: Sequence[str], relative: bool = False) -> list[str]:
-    """Return `parts` with every `..` resolved by name; a relative list keeps those that lead out of it."""
+    """Return `parts` with every `..` resolved by name. A relative list keeps those that lead out of it."""
     if ".." not in parts:
         return list(parts)
     collapsed: list[str] = []
@@ -102,7 +103,7 @@ def path_from_uri(written: str) -> str:
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
-        # RFC 8089, section 2: that means this machine, as an empty authority does.
+        # RFC 8089, section 2: it means this machine, like an empty authority.
         authority = "" if authority.lower() == "localhost" else authority
         if authority and not _WINDOWS:
             raise PathError("bad_path", written, "the URI names another host")
@@ -123,9 +124,8 @@ def path_from_uri(written: str) -> str:
 
 
 def folded(parts: Sequence[str]) -> list[str]:
-    """Return `parts` in the form in which they are compared.
-
-    That is one case on Windows, and composed on macOS, which takes both forms of an accent for the same name.
+    """Return `parts` in the form in which they are compared: case-folded on Windows, and composed on macOS, which
+    treats both forms of an accent as the same name.
     """
     if _WINDOWS:
         return [os.path.normcase(part) for part in parts]
@@ -133,10 +133,10 @@ def folded(parts: Sequence[str]) -> list[str]:
 
 
 def differ_in_case(first: Sequence[str], other: Sequence[str]) -> bool:
-    """Return True if two lists of components differ only in the case of letters, on a system where most file systems
-    ignore that and some do not.
+    """Return True if two lists of components differ only in case, on a system where most but not all file systems
+    ignore case.
 
-    Only their files can show then whether they are the same.
+    Only the files themselves can show then whether both are the same.
     """
     if not _MACOS or len(first) != len(other):
         return False
@@ -171,7 +171,7 @@ def windows_refusal(path: str) -> str | None:
 
 
 def refusal_of_name(name: str) -> str | None:
-    """Return the reason that Windows does not take `name` as written; None if it does."""
+    """Return the reason that Windows does not use `name` as written; None if it does."""
     if name in ("", ".", ".."):
         return None
     if ":" in name:
@@ -184,7 +184,7 @@ def refusal_of_name(name: str) -> str | None:
 
 
 def is_device(name: str) -> bool:
-    """Return True if Windows takes `name` for that of a device, with any extension."""
+    """Return True if Windows treats `name`, with any extension, as a device."""
     return name.partition(".")[0].rstrip(" ").upper() in _DEVICES
 
 
@@ -203,7 +203,7 @@ def windows_uri(path: str) -> str:
 
 
 def windows_path(authority: str, path: str) -> str:
-    """Return the path of a `file:` URI with this authority, which names a machine, or is empty, and this decoded
+    """Return the path of a `file:` URI with this authority, which is a machine name or empty, and this decoded
     path."""
     if authority:
         return f"//{authority}{path}"

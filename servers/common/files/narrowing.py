@@ -1,11 +1,11 @@
 """The parts of the operator's directories that are within the client's roots.
 
-Roots narrow access and never widen it. A root of the client beneath a directory of the operator gives that part of
-it; one that contains a directory of the operator gives that directory; any other gives nothing. Each part keeps the
-operator's permission.
+Roots narrow access and never widen it. A client's root beneath an operator's directory gives access to that part; a
+root that contains an operator's directory gives access to that directory; any other gives no access. Each part keeps
+the operator's permission.
 
-No part is opened and kept open: each walk goes to it from the operator's directory, through directories and not
-through links (see `posix`). So a part that was moved away is not followed out, and nothing has to be closed.
+Parts are not kept open: each walk reaches them from the operator's directory, through directories but not through
+links (see `posix`). So a part that was moved away is not followed, and nothing has to be closed.
 """
 
 import hashlib
@@ -21,18 +21,18 @@ from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 
 MAX_ROOTS = 100
-"""Roots of one client that count; further ones are ignored."""
+"""Maximum number of roots of one client; further ones are ignored."""
 
 Names = list[str]
 
 
 class NarrowedRoots(Roots):
-    """Parts of other roots. There may be no parts: then everything is outside."""
+    """Parts of other roots. If there are none, everything is outside."""
 
     def __init__(self, outer: Roots, parts: Mapping[Place, Sequence[Names]]) -> None:
-        """Make roots of `parts`: the place of each, canonical and in the innermost root, and its client's
-        spellings."""
-        # Not as other roots are made: no name is looked up again, which could lead elsewhere by now.
+        """Create roots from `parts`: for each, its canonical place in the innermost root, and the client's spellings
+        of it."""
+        # Unlike for other roots, no name is looked up again, since it could lead elsewhere by now.
         self._parts = list(parts)
         self.paths = tuple(Path(outer.path(part)) for part in parts)
         self.may_change = tuple(outer.may_change[part.root_index] for part in parts)
@@ -59,7 +59,7 @@ class NarrowedRoots(Roots):
 
 
 def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
-    """Return the files beneath `outer` and in one of the directories that `uris` names. Needs no closing."""
+    """Return the files beneath `outer` that are in one of the directories in `uris`. They need not be closed."""
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
         try:
@@ -71,14 +71,14 @@ def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
             parts.setdefault(part, []).append(spelled)
         parts |= {inner: [] for inner in _roots_in(outer.roots, spelled) if inner not in parts}
     for part in list(parts):
-        # The permission of the inner of two nested roots counts, in a part as well.
+        # The permission of the inner of two nested roots applies, in a part as well.
         directory = components(outer.roots.path(part))
         parts |= {inner: [] for inner in _roots_in(outer.roots, directory) if inner not in parts}
     return outer.narrowed(NarrowedRoots(outer.roots, parts))
 
 
 def _part(outer: RootedFiles, spelled: Names) -> Place | None:
-    """Return the place of a directory beneath the roots, links followed; it need not exist yet."""
+    """Return the place of a directory beneath the roots, with links followed. It need not exist yet."""
     located = outer.roots.locate(spelled)
     if located is None:
         return None
@@ -96,7 +96,7 @@ def _part(outer: RootedFiles, spelled: Names) -> Place | None:
 
 
 def _roots_in(roots: Roots, directory: Names) -> Iterator[Place]:
-    """Return the roots that are in a directory by one of their spellings."""
+    """Return the roots that are in a directory, by any of their spellings."""
     start = folded(directory)
     for index in range(len(roots.paths)):
         if any(prefix[: len(start)] == start for prefix in roots.spellings(index)):

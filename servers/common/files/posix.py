@@ -1,8 +1,8 @@
-"""Walking to a place with descriptors, so that the check and the use are one act.
+"""Walks to a place with descriptors, so that checking and using it are one operation.
 
-Theory. The walk holds one descriptor: that of the directory reached so far, which lies beneath a root
-because every step into it was `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started
-at the descriptor of the root. No name is ever handed to the kernel for it to follow a link or a `..`:
+A walk holds one descriptor, that of the directory reached so far. It is beneath a root because every step was
+`openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started at the root's descriptor. No name is ever
+handed to the kernel for it to follow a link or a `..`:
 
 - a link is read, and its target's components take its place in the list of what is still to do;
 - an absolute target must begin with the components of a root, and the walk starts again at that root;
@@ -10,10 +10,10 @@ at the descriptor of the root. No name is ever handed to the kernel for it to fo
   from the root; above the root it is resolved by name, which is exact because the root's own path is
   canonical.
 
-Whoever swaps a directory for a link meanwhile can make the walk fail or end elsewhere beneath the roots,
-not outside. Each name is looked up in the denylist at the place where the walk stands, before anything is
-asked of it, so a link to what is denied does not help either. Holding one descriptor instead of one per level
-keeps deep trees from exhausting the process; steps are bounded.
+A program that swaps a directory for a link during the walk can make it fail or end elsewhere beneath the roots, but
+not outside. Each name is checked against the denylist at its actual position, before it is examined, so a link can't
+reach a denied name either. Holding one descriptor instead of one per level keeps deep trees from exhausting the
+process's descriptors. The number of steps is limited.
 """
 
 import errno
@@ -31,15 +31,15 @@ from shared.program.files.entries import Entry, Place
 from shared.program.files.system import SYSTEM
 
 MAX_LINKS = 40
-"""Links that one walk follows; the number that Linux itself uses."""
+"""Maximum number of links that one walk follows, the same as in Linux."""
 MAX_STEPS = 20_000
-"""Components that one walk passes, including walks repeated for `..`."""
+"""Maximum number of components that one walk passes, including walks repeated for `..`."""
 _NOT_THERE = -1
-"""In place of the descriptor of a root that could not be opened yet."""
+"""Replaces the descriptor of a root that could not be opened yet."""
 
 
 class DescriptorWalker:
-    """Finds entries beneath the roots without a window between check and use."""
+    """Finds entries beneath the roots, without a gap between check and use."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -52,7 +52,7 @@ class DescriptorWalker:
 
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
-        """Yield the entry of `place`, with its directory kept open; `OSError`s of the block become `PathError`s."""
+        """Yield the entry of `place`, with its directory open. `OSError`s in the block become `PathError`s."""
         with os_errors(place.written):
             walk = _Walk(self, self._roots, place)
             try:
@@ -64,7 +64,7 @@ class DescriptorWalker:
         """Do nothing, since the opened file is the one that was found."""
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Return every path looked up on the way to `place`, links included, as far as the way exists."""
+        """Return every path looked up on the way to `place`, including links, as far as it exists."""
         passed: list[str] = []
         walk = _Walk(self, self._roots, place, passed)
         try:
@@ -89,8 +89,8 @@ class DescriptorWalker:
     def is_there(self, index: int) -> bool:
         """Return True if a root can be reached by its path, and is the directory that is open.
 
-        One that was made again, or mounted, is opened again; one in place of a root that was moved away is not.
-        Raises OSError.
+        A root that was recreated or mounted is opened again; a new directory at the path of a root that was moved
+        away is not. Raises OSError.
         """
         status = self._roots.paths[index].stat()
         descriptor = self._descriptors[index]
@@ -104,17 +104,17 @@ class DescriptorWalker:
         return True
 
     def held(self, index: int) -> int | None:
-        """Return the descriptor of a root, which may have been deleted meanwhile; None if it was never opened."""
+        """Return the descriptor of a root, which may have been deleted since; None if it was never opened."""
         descriptor = self._descriptors[index]
         return None if descriptor == _NOT_THERE else descriptor
 
     def root(self, index: int) -> tuple[int, bool]:
         """Return the descriptor of a root, and True if the caller closes it.
 
-        A root that was deleted and made again is opened again. Raises OSError.
+        A root that was deleted and recreated is opened again. Raises OSError.
         """
         descriptor = self._descriptors[index]
-        # A removed directory has no name any more, but stays open.
+        # A removed directory no longer has a name, but stays open.
         if descriptor == _NOT_THERE or os.fstat(descriptor).st_nlink == 0:
             descriptor = self._open(index)
         return descriptor, False
@@ -127,7 +127,7 @@ class DescriptorWalker:
                 self._descriptors[index] = fresh
                 return fresh
             try:
-                # In place, because other threads may hold the number.
+                # In place, because other threads may be using the descriptor's number.
                 os.dup2(fresh, descriptor, inheritable=False)
             finally:
                 os.close(fresh)
@@ -135,19 +135,19 @@ class DescriptorWalker:
 
 
 class NarrowedWalker(DescriptorWalker):
-    """Finds entries beneath parts of the roots of another walker, from whose roots each walk begins."""
+    """Finds entries beneath parts of another walker's roots, where each walk begins."""
 
     def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
         self._outer = outer
         self._roots = roots
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Return every path looked up on the way to `place`, and to the part it is in."""
+        """Return every path looked up on the way to `place`, and on the way to its part."""
         way = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
         try:
             return (*way, *super().trail(place))
         except OSError:
-            # The part does not exist, but may be made.
+            # The part does not exist, but may be created.
             return way
 
     def is_there(self, index: int) -> bool:
@@ -155,16 +155,17 @@ class NarrowedWalker(DescriptorWalker):
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
     def held(self, index: int) -> int | None:
-        """Return None: the descriptor of a part is not kept."""
+        """Return None, since descriptors of parts are not kept."""
         return None
 
     def root(self, index: int) -> tuple[int, bool]:
-        """Return the descriptor of a part, and True if the caller closes it, as for all but whole roots."""
+        """Return the descriptor of a part, and True if the caller closes it, which it does for all except whole
+        roots."""
         part = self._roots.outer(Place(index, (), ""))
         current, is_ours = self._outer.root(part.root_index)
         for name in part.parts:
             try:
-                # No link is followed: the path of the part is canonical.
+                # No link is followed, since the part's path is canonical.
                 child = SYSTEM.enter(current, name)
             finally:
                 if is_ours:
@@ -177,7 +178,7 @@ class NarrowedWalker(DescriptorWalker):
 
 
 class _Walk:
-    """One walk; owns at most one descriptor besides the roots'."""
+    """One walk, which owns at most one descriptor in addition to those of the roots."""
 
     def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
         self._walker = walker
@@ -190,7 +191,7 @@ class _Walk:
         self._start(place.root_index, place.parts)
 
     def run(self, follow: bool) -> Entry:
-        """Walk to the end; with `follow` a link at the end is followed too."""
+        """Walk to the end. With `follow`, a link at the end is followed too."""
         while self._todo:
             self._steps += 1
             if self._steps > MAX_STEPS:
@@ -239,7 +240,7 @@ class _Walk:
             reason = "its parent directory does not exist"
             raise PathError("not_found", self._written, reason) from None
         except OSError as error:
-            # A link or a file. For a link with O_DIRECTORY Linux reports ENOTDIR, and others ELOOP.
+            # A link or a file. For a link with O_DIRECTORY, Linux reports ENOTDIR, and other systems ELOOP.
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
                 raise
             self._splice(self._target(name))
@@ -287,7 +288,7 @@ class _Walk:
     def _up(self) -> None:
         if self._done:
             self._done.pop()
-            # From the root again: the parent of the open directory may have moved by now.
+            # From the root again, since the parent of the open directory may have moved by now.
             self._todo.extend(reversed(self._done))
             again = tuple(reversed(self._todo))
             self.close()

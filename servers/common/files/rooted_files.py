@@ -1,8 +1,8 @@
-"""Opens places beneath the roots: only regular files and directories.
+"""Opens places beneath the roots, but only regular files and directories.
 
-A walker finds the entry of a place; this module opens it without following a link at its end and without waiting
-(`O_NONBLOCK`), and then checks the handle, not the name, for its type. Pipes, sockets and devices are refused before
-the open if possible, because opening alone can wake a writer or start a device.
+A walker finds the entry of a place. This module opens it without following a link at its end and without blocking
+(`O_NONBLOCK`), and then checks the type of the open handle, not of the name. Pipes, sockets and devices are refused
+before the open if possible, because merely opening them can wake a writer or start a device.
 """
 
 import os
@@ -17,31 +17,31 @@ from shared.coded_errors import PathError, os_errors
 from shared.program.files.entries import RACE_FREE, Entry, Handle, Place, open_to_read, opened
 
 Walker = DescriptorWalker | PathWalker
-"""The ways to find entries: by descriptors, or by paths that are resolved twice."""
+"""Finds entries by descriptors, or by paths that are resolved twice."""
 
 
 class RootedFiles:
     """The files beneath the roots. Thread-safe; `close` it when done."""
 
     def __init__(self, roots: Roots, walker: Walker | None = None) -> None:
-        """Open the roots; without a `walker` it is the one for this system."""
+        """Open the roots. `walker` defaults to the one for this system."""
         self.roots = roots
         self._walker = walker or (DescriptorWalker(roots) if RACE_FREE else PathWalker(roots))
         self.locate = self._walker.locate
-        """`with locate(place, follow=True) as entry`: the directory of the place, kept open, and its name."""
+        """`with locate(place, follow=True) as entry`: the open directory of the place, and its name."""
         self.trail = self._walker.trail
-        """`trail(place)`: every path looked up on the way, for watches of it."""
+        """`trail(place)`: every path looked up on the way, to be watched."""
         self.held = self._walker.held
-        """`held(index)`: the descriptor of a root, or None if the system has no such thing."""
+        """`held(index)`: the descriptor of a root, or None on systems without directory descriptors."""
         self.close = self._walker.close
 
     def narrowed(self, roots: Roots) -> "RootedFiles":
-        """Return the files beneath `roots`, which are parts of these roots. Needs no closing."""
+        """Return the files beneath `roots`, which are parts of these roots. They need not be closed."""
         return RootedFiles(roots, self._walker.narrowed(roots))
 
     def is_there(self, index: int) -> bool:
-        """Return True if a root can be entered by its path, and is the directory that is open, or is so now.
-        Blocks."""
+        """Return True if a root can be entered by its path and is the open directory, possibly after opening it
+        again. Blocks."""
         try:
             return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_there(index)
         except OSError:
@@ -72,8 +72,7 @@ class RootedFiles:
 
     @contextmanager
     def open_directory(self, place: Place, follow: bool = True) -> Iterator[int | str]:
-        """Yield the argument of `entries.scanned` for the directory at `place`: a descriptor, or a path without
-        one."""
+        """Yield the argument of `entries.scanned` for the directory at `place`: a descriptor, or else a path."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing(entry, place.written)
@@ -83,7 +82,7 @@ class RootedFiles:
                 yield entry.name if descriptor is None else descriptor
 
     def stat(self, place: Place, follow: bool = True) -> os.stat_result:
-        """Return the status of the entry at `place`; raises `not_found` if it does not exist."""
+        """Return the status of the entry at `place`. Raises `not_found` if it does not exist."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
                 raise missing(entry, place.written)
@@ -99,7 +98,7 @@ def missing(entry: Entry, written: str) -> PathError:
 
 
 def require_file(entry: Entry, written: str) -> os.stat_result:
-    """Return the stat of `entry`; raises unless it is a regular file."""
+    """Return the status of `entry`. Raises unless it is a regular file."""
     if entry.stat is None:
         raise missing(entry, written)
     require_regular(entry.stat.st_mode, written)
@@ -107,7 +106,7 @@ def require_file(entry: Entry, written: str) -> os.stat_result:
 
 
 def require_regular(mode: int, written: str) -> None:
-    """Raise unless `mode` is that of a regular file."""
+    """Raise unless `mode` is a regular file's."""
     if stat.S_ISDIR(mode):
         raise PathError("not_a_file", written, "is a directory")
     if not stat.S_ISREG(mode):

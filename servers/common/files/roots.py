@@ -1,16 +1,16 @@
 """The directories that the operator allowed, and the way from a written path to a place beneath one of them.
 
 Everything here is lexical. The components of a caller's path (see `names`) must begin with those of a root, in the
-operator's spelling or in the canonical one. No file is touched, so a path outside gets the same answer whether or not
-it exists. Links are not followed here, but by a walk, component by component.
+operator's spelling or in the canonical one. No file is accessed, so a path outside the roots gets the same answer
+whether or not it exists. Links are not followed here, but by a walk, component by component.
 
-There is one exception. On macOS most file systems ignore case, and some do not: if a path would lead to a root if
-case did not count, identity (device and inode) shows whether it does.
+There is one exception. On macOS most file systems ignore case, but some do not. If a path would lead to a root only
+if case is ignored, the directories' identity (device and inode) decides.
 
-Relative paths: with one root they start at it; with several, the first component names a root by its last name.
+With one root, relative paths start at it; with several, the first component is the last name of a root.
 
-Each root has its own permission. That of the inner of two nested roots counts for what is in it, on any way to it:
-the end of the walk counts, links followed.
+Each root has its own permission. Inside nested roots the permission of the inner one applies, however the walk gets
+there, with links followed.
 """
 
 import os
@@ -25,14 +25,15 @@ from shared.text import quoted
 
 
 class Roots:
-    """The allowed directories. `paths` holds them canonical; nothing outside them is reachable.
+    """The allowed directories. `paths` contains their canonical paths; nothing outside them is reachable.
 
-    `writable` is True if files may be changed there, for all of them or for each in turn; `may_change` holds it.
-    One that does not exist may be made later. Raises `ValueError` without roots, or if one has two permissions.
+    `writable` is True if files may be changed there, for all roots or for each one; `may_change` contains it for
+    each. A root that does not exist may be created later. Raises `ValueError` without roots, or if a root has two
+    permissions.
     """
 
     mark = ""
-    """Distinguishes these roots from other ones over the same files."""
+    """Distinguishes these roots from other roots of the same files."""
 
     def __init__(
         self, paths: Sequence[Path], writable: bool | Sequence[bool] = False, denylist: Denylist | None = None
@@ -49,7 +50,7 @@ class Roots:
         prefixes = [
             (folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
         ]
-        # The longest first: of two nested roots the inner one owns its paths.
+        # The longest first, so that of two nested roots the inner one is used for its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = denylist or Denylist()
         self._ways = [self.way_into(components(str(path))) for path in self.paths]
@@ -65,7 +66,8 @@ class Roots:
         return Place(*located, written)
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
-        """Return the root whose components begin the absolute `parts`, and the rest; None if they are outside."""
+        """Return the root whose components the absolute `parts` begin with, and the rest; None if they are
+        outside."""
         names = folded(parts)
         for prefix, index in self._prefixes:
             start = names[: len(prefix)]
@@ -74,7 +76,7 @@ class Roots:
         return None
 
     def spellings(self, index: int) -> list[list[str]]:
-        """Return the components that paths into a root may begin with, folded."""
+        """Return the components that paths into a root may begin with, case-folded."""
         return [prefix for prefix, owner in self._prefixes if owner == index]
 
     def outer(self, place: Place) -> Place:
@@ -82,7 +84,7 @@ class Roots:
         return place
 
     def way(self, index: int) -> Way:
-        """Return the way on the denylist from which a walk from a root starts."""
+        """Return the denylist's state at a root, where a walk begins."""
         return self._ways[index]
 
     def denies(self, place: Place) -> bool:
@@ -103,13 +105,13 @@ class Roots:
         """Raise `read_only` unless files may be changed at `place`."""
         if all(self.may_change):
             return
-        # Checked by the path, because a walk that started in an outer root may have entered an inner one.
+        # Checked by path, because a walk that started in an outer root may have entered an inner one.
         owner = self.locate(components(self.path(place)))
         if owner is None or not self.may_change[owner[0]]:
             raise PathError("read_only", place.written, "is in a read-only directory")
 
     def require_movable(self, place: Place) -> None:
-        """Raise `bad_path` if `place` is a root or contains one, whose path is what the permission depends on."""
+        """Raise `bad_path` if `place` is a root or contains one, since permissions depend on the root's path."""
         parts = folded(components(self.path(place)))
         for root in self.paths:
             beneath = folded(components(str(root)))
@@ -136,8 +138,7 @@ class Roots:
         return uri(self.path(place))
 
     def way_into(self, root: Sequence[str]) -> Way:
-        """Return the way on the denylist to the absolute components `root`, which are canonical and beneath a
-        root."""
+        """Return the denylist's state at the absolute components `root`, which are canonical and beneath a root."""
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
@@ -169,5 +170,6 @@ def _are_one(first: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def _canonical(path: Path) -> Path:
-    """Return the path with links followed as far as it exists, unchanged if it names an unknown home."""
+    """Return the path with links followed as far as it exists; unchanged if it refers to an unknown home
+    directory."""
     return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 (pathlib raises there)

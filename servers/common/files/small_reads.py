@@ -1,9 +1,10 @@
 """Small local files and directories, read at once: the only place where the event loop itself touches a file.
 
-Handing a read to a thread costs more than the read, if it is small and no other machine is involved. The method
-is that of `posix`, in its simplest form: each step opens one name beneath the directory before it and follows no
-link, and the type of the file is checked when it is open. Everything else gives None: a link, a long way, a large,
-special, denied or missing file, another file system. Then the walk in a thread does the work, or reports the error.
+Handing a read to a thread costs more than the read itself, if it is small and no other machine is involved. The
+method is the simplest form of the one in `posix`: each step opens one name in its parent directory without following
+links, and the type of the file is checked once it is open. In all other cases the result is None: a link, a deep
+path, a large, special, denied or missing file, another file system. Then the walk in a thread does the work or
+reports the error.
 """
 
 import os
@@ -25,9 +26,9 @@ T = TypeVar("T")
 MAX_SIZE = 65_536
 """Maximum size of a file that is read at once, in bytes."""
 MAX_DEPTH = 16
-"""Maximum number of names that are walked at once: passing more directories takes as long as a thread."""
+"""Maximum depth of a path that is walked at once. A deeper walk takes as long as a thread."""
 MAX_ENTRIES = 250
-"""Maximum number of entries of a directory that is read at once: a millisecond."""
+"""Maximum number of entries of a directory that is read at once, which takes a millisecond."""
 
 
 class SmallFiles:
@@ -38,21 +39,21 @@ class SmallFiles:
         self._mounts = mounts
 
     def read(self, place: Place) -> Held | None:
-        """Return all of the file at `place`, or None if that is not for the event loop."""
+        """Return the whole file at `place`, or None if it must be read in a thread."""
         return self.at(place, _whole)
 
     def status(self, place: Place) -> os.stat_result | None:
-        """Return the status of the entry at `place`, or None if that is not for the event loop."""
+        """Return the status of the entry at `place`, or None if it must be read in a thread."""
         return self.at(place, _status)
 
     def scan(self, place: Place, use: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
-        """Return what `use` makes of the entries of the directory at `place`, sorted by name, while it is open; None
-        if that is not for the event loop."""
+        """Return the result of `use` for the entries, sorted by name, of the directory at `place`, which is open
+        during the call; None if it must be read in a thread."""
         return self.at(place, partial(_scan, use))
 
     def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
-        """Return what `act` makes of the last name of `place` in its directory, or None if that is not for the event
-        loop. Roots themselves are left to the walk, which finds out if they are gone."""
+        """Return the result of `act` for the last name of `place` in its directory, or None if the work must be done
+        in a thread. Roots themselves are left to the walk, which detects if they no longer exist."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
         if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
@@ -74,19 +75,20 @@ class SmallFiles:
 
 
 class NarrowedSmallFiles(SmallFiles):
-    """The small local files beneath parts of the roots, read from the roots; that way no link is followed either."""
+    """The small local files beneath parts of the roots, read from the roots, so that no link is followed on the
+    way."""
 
     def __init__(self, small: SmallFiles, roots: Roots) -> None:
         self._small = small
         self._roots = roots
 
     def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
-        """Return what `act` makes of the last name of `place`, or None if that is not for the event loop."""
+        """Return the result of `act` for the last name of `place`, or None if the work must be done in a thread."""
         return self._small.at(self._roots.outer(place), act)
 
 
 def _whole(name: str, directory: int) -> Held | None:
-    # Checked before the open, because opening alone can wake a writer or start a device.
+    # Checked before opening, because merely opening can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
     descriptor = os.open(name, READ, dir_fd=directory)

@@ -1,4 +1,4 @@
-"""Blocks that keep their form: code and tables."""
+"""Blocks whose form is preserved: code and tables."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,21 +24,22 @@ LINES = names_in("line code-line token-line view-line")
 """Classes of the lines of code that is highlighted."""
 _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LEVELS = 3
-"""Levels around a block on which its language may be named."""
+"""Number of enclosing levels on which a block's language may be given."""
 _MOST_COLUMNS = 200
 _LONGEST_CELL = 1_000
-"""Characters of a cell beyond which a table without headers may be the layout of a page."""
+"""A table without headers and with a longer cell, in characters, may be used for layout."""
 _FEWEST_ROWS, _MOSTLY = 3, 0.7
-"""For a table of data with long cells: the minimum number of rows with several cells, and their share of all."""
+"""For a data table with long cells: the minimum number of rows with several cells, and their minimum share."""
 _LAYOUT = ("table", "form")
-"""Elements in the cells of a table without headers that show it to be for layout."""
+"""Elements that show that a table without headers is used for layout."""
 
 
 # Code
 
 
 def language(element: HtmlElement) -> str:
-    """Return the language of a block of code, by its classes or those just around it; empty if none is named."""
+    """Return the language of a block of code, from its classes or those of enclosing elements; "" if none is
+    given."""
     around = [*element.iter("code"), element]
     parent = element.getparent()
     while (
@@ -62,7 +63,7 @@ def language(element: HtmlElement) -> str:
 
 
 def code_text(element: HtmlElement) -> str:
-    """Return the text with all its spaces and line breaks, without line numbers and the empty lines around it."""
+    """Return the text with all spaces and line breaks, without line numbers and surrounding empty lines."""
     parts: list[str] = []
     _collect(element, parts)
     text = "".join(parts).replace("\r\n", "\n").replace("\u00a0", " ")
@@ -97,11 +98,11 @@ def _is_line(element: HtmlElement) -> bool:
 
 
 def is_data(table: HtmlElement) -> bool:
-    """Return True if a table holds data: more than one column and row, and no headings of a page in its cells.
+    """Return True if a table contains data: it has more than one column and row, and its cells contain no page
+    headings.
 
-    Its cells are short, or it has headers, or most of its rows have several cells. With headers it may hold other
-    tables and forms besides lists and code, which cells of any table may hold. A listing with line numbers is
-    not data.
+    Its cells are short, or it has headers, or most of its rows have several cells. Cells of any table may contain
+    lists and code; if it has headers, also other tables and forms. A listing with line numbers is not data.
     """
     if table.get("role") in ("presentation", "none"):
         return False
@@ -116,13 +117,13 @@ def is_data(table: HtmlElement) -> bool:
         return False
     if headed or all(length(cell) <= _LONGEST_CELL for cell in cells):
         return True
-    # A layout has a long cell in one row or two, and rows of one cell around it.
+    # A layout table has a long cell in one or two rows, surrounded by rows with one cell.
     full = sum(len(_cells(row)) > 1 for row in rows)
     return full >= _FEWEST_ROWS and full > _MOSTLY * len(rows)
 
 
 def _is_for_layout(cell: HtmlElement) -> bool:
-    """Return True if a cell holds a heading, nested tables, or line numbers."""
+    """Return True if a cell contains a heading, nested tables, or line numbers."""
     if cell.tag == "td" and next(cell.iterdescendants(*HEADINGS[:3]), None) is not None:
         return True
     inner = next(cell.iterdescendants("table"), None)
@@ -132,13 +133,14 @@ def _is_for_layout(cell: HtmlElement) -> bool:
 
 
 def write_rows(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> str:
-    """Return the rows of a table within a cell, each a line; two columns are names and values."""
+    """Return the rows of a nested table, one line each. Two columns are treated as names and values."""
     lines = [list(filter(None, line)) for line in _lines(table, write_cell)]
     return "\n".join((": " if len(line) == 2 else ", ").join(line) for line in lines if line)
 
 
 def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *, plain: bool) -> str:
-    """Return the rows of a table, each a line. Cells that span several rows or columns leave the others empty."""
+    """Return the rows of a table, one line each. A cell that spans several rows or columns is followed by empty
+    ones."""
     lines = list(_lines(table, write_cell))
     while lines and not any(lines[0]):
         del lines[0]

@@ -1,14 +1,15 @@
-"""Exponents and indices in a line of text: `2^n`, `e^(-x)`, `log_2 8`, `x_i^2`.
+"""Exponents and subscripts in a line of text: `2^n`, `e^(-x)`, `log_2 8`, `x_i^2`.
 
-Words stay unchanged: ordinals (1st, XIXe, 1er), titles (Mme), marks (TM), and text without a letter or number before
-it, which is small print. So do chemical formulas, whose numbers are read without a sign: H2O, C6H12O6. A single
-letter counts as an element only if another follows or its gas has two atoms, so that P with an index stays P_2.
+Words stay unchanged: ordinals (1st, XIXe, 1er), titles (Mme), trademark signs (TM), and text without a letter or
+number before it, which is small print. So do chemical formulas, whose numbers are written without a sign: H2O,
+C6H12O6. A single letter counts as an element only if another one follows or its gas is diatomic, so that P with a
+subscript becomes P_2.
 """
 
 import re
 
 _BARE = re.compile(r"[-+\u2212\u2013\u00b1]?\d+(?:[.,]\d+)?|[^\W\d_]+|[-+\u2212*\u2217\u2032\u2033\u221e]")
-"""Text that needs no brackets: a number, letters, or a sign."""
+"""Text that needs no parentheses: a number, letters, or a sign."""
 _BASE = re.compile(r"([^\W_]+|[)\]}|])[*_`~]*$")
 _ORDINALS = re.compile(
     r"(?:(?:\d|\b[IVXLCDM]+|\b[a-z]) (?:st|nd|rd|th)|(?:\d|\b[IVXLCDM]+)"
@@ -33,7 +34,7 @@ _COUNT = re.compile(r"[1-9]\d{0,2}")
 
 
 def write_script(sign: str, words: str, before: str, after: str) -> str:
-    """Write raised (`^`) or lowered (`_`) text, depending on the text before and after it in its line."""
+    """Write superscript (`^`) or subscript (`_`) text, depending on the text before and after it in its line."""
     inside = words.strip()
     if not inside:
         return words
@@ -41,7 +42,7 @@ def write_script(sign: str, words: str, before: str, after: str) -> str:
         return inside
     base = _BASE.search(before)
     if base is None:
-        # The number of an isotope precedes the letter.
+        # An isotope's number precedes the letter.
         raised = sign == "^" and re.fullmatch(r"\d+", inside) and (after[:1].isalpha() or not (before or after))
         return f"^{inside}" if raised else words
     if _is_word(sign, inside, base[1], before):
@@ -52,7 +53,7 @@ def write_script(sign: str, words: str, before: str, after: str) -> str:
 
 
 def _is_word(sign: str, inside: str, base: str, before: str) -> bool:
-    """Return True if raised or lowered text is read as a word, and not as an exponent or an index."""
+    """Return True if superscript or subscript text is part of a word rather than an exponent or an index."""
     if (
         inside in _MARKS
         or inside.startswith(("[", "\\[", "![", "("))
@@ -68,7 +69,7 @@ def _is_word(sign: str, inside: str, base: str, before: str) -> bool:
 
 
 def _is_formula(inside: str, before: str, after: str) -> bool:
-    """Return True if an index counts the atoms of a chemical formula."""
+    """Return True if a subscript is the number of atoms in a chemical formula."""
     run = _RUN.search(before)
     if run is None or not _COUNT.fullmatch(inside):
         return False

@@ -1,7 +1,7 @@
-"""Texts within a line: escaped, emphasised, linked.
+"""Text within a line, with escapes, emphasis and links.
 
-The text of a page can't become markup: characters that Markdown would read as such are escaped in texts, and encoded
-in `urls`.
+A page's text can't become markup: characters with a meaning in Markdown are escaped in text, and encoded in URLs (see
+`urls`).
 """
 
 import re
@@ -28,7 +28,8 @@ _EMPHASIS = {
 }
 _SCRIPTS = {"sup": "^", "sub": "_"}
 _NEAR = 40
-"""Characters before an exponent or an index, and pieces of the line, in which its base is searched."""
+"""Maximum number of characters before an exponent or an index, and of pieces of the line, in which its base is
+searched."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _SILENT = names_in("""
     script style template noscript head title meta link svg object embed iframe canvas map area audio video
@@ -37,17 +38,17 @@ _SILENT = names_in("""
 
 
 def escape(text: str) -> str:
-    """Escape a text so that nothing in it is markup, except at the beginning of a line. TeX is left unchanged."""
+    """Escape a text so that nothing in it is markup, except at the beginning of a line. TeX stays unchanged."""
     return split_tex(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
 
 
 def escape_label(text: str) -> str:
-    """Escape a text for the brackets of a link."""
+    """Escape a text for use in a link's brackets."""
     return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
 
 
 def code_span(code: str) -> str:
-    """Write code within a line; it is not empty."""
+    """Write inline code, which is not empty."""
     longest = max((len(run) for run in re.findall("`+", code)), default=0)
     fence = "`" * (longest + 1)
     room = " " if code[0] == "`" or code[-1] == "`" else ""
@@ -55,7 +56,7 @@ def code_span(code: str) -> str:
 
 
 class Inline:
-    """Writes the content of a line; `plain` without any markup."""
+    """Writes the content of a line; if `plain`, without any markup."""
 
     def __init__(self, base: str, page: str, *, plain: bool) -> None:
         self.base = base
@@ -64,7 +65,7 @@ class Inline:
         self._linking = False
 
     def text(self, text: str | None) -> str:
-        """Write a text of the page; white space becomes one space, the ends included."""
+        """Write a text of the page. Each run of white space, including at the ends, becomes one space."""
         if not text:
             return ""
         text = _SPACE.sub(" ", text)
@@ -73,7 +74,7 @@ class Inline:
         return escape_label(text) if self._linking else escape(text)
 
     def element(self, element: HtmlElement) -> str:
-        """Write an element, without the text after it."""
+        """Write an element without its tail text."""
         tag = element.tag
         if tag == "br":
             return "\n"
@@ -105,7 +106,7 @@ class Inline:
         return "".join(parts)
 
     def add(self, child: HtmlElement, line: list[str]) -> None:
-        """Add an element and the text after it to a line."""
+        """Add an element and its tail text to a line."""
         tail = self.text(child.tail)
         if child.tag not in _SCRIPTS:
             line += self.element(child), tail
@@ -120,7 +121,7 @@ class Inline:
             line += write_script(_SCRIPTS[child.tag], self.inside(child), before, after), tail
 
     def picture(self, image: HtmlElement, caption: str) -> str:
-        """Write a picture: its caption, if it has one, becomes its title, or replaces a missing description."""
+        """Write a picture. Its caption, if any, becomes its title, or replaces a missing description."""
         url = "" if self.plain else picture_url(self.base, image)
         if not url:
             return ""
@@ -130,7 +131,7 @@ class Inline:
         return f'![{alt}]({url} "{quoted}")' if described and caption not in ("", described) else f"![{alt}]({url})"
 
     def _image(self, element: HtmlElement) -> str:
-        """Write a picture, or instead a link to the embedded object, or its description if it has no file."""
+        """Write a picture, a link to an embedded object, or the description if there is no file."""
         words = squeeze(element.get("alt"))
         if not words:
             return ""
@@ -160,7 +161,7 @@ class Inline:
 
 
 def _around(inside: str, sign: str) -> str:
-    """Add emphasis that begins and ends at a word, and is no longer than a line."""
+    """Add emphasis that begins and ends at a word, and does not extend beyond a line."""
     words = inside.strip()
     if not words or "\n" in words or words.startswith(sign[0]) or words.endswith(sign[0]):
         return inside

@@ -1,14 +1,13 @@
-"""Invisible characters: of no width, tags, those that change the direction of text, and those that control a
-terminal.
+"""Invisible characters: zero-width characters, tags, and those that change the text direction or control a terminal.
 
-Characters that scripts need stay: joiners between letters of scripts that join, and within emoji; the selector that
-makes an emoji coloured; and the soft hyphen's place, without the hyphen.
+Characters that are needed stay: joiners between letters of joining scripts and within emoji, and the variation
+selector for colored emoji. Soft hyphens are removed.
 """
 
 import re
 
 _JOINING = "\u0590-\u08ff\u0900-\u109f\u1780-\u17ff\u1800-\u18af\u1a20-\u1aaf\ufb1d-\ufdff\ufe70-\ufefc"
-"""Scripts in which a joiner or its opposite changes the look: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
+"""Scripts in which a joiner or non-joiner changes the appearance: Hebrew to Myanmar, Khmer, Mongolian, Tai Tham."""
 _EMOJI = "\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 _SUSPECT = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f"
@@ -27,7 +26,7 @@ _SOFT_HYPHEN = "\u00ad"
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
-    """Return a text without its invisible characters, and their number."""
+    """Return a text without invisible characters, and the number removed."""
     if not _SUSPECT.search(text):
         return text, 0
     parts: list[str] = []

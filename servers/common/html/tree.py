@@ -1,6 +1,6 @@
 """The tree of a page, and small functions on it that all parts use.
 
-libxml2 reads any text as HTML, and stops at 2,048 levels. Python's own stack ends sooner, so deep pages are
+libxml2 parses any text as HTML, up to 2,048 levels. Python's own stack is exhausted sooner, so deep pages are
 flattened.
 """
 
@@ -15,11 +15,11 @@ from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
 _DEEPEST = 100
-"""Levels of elements that are kept; deeper ones are flattened into the last of them."""
+"""Maximum depth of elements; deeper ones are flattened into the last level."""
 _MOST_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
-"""Characters that libxml2 does not take, and the two private planes."""
+"""Characters that libxml2 rejects, and the two private planes."""
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -27,12 +27,12 @@ _IN_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "te
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the names in a text, which are separated by blanks: the most readable form of a large set."""
+    """Return the names in a text, which are separated by white space: the most readable notation for a large set."""
     return frozenset(text.split())
 
 
 LONGEST_CAPTION = 500
-"""Characters of text in a figure that are its picture's caption; more is a text of its own."""
+"""Maximum number of characters of a picture's caption in a figure; longer text is separate text."""
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = names_in("""
     address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure
@@ -43,16 +43,17 @@ BLOCKS = names_in("""
 
 
 def parse(text: str) -> tuple[HtmlElement, bool]:
-    """Parse any text into a tree, with an `html` element as root and a `body`; return the tree, and True if it is
-    whole.
+    """Parse any text into a tree with an `html` root element and a `body`. Return the tree, and True if it is
+    complete.
 
-    Comments and processing instructions are left out, and so is everything after too many elements or levels.
+    Comments and processing instructions are left out, and so is everything beyond the maximum number of elements or
+    levels.
     """
-    # The encoding is named, so that a declaration in the text does not count.
+    # The encoding is given, so that a declaration in the text has no effect.
     parser = HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, collect_ids=False, huge_tree=True)
-    # lxml.html has a class for forms, for inputs and so on, and asks Python for it each time an element is touched.
+    # lxml.html has classes for forms, inputs and so on, which it looks up in Python each time an element is accessed.
     parser.set_element_class_lookup(_ONE_CLASS)
-    # Characters that libxml2 refuses are removed. It would take their references, but lxml would not return them.
+    # Characters that libxml2 rejects are removed. It would accept references to them, but lxml would not return them.
     readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", text.replace("\f", " ")))
     try:
         root = document_fromstring(readable.encode(), parser=parser)
@@ -60,13 +61,13 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         return document_fromstring("<html><body></body></html>"), True
     whole = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     if root.find("body") is None:
-        # For a page without a body: links to its frames.
+        # For a page without a body, links to its frames.
         body = fragment_fromstring("", create_parent="body")
         for frame in root.iter("frame"):
             link = SubElement(SubElement(body, "p"), "a", href=frame.get("src") or "")
             link.text = frame.get("title") or frame.get("name") or frame.get("src")
         root.append(body)
-    # The attributes that no template filled in, as {name}: lxml would take the braces for a namespace.
+    # Attributes that a template did not fill in, such as {name}: lxml would treat the braces as a namespace.
     for element in root.xpath("//*[@*[contains(name(), '{')]]"):
         others = {name: value for name, value in element.items() if "{" not in name}
         element.attrib.clear()
@@ -76,7 +77,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
 
 
 def _end_head(root: HtmlElement) -> None:
-    """Begin the body with the first element that can't be in a head. libxml2 does not know those of HTML 5."""
+    """Begin the body at the first element that can't be in a head. libxml2 does not know HTML 5 elements."""
     head, body = root.find("head"), root.find("body")
     children = [] if head is None else list(head)
     first = next((at for at, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
@@ -97,7 +98,7 @@ def flatten(root: HtmlElement) -> None:
 
 
 def drop(element: HtmlElement) -> None:
-    """Remove an element; the text after it stays, separated from the text before."""
+    """Remove an element. The text after it stays, separated from the text before it."""
     parent, tail = element.getparent(), element.tail
     if parent is None:
         return
@@ -110,7 +111,7 @@ def drop(element: HtmlElement) -> None:
 
 
 def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
-    """Return the elements that are `chosen`, except for those within another."""
+    """Return the `chosen` elements, except those inside another one."""
     elements: list[HtmlElement] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
@@ -144,7 +145,8 @@ def is_alone(element: HtmlElement) -> bool:
 
 
 def _referred(reference: re.Match[str]) -> str:
-    """Return a reference by number, or what a browser shows for one to a character that can't be in a tree."""
+    """Return a numeric character reference, or the characters that a browser shows for it if a tree can't contain its
+    character."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     if number <= sys.maxunicode and not _NOT_XML.match(chr(number)):
         return reference[0]
@@ -152,7 +154,7 @@ def _referred(reference: re.Match[str]) -> str:
 
 
 def _cut(root: HtmlElement) -> bool:
-    """Remove everything after the last element that is read; return True if there was nothing to remove."""
+    """Remove everything after the last allowed element. Return True if there was nothing to remove."""
     last = next(islice(root.iter(), _MOST_ELEMENTS, None), None)
     if last is None:
         return True

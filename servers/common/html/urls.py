@@ -1,6 +1,6 @@
-"""The targets of the links and pictures of a page.
+"""The targets of a page's links and pictures.
 
-Characters that Markdown would read as markup are encoded. Only http, https, mailto and tel are linked.
+Characters with a meaning in Markdown are encoded. Only http, https, mailto and tel URLs are linked.
 """
 
 import re
@@ -18,13 +18,13 @@ _UNSAFE_IN_URLS = re.compile(r"[()<>\[\]\\`\"|*\s]")
 
 
 def base_url(root: HtmlElement, url: str) -> str:
-    """Return the base URL of the links of the page at `url` (WHATWG HTML, section 4.2.3)."""
+    """Return the base URL for links in the page at `url` (WHATWG HTML, section 4.2.3)."""
     declared = next((element.get("href") for element in root.iter("base") if element.get("href")), None)
     return absolute_url(url, strip_invisible(declared or "")[0]) or url
 
 
 def absolute_url(base: str, link: str | None) -> str:
-    """Return a link as a URL for Markdown; empty if it leads to nothing that could be fetched or written to."""
+    """Return a link as a URL for Markdown; "" if its scheme is not one of these."""
     cleaned = _BREAKS_IN_URLS.sub("", (link or "").strip(_AROUND_URLS))
     if not cleaned:
         return ""
@@ -39,7 +39,7 @@ def absolute_url(base: str, link: str | None) -> str:
 
 
 def picture_url(base: str, image: HtmlElement) -> str:
-    """Return the URL of a picture, even of one that a script would load or that only its `picture` names."""
+    """Return the URL of a picture, even if a script would load it or only its `picture` element contains it."""
     sources = [image.get(name) for name in ("src", "data-src", "data-original", "data-lazy-src")]
     parent = image.getparent()
     holders = [image, *(parent.iter("source") if parent is not None and parent.tag == "picture" else ())]

@@ -1,4 +1,4 @@
-"""The visible part of a tree: its markup corrected, hidden elements removed."""
+"""The visible part of a tree, with corrected markup and without hidden elements."""
 
 from typing import NamedTuple
 
@@ -16,10 +16,10 @@ from servers.common.html.tree import flatten
 
 
 class Cleared(NamedTuple):
-    """The numbers of removed elements and characters, and whether text was shown that waits for a script."""
+    """The numbers of removed elements and characters, and whether text that waits for a script was shown."""
 
     elements: int
-    """Hidden elements that had text."""
+    """Number of hidden elements with text."""
     characters: int
     """Invisible characters."""
     is_late: bool

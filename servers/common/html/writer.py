@@ -1,7 +1,7 @@
-"""Conversion of a tree to Markdown, or to plain text: block after block.
+"""Conversion of a tree to Markdown or to plain text, block by block.
 
-Blocks are strings of one or more lines; an element around a block (a quote, an item) puts its sign before each line.
-A tree is at most a hundred levels deep, so that functions may call each other.
+Blocks are strings of one or more lines. An element around a block, such as a quote or an item, puts its prefix before
+each line. A tree is at most a hundred levels deep, so that functions may be recursive.
 """
 
 import re
@@ -25,7 +25,7 @@ _SILENT = ("select", "datalist", "optgroup", "option", "video", "audio", "head")
 
 
 def write(element: HtmlElement, base: str, page: str, *, plain: bool = False) -> str:
-    """Write an element as Markdown or, if `plain`, as text. `base` is the URL that links are relative to."""
+    """Write an element as Markdown or, if `plain`, as text. `base` is the base URL of links."""
     return "\n\n".join(_Writer(element, Inline(base, page, plain=plain)).whole(element))
 
 
@@ -58,7 +58,7 @@ class _Writer:
         return blocks
 
     def blocks(self, element: HtmlElement) -> list[str]:
-        """Return the blocks within an element; texts between them are blocks as well."""
+        """Return the blocks inside an element. Texts between them are blocks as well."""
         written: list[str] = []
         line = [self.inline.text(element.text)]
         for child in element:
@@ -88,7 +88,7 @@ class _Writer:
         if tag in self.writers:
             return self.writers[tag](element)
         if tag == "a":
-            # A link around blocks, such as a card, is moved to its heading, or to the first text in it.
+            # A link around blocks, such as a card, is moved to the heading or the first text in it.
             href = element.get("href")
             heading = next(element.iter(*HEADINGS), element) if href else element
             inner = (
@@ -121,7 +121,7 @@ class _Writer:
         return [_before("\n\n".join(blocks), ": ", "  ")] if blocks else []
 
     def _figure(self, element: HtmlElement) -> list[str]:
-        """Return one picture with its caption, or blocks of any other kind."""
+        """Return a single picture with its caption, or any other blocks."""
         pictures = [picture for picture in element.iter("img") if not picture.get(EMBEDDED)]
         captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
@@ -157,7 +157,7 @@ class _Writer:
             items += self._between_items(line, "  " if items else "")
             line = [self.inline.text(child.tail)]
             if child.tag != "li":
-                # Such as a list of the next level.
+                # For example a list of the next level.
                 items += [_before(block, "  ", "  ") for block in self._block(child)]
                 continue
             number = _number(child.get("value"), number)
@@ -168,7 +168,7 @@ class _Writer:
         return ["\n".join(items)] if items else []
 
     def _between_items(self, line: list[str], margin: str) -> list[str]:
-        """Return text between items of a list, which belongs to the item before."""
+        """Return text between list items, which belongs to the previous item."""
         texts: list[str] = []
         self._end(line, texts)
         return [_before(text, margin, margin) for text in texts]
@@ -189,7 +189,7 @@ class _Writer:
         return [*blocks, write_table(element, self._cell, plain=self.plain)]
 
     def _cell(self, element: HtmlElement) -> str:
-        """Return the content of a cell in one line; items, and lines of code, are separated by breaks."""
+        """Return the content of a cell on one line. Items and lines of code are separated by `<br>`."""
         self.in_cell = True
         blocks = [re.sub(r"  \n", " ", block) for block in self.blocks(element)]
         self.in_cell = False
@@ -205,7 +205,7 @@ class _Writer:
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
-    """Return the inline elements that contain blocks all the same."""
+    """Return the inline elements that nevertheless contain blocks."""
     around: set[HtmlElement] = set()
     for element in root.iter(*BLOCKS):
         holder = element.getparent()
@@ -216,7 +216,7 @@ def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
 
 
 def _as_text(paragraph: str) -> str:
-    """Escape the beginnings of lines of a paragraph that would begin a block."""
+    """Escape the beginnings of a paragraph's lines that would begin a block."""
     return "  \n".join(
         _AT_BEGINNING.sub(lambda match: f"{match[1]}\\" if match[1] else f"\\{match[0]}", line)
         for line in paragraph.split("\n")
@@ -229,7 +229,7 @@ def _before(text: str, first: str, rest: str) -> str:
 
 
 def _joined(blocks: list[str]) -> str:
-    """Join the blocks of an item; a list within it follows its text at once."""
+    """Join the blocks of an item. A nested list follows its text without an empty line."""
     text = blocks[0]
     for block in blocks[1:]:
         text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block

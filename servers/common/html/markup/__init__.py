@@ -1,1 +1,1 @@
-"""Corrections of a tree before it is written: hidden, embedded, annotated parts, and content of attributes."""
+"""Corrections of a tree before it is written: hidden, embedded and annotated parts, and content in attributes."""

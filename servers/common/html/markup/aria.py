@@ -1,7 +1,7 @@
-"""Content that is in attributes instead of tags and texts: headings and tables by role, checked boxes, and the
-alternatives of pictures in cells, where an empty cell would mean the opposite of an icon.
+"""Content in attributes instead of tags and text: headings and tables by role, checked boxes, and the alternative
+text of icons in cells, where an empty cell would mean the opposite.
 
-The tree is changed, so that content is chosen from the texts that a reader sees.
+The tree is changed, so that the main content is chosen from the text that a reader sees.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ _NESTED = ".//table | .//*[@role='table' or @role='grid' or @role='treegrid']"
 _AROUND_CELLS = ("row", "cell", "gridcell", "columnheader", "rowheader", "table", "grid", "treegrid")
 _CELLS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
 _LARGE = 100
-"""Pixels of a picture that is more than an icon."""
+"""Minimum size in pixels of a picture that is more than an icon."""
 _NEAR = 20
-"""Elements in which the text of a box is searched."""
+"""Maximum number of elements in which a checkbox's text is searched."""
 _LONGEST_NAME = 40
-"""Characters of an icon's alternative."""
+"""Maximum number of characters of an icon's alternative text."""
 
 
 def show_attributes(root: HtmlElement) -> None:
@@ -44,7 +44,7 @@ def show_attributes(root: HtmlElement) -> None:
 
 
 def _show_boxes(root: HtmlElement) -> None:
-    """Put a mark before the text of each box in an item of a list, and of an item that is a box itself."""
+    """Put a mark before the text of each checkbox in a list item, and of each item that is a checkbox itself."""
     for item in root.xpath("//li[@data-checked]"):
         mark = _CHECKED.get(item.get("data-checked"))
         first = next((element for element in islice(item.iter(), _NEAR) if squeeze(element.text)), None)
@@ -61,7 +61,7 @@ def _show_boxes(root: HtmlElement) -> None:
 
 
 def _make_table(table: HtmlElement) -> None:
-    """Turn an element with rows of cells by their roles into a table, if all its text is in them."""
+    """Turn an element whose roles define rows of cells into a table, if all its text is in them."""
     if table.xpath(_NESTED):
         return
     rows = table.xpath(".//*[@role='row']")
@@ -85,7 +85,7 @@ def _make_table(table: HtmlElement) -> None:
 
 
 def _show_alternatives(cell: HtmlElement) -> None:
-    """Put words in place of the icons in a cell."""
+    """Replace the icons in a cell with their alternative text."""
     for picture in list(cell.iter("svg")):
         words = "" if picture.get("aria-hidden") == "true" else name_of_drawing(picture)
         picture.tag = "span"
@@ -101,7 +101,7 @@ def _show_alternatives(cell: HtmlElement) -> None:
 
 
 def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
-    """Yield the elements of a cell without text that have a name, the innermost of each, and the names."""
+    """Yield the innermost elements with a name in a cell without text, and the names."""
     for element in cell.iter():
         if element.tag == "img" and not element.get(EMBEDDED):
             words = squeeze(element.get("alt")) or squeeze(element.get("aria-label")) or squeeze(element.get("title"))

@@ -1,7 +1,7 @@
-"""Drawings of a page: the text in them (SVG), and the links of their areas (image maps).
+"""Drawings in a page: the text in SVG, and the links of image maps.
 
-A browser shows both, and Markdown has neither: the text of a drawing follows its name in one line, and an area is a
-link by its name. What a drawing only defines, for use elsewhere, is not shown.
+A browser shows both, but Markdown has neither: a drawing's text is written on one line after its name, and an area as
+a link with its name. Parts that a drawing only defines for use elsewhere are not shown.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _DEFINITIONS = names_in("defs symbol clippath mask pattern marker title desc met
 
 
 def show_drawings(root: HtmlElement) -> None:
-    """Put the text of each drawing, and the links of each image map, in their place."""
+    """Replace each drawing with its text, and each image map with its links."""
     for drawing in list(root.iter("svg")):
         texts = list(_texts(drawing))
         if texts:
@@ -33,7 +33,7 @@ def show_drawings(root: HtmlElement) -> None:
 
 
 def name_of_drawing(drawing: HtmlElement) -> str:
-    """Return the name of a drawing for readers that do not see it."""
+    """Return the accessible name of a drawing."""
     titles = (squeeze(title.text_content()) for title in drawing.iter("title"))
     return squeeze(drawing.get("aria-label")) or next(filter(None, titles), "") or squeeze(drawing.get("title"))
 

@@ -1,8 +1,8 @@
-"""Embedded content of a page: frames, videos, sounds and other files, each a link with its title.
+"""Embedded content of a page: frames, videos, sounds and other files, each replaced by a link with its title.
 
-Also pictures in `noscript` that replace those loaded by a script. A link to embedded content is a picture (`img`)
-with the address in an attribute: it is kept wherever pictures beside the content are, and `inline` writes it as a
-link. Frames of a pixel, which count visits, are removed.
+Also pictures in `noscript`, which replace those loaded by a script. A link to embedded content is a picture (`img`)
+with the address in an attribute: it is kept wherever pictures next to the content are kept, and `inline` writes it as
+a link. One-pixel frames, which count visits, are removed.
 """
 
 import re
@@ -28,8 +28,7 @@ _FALLBACKS = names_in("object")
 
 
 def show_embedded(root: HtmlElement) -> None:
-    """Put a link in place of each frame, video, sound and object, and pictures in place of those that a script
-    loads."""
+    """Replace each frame, video, sound and object with a link, and pictures loaded by scripts with the real ones."""
     for element in list(root.iter("noscript")):
         _show_pictures(element)
     for element in list(root.iter("embed", "source", "track")):
@@ -43,12 +42,12 @@ def show_embedded(root: HtmlElement) -> None:
         elif element.get("srcdoc"):
             _show_document(element)
         elif element.tag in _FALLBACKS and not element.get("data"):
-            # An object that names no file shows its content.
+            # An object without a file shows its content.
             element.tag = "div"
 
 
 def unfold_link(element: HtmlElement) -> None:
-    """Turn the placeholder of embedded content into a link in the tree as well."""
+    """Turn the placeholder of embedded content into a link in the tree."""
     address, words = element.get(EMBEDDED), element.get("alt")
     element.attrib.clear()
     element.tag, element.text = "a", words
@@ -56,7 +55,7 @@ def unfold_link(element: HtmlElement) -> None:
 
 
 def _end(element: HtmlElement) -> None:
-    """Move what the parser has put into an empty element to the place after it."""
+    """Move children that the parser has put into a void element to the position after it."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
         element.addnext(child)
@@ -86,7 +85,7 @@ def _make_link(element: HtmlElement, address: str) -> None:
 
 
 def _show_document(frame: HtmlElement) -> None:
-    """Put the page that a frame carries in place of it."""
+    """Replace a frame with the page in its `srcdoc`."""
     body = parse(frame.get("srcdoc"))[0].find("body")
     frame.attrib.pop("srcdoc")
     frame.tag, frame.text = "div", body.text
@@ -101,7 +100,7 @@ def _is_pixel(element: HtmlElement) -> bool:
 
 
 def _show_pictures(element: HtmlElement) -> None:
-    """Put the picture of a `noscript` in place of the one before it, which a script would have loaded."""
+    """Replace the picture before a `noscript`, which a script would have loaded, with the picture in it."""
     pictures = list(element.iter("img"))
     parent = element.getparent()
     if parent is None or len(pictures) != 1 or length(element) or _is_pixel(pictures[0]):
@@ -119,7 +118,7 @@ def _show_pictures(element: HtmlElement) -> None:
 
 
 def _shows(image: HtmlElement, picture: HtmlElement) -> bool:
-    """Return True if an image names a file itself, even one that is loaded later."""
+    """Return True if an image itself has a file, even one that is loaded later."""
     sources = [image.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
     return any(source and not source.startswith("data:") for source in sources) and bool(
         image.get("alt") or not picture.get("alt")

@@ -1,9 +1,9 @@
 """Footnotes: the marks in a text, and the notes that they refer to.
 
-A mark is a raised number, letter or sign. Most marks are links to the note, which links back; some are not linked,
-and the note begins with the same raised sign. Both ends are marked in the tree, and the writer turns them into `[^2]`
-and `[^2]: ...`. A raised number after the end of a sentence is a mark even if no note is found; after a unit or a
-variable it is an exponent.
+A mark is a superscript number, letter or sign. Most marks are links to the note, which links back. Some are not
+linked, and the note begins with the same superscript. Both ends are marked in the tree, and the writer turns them
+into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a mark even if no note is found;
+after a unit or a variable it is an exponent.
 """
 
 import re
@@ -26,7 +26,7 @@ _BACK = re.compile(r"[\s\u21a9\ufe0e\ufe0f\u2191\u2912\u2934\u2303^\u21a5\u21b5\
 _TEXINFO = re.compile(r"\(\d{1,4}\)")
 _LEADING = re.compile(r"[\s^\u2191]*")
 _HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
-"""The elements that a note may be."""
+"""Elements that can be a note."""
 _LONGEST = 5_000
 """Maximum length of a note, in characters."""
 _MOST = 5_000
@@ -45,8 +45,8 @@ def mark_footnotes(root: HtmlElement) -> None:
 
 
 def _label(element: HtmlElement) -> str:
-    """Return the text of a mark without its brackets, or "" if the element is not a mark."""
-    # A mark has few children, so the text of larger elements need not be joined.
+    """Return the text of a mark without brackets, or "" if the element is not a mark."""
+    # A mark has few children, so the text of larger elements need not be read.
     words = squeeze(element.text_content()).strip(_BRACKETS) if len(element) < 6 else ""
     return words.replace(" ", "-") if _LABEL.fullmatch(words) else ""
 
@@ -87,11 +87,11 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
 def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
     """Return the block that is the target of a link, or that contains it; None if it can't be a note.
 
-    `marks` are the addresses to which notes link back.
+    `marks` contains the fragments to which notes link back.
     """
     block = next((element for element in (target, *target.iterancestors()) if element.tag in BLOCKS), None)
     if block is not None and block.tag in HEADINGS and _TEXINFO.fullmatch(squeeze(block.text_content())):
-        # Texinfo puts the mark into a separate heading, in brackets, unlike the number of a chapter.
+        # Texinfo puts the mark into a separate heading, in parentheses, unlike a chapter's number.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
         block = _with_what_follows(block) if is_note else None
     if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _LONGEST:
@@ -100,7 +100,8 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
 
 
 def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
-    """Join a heading that is only a mark with the text up to the next heading; return None for too long a text."""
+    """Join a heading that is only a mark with the text up to the next heading; return None if the text is too
+    long."""
     blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
     if sum(map(length, blocks)) > _LONGEST:
         return None
@@ -112,7 +113,7 @@ def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
 
 
 def _is_raised(link: HtmlElement) -> bool:
-    """Return True if a link is raised, or its attributes call it the mark of a footnote."""
+    """Return True if a link is superscript, or its attributes identify it as a footnote mark."""
     if next(link.iterancestors("sup"), None) is not None or next(link.iter("sup"), None) is not None:
         return True
     attributes = " ".join(filter(None, map(link.get, ("class", "role", "epub:type", "rel"))))
@@ -120,7 +121,7 @@ def _is_raised(link: HtmlElement) -> bool:
 
 
 def _names_around(mark: HtmlElement) -> Iterator[str]:
-    """Yield the ids and names of a mark, of its descendants and of the elements closely around it."""
+    """Yield the ids and names of a mark, its descendants and the closest elements around it."""
     around = [mark, *mark.iter(), *(holder for holder in list(mark.iterancestors())[:3] if holder.tag in _WRAPPERS)]
     for element in around:
         yield from filter(None, (element.get("id"), element.get("name")))

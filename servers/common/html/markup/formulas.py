@@ -1,8 +1,8 @@
-r"""Formulas, in the notations that pages use: as MathML, as TeX in a script or in the text, or as pictures; some
-twice.
+r"""Formulas in the notations that pages use: MathML, TeX in a script or in the text, or pictures; some formulas
+appear twice.
 
-TeX in a text is between delimiters that a script would look for: `$$`, `\(`, `\[`, `\begin`, and a single `$`
-where what follows looks like TeX and not like a price.
+TeX in text is between delimiters that scripts look for: `$$`, `\(`, `\[`, `\begin`, or a single `$` if the text after
+it looks like TeX rather than a price.
 """
 
 import re
@@ -21,10 +21,10 @@ _OPENING = re.compile(
     r"(?<!\\)(?:\\(?P<bracket>[(\[])|\\begin\{(?P<name>\w{1,20}\*?)\})|(?<![\\\w$])\$\$?(?=[^\s$]|\s*\S)"
 )
 _LONGEST = 2_000
-"""Characters of TeX in a text."""
+"""Maximum number of characters of TeX in a text."""
 _LIKE_TEX = re.compile(r"[\\^_{]")
 _MARKUP = re.compile(r"\][(\[:]|`|<[a-zA-Z/!?][^$]*[\"'>]|&#?\w+;")
-"""Text that would be markup within TeX: then it is escaped like any other."""
+"""TeX that matches this would be Markdown markup, so it is escaped like any other text."""
 
 
 def split_tex(text: str, escape: Callable[[str], str]) -> str:
@@ -62,12 +62,12 @@ def _is_tex(inside: str, closing: str, after: str) -> bool:
 
 
 def show_formulas(root: HtmlElement) -> None:
-    """Put an element `math` in place of each script and each picture that is a formula, with its TeX as text."""
+    """Replace each script and picture that is a formula with a `math` element whose text is the TeX."""
     for script in list(root.iter("script")):
         if (script.get("type") or "").partition(";")[0].strip() == _SCRIPT and script.text:
             _put_tex(script, script.text)
     for picture in list(root.iter("img")):
-        # A picture of MathML has the same content as the hidden MathML beside it.
+        # A picture of MathML has the same content as the hidden MathML next to it.
         if picture.get("alt") and _PICTURED.search(picture.get("class") or ""):
             _put_tex(picture, picture.get("alt"))
 
@@ -82,7 +82,7 @@ def _put_tex(element: HtmlElement, tex: str) -> None:
 
 
 def drop_drawn_formulas(root: HtmlElement) -> None:
-    """Remove from a page the drawings of formulas that are also present as MathML."""
+    """Remove drawings of formulas that the page also contains as MathML."""
     if next(root.iter("math"), None) is None:
         return
     for element in list(root.iter("span", "div", "mjx-math")):
@@ -94,7 +94,7 @@ def drop_drawn_formulas(root: HtmlElement) -> None:
 
 
 def tex_of(formula: HtmlElement) -> str:
-    """Return the TeX of an element `math`: as the page gives it, or by its structure."""
+    """Return the TeX of a `math` element, given by the page or derived from its structure."""
     for annotation in formula.iter("annotation"):
         if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
             return tex

@@ -1,13 +1,13 @@
 """Hidden content, removed from a page before it is read.
 
-A page may contain text for a program that it does not show to a person, and so give it instructions. Removed elements
-are counted; those that no page shows, such as scripts, are not. Content that a control of the page opens is shown
-(`panels`), and embedded content is linked (`embedded`).
+A page may contain text that people don't see but that gives instructions to programs. Removed elements are counted,
+except those that no page shows, such as scripts. Content that a control of the page opens is shown (`panels`), and
+embedded content is linked (`embedded`).
 
-Styles count only if they are those of an element, or simple rules of the page's own sheets, which name one tag, class
-or id. Only properties that need no layout are judged, and an external sheet is not loaded. A rule for another medium
-than the screen, or under a condition, does not count. A parser of CSS, tinycss2, was tried: for 430 KB it takes 346
-ms where this takes 7, and 75 microseconds instead of 13 for a style.
+Styles count only if they are inline, or simple rules in the page's own style sheets with a single tag, class or id as
+selector. Only properties that can be evaluated without layout are considered. External style sheets are not loaded,
+and rules for media other than screens, or under a condition, are ignored. A CSS parser, tinycss2, was tried: it takes
+346 ms instead of 7 for 430 KB, and 75 microseconds instead of 13 for one style.
 """
 
 import re
@@ -25,7 +25,7 @@ from servers.common.html.tree import drop, length, outermost, squeeze
 _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
 """Elements that no page shows: scripts, sheets, templates, and their fallbacks."""
 _MOST_CHARACTERS = 500_000
-"""Maximum size of all sheets of a page, in characters."""
+"""Maximum total size of a page's style sheets, in characters."""
 _LONGEST_VALUE = 200
 _MOST_RULES = 5_000
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
@@ -38,19 +38,19 @@ _FAINT = r"0*\.?0\d*%?"
 _TINY = r"(?:[01]|[01]?\.\d+)(?:px|pt)|" + _ZERO
 _FAR = r"-\d{4,}(?:\.\d+)?(?:px|r?em|pt|%)|-\d{3,}(?:r?em|v[wh])"
 _SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transparent|rgba", re.IGNORECASE)
-"""Text in any style that hides, so that most styles need not be parsed."""
+"""Matches part of every style that hides, so that most styles need not be parsed."""
 _COLOUR = re.compile(r"(?<!-)color\s*:")
 _TAKEN_BACK = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
 """Properties that hide a panel only until its control has opened it."""
 _NOT_HIDING = frozenset(("html", "body", "main", "article"))
-"""Elements that a rule of a sheet hides only until a script has run."""
+"""Elements that a style sheet's rule hides only until a script has run."""
 
 
 def remove_hidden(root: HtmlElement) -> tuple[int, int]:
     """Remove elements hidden by attributes and styles, and invisible characters; open panels, and link embedded
     content.
 
-    Returns the numbers of removed elements with text and of removed characters.
+    Return the number of removed elements with text, and of removed characters.
     """
     rules = sheet_rules(root)
     show_embedded(root)
@@ -72,14 +72,14 @@ def remove_hidden(root: HtmlElement) -> tuple[int, int]:
 
 
 def _size(element: HtmlElement) -> bool | None:
-    """Return True if the style of an element makes its text large enough to be seen; None if it sets no size."""
+    """Return True if an element's style makes its text large enough to be seen; None if it sets no size."""
     style = element.get("style") or ""
     size = _declared(style).get("font-size") if "font" in style.lower() else None
     return None if size is None else not re.fullmatch(_TINY, size)
 
 
 def _silenced(element: HtmlElement) -> bool:
-    """Remove the text of an element whose letters have no size, except in inner elements that give them one."""
+    """Remove the text of an element with font size zero, except in inner elements that set a size."""
     had = False
     walk = iterwalk(element, events=("start",))
     for _, inner in walk:
@@ -95,7 +95,7 @@ def _silenced(element: HtmlElement) -> bool:
 
 
 def _is_hidden(element: HtmlElement, *, opened: bool = False) -> bool:
-    """Return True if an element hides itself, even where a control has `opened` it."""
+    """Return True if an element's own attributes hide it, even after a control has `opened` it."""
     if element.tag in ("html", "body", "head"):
         return False
     if element.get("hidden") is not None and not opened:
@@ -122,18 +122,18 @@ def _remove_invisible(root: HtmlElement) -> int:
     return removed
 
 
-# Which styles hide what they apply to
+# Styles that hide elements
 
 
 class Rules(NamedTuple):
-    """The elements that sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
+    """The elements that style sheets hide, by tag (as `tag`), class (`.name`, `tag.name`) and id (`#name`)."""
 
     hidden: frozenset[str] = frozenset()
     lasting: frozenset[str] = frozenset()
-    """The hidden elements that stay hidden where a control has opened them."""
+    """The hidden elements that stay hidden even after a control has opened them."""
 
     def hide(self, element: HtmlElement, *, opened: bool = False) -> bool:
-        """Return True if a rule hides an element, even where a control has `opened` it."""
+        """Return True if a rule hides an element, even after a control has `opened` it."""
         tag = element.tag
         hidden = self.lasting if opened else self.hidden
         if not hidden or tag in _NOT_HIDING:
@@ -147,8 +147,8 @@ class Rules(NamedTuple):
 
 
 def sheet_rules(root: HtmlElement) -> Rules:
-    """Return the rules of the sheets within an element that hide; a later rule that shows the same again cancels
-    one."""
+    """Return the rules that hide elements in the style sheets within an element. A later rule that shows the same
+    elements cancels a rule."""
     hidden: dict[str, bool | None] = {}
     room = _MOST_CHARACTERS
     for sheet in root.iter("style"):
@@ -165,9 +165,9 @@ def sheet_rules(root: HtmlElement) -> Rules:
 
 
 def hides(style: str, *, opened: bool = False) -> bool:
-    """Return True if declarations of CSS hide all elements that they apply to.
+    """Return True if CSS declarations hide the elements that they apply to.
 
-    Declarations that a control which has `opened` them cancels do not count.
+    With `opened`, declarations that are cancelled when a control opens the element do not count.
     """
     if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOUR.search(low)):
         return False
@@ -202,7 +202,7 @@ def _is_cut(declared: dict[str, str]) -> bool:
 
 
 def _is_away(declared: dict[str, str]) -> bool:
-    """Return True for a place that the screen does not reach."""
+    """Return True for a position off the screen."""
     placed = declared.get("position") in ("absolute", "fixed", "relative")
     sides = ("left", "right", "top", "bottom", "inset-inline-start") if placed else ("margin-left", "margin-top")
     if any(re.match(_FAR, declared.get(name, "")) for name in sides):
@@ -211,7 +211,7 @@ def _is_away(declared: dict[str, str]) -> bool:
 
 
 def _is_one_colour(declared: dict[str, str]) -> bool:
-    """Return True for text in the colour of its background, or in none; a picture cut in the shape of the text is
+    """Return True for text in the color of its background, or transparent text. A background clipped to the text is
     visible."""
     if "text" in (declared.get("background-clip", ""), declared.get("-webkit-background-clip", "")):
         return False
@@ -221,7 +221,7 @@ def _is_one_colour(declared: dict[str, str]) -> bool:
 
 
 def _colour(text: str) -> str:
-    """Return a colour in one spelling, if it has several common ones."""
+    """Return a color in one notation, if it has several common ones."""
     text = text.replace(" ", "")
     if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):
         text = "#" + "".join(digit * 2 for digit in short.groups())
@@ -233,8 +233,8 @@ def _colour(text: str) -> str:
 
 
 def _declared(style: str) -> dict[str, str]:
-    """Return the declarations, names and values in lower case; the last of a name counts, an important one before
-    all."""
+    """Return the declarations, with names and values in lowercase. The last one of a name counts, unless another is
+    important."""
     declared: dict[str, str] = {}
     important: dict[str, str] = {}
     for declaration in _COMMENTS.sub("", style).lower().split(";"):
@@ -246,7 +246,7 @@ def _declared(style: str) -> dict[str, str]:
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Yield selectors and declarations that count on a screen."""
+    """Yield the selectors and declarations that apply to screens."""
     head = ""
     skipped: list[bool] = []
     parts = _BRACES.split(_COMMENTS.sub("", sheet))
@@ -265,8 +265,9 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
 
 
 def _note(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
-    """Record for each simple selector whether its rule hides: also opened elements (True), or until then (False)."""
-    # Most rules have no simple selector, and their declarations need not be parsed.
+    """Record for each simple selector whether its rule hides elements even when opened (True), or only until then
+    (False)."""
+    # Most rules have no simple selector, so their declarations need not be parsed.
     simple_selectors = [
         simple for selector in selectors.split(",") if (simple := _SIMPLE.fullmatch(selector.strip())) and simple[0]
     ]

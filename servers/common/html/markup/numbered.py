@@ -61,7 +61,7 @@ def _is_number(element: HtmlElement) -> bool:
 
 
 def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
-    """Remove a cell that counts lines, if code is in the cell beside it."""
+    """Remove a cell of line numbers, if the next cell contains code."""
     words = " ".join(numbers.itertext()).split()
     if len(words) < _FEWEST_LINES or not words[0].isdecimal() or next(code.iter(*_CODE), None) is None:
         return
@@ -77,7 +77,7 @@ def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
 
 
 def _is_numbered(cell: HtmlElement) -> bool:
-    """Return True if a cell holds nothing but the number of a line, as text or in an attribute."""
+    """Return True if a cell contains only a line number, as text or in an attribute."""
     text = str(cell.text_content()).strip()
     if not GUTTERS.isdisjoint((cell.get("class") or "").split()):
         return text == "" or text.isdecimal()

@@ -1,12 +1,12 @@
-"""Text that a control of the page opens: panels of tabs, answers of an accordion, text that a button discloses.
+"""Text that a control of the page opens: tab panels, answers in an accordion, text that a button discloses.
 
-A panel is hidden until its control is used, and yet is content. It is shown if the control exists and is visible: by
-`aria-controls` and what scripts use in its place, by the place of a button just before the text that it discloses, by
-the order of the tabs of a list, or by repetition (`repeated`). Content that a control opens over the page, such as
-menus and dialogs, is not a panel. A panel is opened only as a control would: text off the screen, or in the colour of
-its background, stays hidden.
+A panel is hidden until its control is used, but is content nevertheless. It is shown if its control exists and is
+visible. Controls are recognized by `aria-controls` and the attributes that scripts use instead, by a button's
+position just before the text that it discloses, by the order of the tabs in a list, or by repetition (`repeated`).
+Content that a control opens over the page, such as menus and dialogs, is not a panel. Panels are only opened as a
+control would do it: text off the screen, or in the color of its background, stays hidden.
 
-The label of a tab is put at the beginning of its panel; a button that discloses the text after it becomes bold text.
+A tab's label is put at the beginning of its panel; a button that discloses the text after it becomes bold text.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,14 +28,14 @@ _NO_PANELS = names_in("nav dialog menu select datalist")
 _NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation search tooltip status alert log")
 _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _FEW = 20
-"""Elements that a line with a button in it may have, and texts in which the label of a panel is searched."""
+"""Maximum number of elements in a line with a button, and of texts in which a panel's label is searched."""
 _LONGEST_LABEL = 200
 _LEVELS = 3
-"""Levels around a list of tabs on which its panels are searched."""
+"""Number of levels around a list of tabs on which its panels are searched."""
 
 Predicate = Callable[[HtmlElement], bool]
 Hidden = dict[HtmlElement, None]
-"""Elements in their order, none within another."""
+"""Elements in page order, none inside another."""
 
 
 def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate) -> tuple[Hidden, set[HtmlElement]]:
@@ -98,7 +98,7 @@ def _controls(root: HtmlElement) -> dict[HtmlElement, list[HtmlElement]]:
 
 
 def _target_names(control: HtmlElement) -> Iterator[str]:
-    """Yield the ids that a control names."""
+    """Yield the ids that a control refers to."""
     for attribute in _TARGETS:
         yield from (name.removeprefix("#") for name in (control.get(attribute) or "").split())
     toggles = (control.get("data-bs-toggle") or control.get("data-toggle")) in _TOGGLES
@@ -108,8 +108,8 @@ def _target_names(control: HtmlElement) -> Iterator[str]:
 
 
 def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
-    """Return the panels of tabs that name none: as many as the tabs, in the nearest element around them that has so
-    many."""
+    """Return the panels of tabs that refer to none: as many panels as tabs, in the nearest enclosing element with
+    that many."""
     around = tabs
     for _ in range(_LEVELS):
         around = around.getparent()
@@ -122,7 +122,7 @@ def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
 
 
 def _has_control(panel: HtmlElement, controls: list[HtmlElement], hidden: Hidden) -> bool:
-    """Return whether a visible control opens a panel."""
+    """Return True if a visible control opens a panel."""
     return any(_is_visible(control, hidden) for control in (*controls, *_control_before(panel)))
 
 
@@ -135,9 +135,9 @@ def _is_visible(element: HtmlElement, hidden: Hidden) -> bool:
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
-    """Return the button just before a panel that names none: alone on its line, with `aria-expanded`.
+    """Return the button just before a panel without its own control: alone on its line, with `aria-expanded`.
 
-    A panel that the browser itself opens when a search matches in it needs no such attribute.
+    The attribute is not needed for a panel that the browser opens when a search matches in it.
     """
     before = panel.getprevious()
     if before is None or squeeze(before.tail):
@@ -155,7 +155,7 @@ def _control_before(panel: HtmlElement) -> list[HtmlElement]:
 
 
 def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
-    """Put the words of a tab into its panel, or embolden the button before it."""
+    """Put a tab's label into its panel, or make the button before it bold."""
     if not controls or not has_text(panel):
         return
     control = controls[0]
@@ -177,13 +177,13 @@ def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
 
 
 def _is_before(control: HtmlElement, panel: HtmlElement) -> bool:
-    """Return True if a panel follows its control, or an element that holds only the control."""
+    """Return True if a panel follows its control, or an element that contains only the control."""
     while is_alone(control):
         control = control.getparent()
     return control.getnext() is panel
 
 
 def _embolden(control: HtmlElement) -> None:
-    """Turn a button into text: it describes the text after it."""
+    """Turn a button into bold text, since it describes the text after it."""
     if control.tag == "button" and not any(holder.tag in HEADINGS for holder in control.iterancestors()):
         control.tag = "b"

@@ -1,7 +1,7 @@
-"""Text whose spaces and line breaks are shown, although it is in no `pre`.
+"""Text whose spaces and line breaks are significant although it is not in a `pre`.
 
-It becomes `pre`, or its line breaks become `br`. Such text is styled with `white-space`, is code of several lines
-that is alone in its block, is in an `xmp`, or is in a read-only field.
+It is put into a `pre`, or its line breaks become `br`. Such text is styled with `white-space`, is code of several
+lines that is alone in its block, is in an `xmp`, or is in a read-only field.
 """
 
 import re
@@ -17,12 +17,12 @@ _MONOSPACE = re.compile(r"font(?:-family)?\s*:[^;]*\bmono", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
 _PREFORMATTED = ("pre", "listing", "plaintext", "textarea")
 _FEWEST_BREAKS = 2
-"""Least number of line breaks in the source of code that is more than a wrapped line."""
+"""Minimum number of line breaks in the source of code that is more than a wrapped line."""
 _TYPES_OF_TEXT = ("text", "url")
 
 
 def mark_preformatted(root: HtmlElement) -> None:
-    """Turn preformatted text into `pre`, and the line breaks of other text that shows them into `br`."""
+    """Turn preformatted text into `pre`, and significant line breaks in other text into `br`."""
     for element in list(root.iter("xmp")):
         element.tag = "pre"
     _show_fields(root)
@@ -52,7 +52,7 @@ def _has_breaks(element: HtmlElement) -> bool:
 
 
 def _is_alone_in_block(element: HtmlElement) -> bool:
-    """Return True if nothing is in the lines of an element besides it."""
+    """Return True if there is nothing else on an element's lines."""
     parent = element.getparent()
     if parent is None or parent.tag not in BLOCKS:
         return False
@@ -62,7 +62,7 @@ def _is_alone_in_block(element: HtmlElement) -> bool:
 
 
 def _break_lines(element: HtmlElement) -> None:
-    """Put a `br` in place of each line break of an element's texts, except of those around them."""
+    """Replace each line break in an element's texts with a `br`, except at their ends."""
     for inner in list(element.iter()):
         _break_text(inner, follows=False)
         if inner is not element:
@@ -88,7 +88,7 @@ def _break_text(element: HtmlElement, *, follows: bool) -> None:
 
 
 def _show_fields(root: HtmlElement) -> None:
-    """Turn fields that nobody can change into text: commands to copy, mostly."""
+    """Turn read-only fields into text; most of them contain commands to copy."""
     for field in root.xpath("//textarea[@readonly] | //input[@readonly][@value]"):
         if field.tag == "textarea":
             field.tag = "pre"

@@ -1,9 +1,9 @@
-"""Panels of accordions and tabs that no attribute connects to their controls: only scripts and style sheets open
-them.
+"""Panels of accordions and tabs without attributes that connect them to their controls, opened only by scripts and
+style sheets.
 
-Repetition identifies them. An accordion has several hidden blocks of one shape, each after a short line of one shape
-that is not a link. Tabs have a list of labels and, after it, as many blocks of one shape; one of these is visible.
-Menus have the same shapes, but contain links.
+They are recognized by repetition. An accordion has several hidden blocks of one shape, each after a short line of one
+shape that is not a link. Tabs have a list of labels and, after it, as many blocks of one shape; one of these is
+visible. Menus have the same shapes, but contain links.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -17,7 +17,7 @@ _AROUND = names_in("nav header footer dialog menu select form label button a")
 """Elements whose hidden parts are menus, messages and choices."""
 _AROUND_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _SHORTEST = 60
-"""Minimum of characters that panels have on average: fewer are tooltips or messages."""
+"""Minimum average number of characters of panels. Shorter elements are tooltips or messages."""
 _LONGEST_LABEL = 200
 _LINKED = 0.5
 _MOST_LABELS = 20
@@ -27,7 +27,7 @@ Shape = tuple[Hashable, ...]
 
 
 def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlElement]) -> set[HtmlElement]:
-    """Return the panels among candidates, which are hidden elements, each outside of the others."""
+    """Return the panels among the candidates, which are hidden elements that are not nested."""
     accordions: dict[Shape, list[HtmlElement]] = {}
     tabs: dict[HtmlElement, list[HtmlElement]] = {}
     for panel in candidates:
@@ -42,7 +42,7 @@ def repeated_panels(candidates: Iterable[HtmlElement], hidden: Collection[HtmlEl
 
 
 def _may_open(panel: HtmlElement) -> bool:
-    """Return whether an element is a block of text outside of menus, dialogs and forms."""
+    """Return True if an element is a block of text outside menus, dialogs and forms."""
     if panel.tag not in BLOCKS or panel.getparent() is None or not has_text(panel):
         return False
     around = (panel, *panel.iterancestors())
@@ -50,8 +50,8 @@ def _may_open(panel: HtmlElement) -> bool:
 
 
 def _places(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Shape]:
-    """Yield keys that the panels of one accordion share: their shape, that of the label, and the element around the
-    panels, or around the items that contain them."""
+    """Yield keys that the panels of one accordion share: their shape, the label's shape, and the element around the
+    panels or around the items that contain them."""
     outer = panel
     while is_alone(outer):
         outer = outer.getparent()
@@ -64,8 +64,8 @@ def _places(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Sha
 
 
 def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collection[HtmlElement]) -> bool:
-    """Return whether the blocks in an element have one tag and one first class, all but one are hidden, and a list of
-    as many labels comes before them."""
+    """Return True if the blocks in an element have the same tag and first class, all but one are hidden, and a list
+    with as many labels precedes them."""
     blocks = list(islice(around, _MOST_LABELS + 1))
     visible = [block for block in blocks if block not in hidden]
     kinds = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
@@ -78,7 +78,7 @@ def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collecti
 
 
 def _is_label(element: HtmlElement) -> bool:
-    """Return whether an element is a short text without a link to another place."""
+    """Return True if an element is a short text without a link to another page."""
     links = (link.get("href") or "#" for link in element.iter("a"))
     return 0 < length(element) <= _LONGEST_LABEL and all(link.startswith(_NOWHERE) for link in links)
 
@@ -88,7 +88,8 @@ def _shape(element: HtmlElement) -> Shape:
 
 
 def _are_panels(blocks: list[HtmlElement]) -> bool:
-    """Return whether blocks have texts of some length, few links, and few copies, as those of a template are."""
+    """Return True if blocks have texts of some length, few links, and few copies, which would come from a
+    template."""
     size = sum(map(length, blocks))
     linked = sum(length(link) for block in blocks for link in block.iter("a"))
     texts = {block.text_content().strip() for block in blocks}

@@ -1,4 +1,4 @@
-"""A page before its scripts have run, changed into what a reader without scripts sees.
+"""A page before its scripts have run, changed into the form that a reader without scripts sees.
 
 Some pages have all their text in `noscript`, for readers like this one; others reveal it with a script, or let it
 fade in. A small `noscript` only asks for scripts or repeats a picture, and a small part that is not shown stays
@@ -16,19 +16,20 @@ _FADES = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*\.?0*|visibility\s*:\s*hidden
 _WAITS = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
 _PLACED = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
 _LITTLE = 1_000
-"""Characters of text that a page shows without the parts that wait for display. More is a page with a waiting
-menu."""
+"""Maximum number of characters that a page shows without the parts revealed by scripts. A page with more only hides a
+menu or the like."""
 _LEAST = 400
-"""Characters of text that make a page."""
+"""Minimum number of characters of a page's text."""
 _MOST = 20
-"""Elements of each kind that are examined."""
+"""Maximum number of elements of each kind that are examined."""
 _UNREAD = ("script", "style", "noscript", "template")
 
 
 def show_unscripted(root: HtmlElement) -> bool:
-    """Put the content of a `noscript` in its place, and show what a script would, if that is most of the page's text.
+    """Replace `noscript` with its content and show parts that a script would show, if they are most of the page's
+    text.
 
-    Returns True if anything was shown that styles hide.
+    Return True if anything hidden by styles was shown.
     """
     body = root.find("body")
     if body is None:
