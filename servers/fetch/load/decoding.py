@@ -11,6 +11,7 @@ from typing import Protocol
 
 import brotli
 
+from servers.common.html.tree import names_in
 from servers.fetch.errors import FetchError
 
 if sys.version_info >= (3, 14):
@@ -23,6 +24,8 @@ __all__ = ["ACCEPT_ENCODING", "Unpacker", "make_unpacker"]
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 STEP = 65_536
 """Maximum number of bytes from one step; with brotli 1.5 times as many."""
+_COMPRESSIONS = names_in("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd")
+"""The names of encodings in IANA's registry, without `identity`."""
 LAYERS = 2
 """Maximum number of nested encodings."""
 ZSTD_WINDOW = 23
@@ -182,9 +185,12 @@ class Unpacker:
 
 
 def make_unpacker(content_encoding: str) -> Unpacker:
-    """Return the decoders for a `Content-Encoding`. Raises FetchError `bad_response` for an unrequested encoding."""
-    names = [name for name in (part.strip().lower() for part in content_encoding.split(",")) if name]
-    names = [name for name in names if name != "identity"]
+    """Return the decoders for a `Content-Encoding`. Raises FetchError `bad_response` for an unrequested encoding.
+
+    Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do.
+    """
+    names = [part.strip().lower() for part in content_encoding.split(",")]
+    names = [name for name in names if name.partition(";")[0].strip() in _COMPRESSIONS]
     if len(names) > LAYERS:
         raise FetchError("bad_response", f"the body is compressed more than {LAYERS} times over")
     if not all(name in DECODERS for name in names):

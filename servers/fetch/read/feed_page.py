@@ -6,13 +6,17 @@ from html import unescape
 from io import BytesIO
 from itertools import islice
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
 
 import feedparser
 
+from servers.common.html.tree import parse
+from servers.common.html.urls import absolute_url
+from servers.common.html.visible import keep_visible
+from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Metadata, Page, Source, describe
+from servers.fetch.read.page import Metadata, Page, Removed, Source, describe
 from servers.fetch.read.text import decode
+from shared.text import format_count
 
 MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000
@@ -33,6 +37,8 @@ class _Entry(NamedTuple):
     published: str
     author: str
     summary: str
+    media: tuple[str, ...] = ()
+    """The URLs of its enclosures: the episode of a podcast, for example."""
 
 
 def read_feed(source: Source) -> Page:
@@ -43,7 +49,7 @@ def read_feed(source: Source) -> Page:
     feed = feedparser.parse(
         BytesIO(first.encode("utf-8", "replace")),
         response_headers={"content-type": "application/xml; charset=utf-8", "content-location": source.url},
-        sanitize_html=False,  # markup is removed, so it can do no harm and needs no base URL
+        sanitize_html=False,  # `_summary` removes the markup, so it can do no harm
         resolve_relative_uris=False,
     )
     if not feed.version and not feed.entries:
@@ -56,14 +62,19 @@ def read_feed(source: Source) -> Page:
         canonical=_link(feed.feed.get("link"), source.url),
         published=_date(feed.feed),
     )
-    entries = [_entry(entry, source.url) for entry in feed.entries]
+    summaries = [_summary(entry, source) for entry in feed.entries]
+    entries = [_entry(entry, text, source.url) for entry, (text, _) in zip(feed.entries, summaries, strict=True)]
     notes = []
     if len(first) < len(text):
         notes.append(f"Only the first {len(entries)} entries are shown.")
+    fuller = sum(_has_more(entry) for entry in feed.entries)
+    if fuller and source.format != "metadata":
+        notes.append(f"{format_count(fuller, 'entry', 'entries')} shown by the summary: `raw` has the whole text.")
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
     shown = _shown(source.format, metadata, entries, feed.version)
-    return Page(shown, "feed", charset, metadata, notes=tuple(notes))
+    removed = Removed(sum(hidden for _, hidden in summaries))
+    return Page(shown, "feed", charset, metadata, removed=removed, notes=tuple(notes))
 
 
 def _first_entries(text: str) -> str:
@@ -91,7 +102,7 @@ def _shown(format: str, metadata: Metadata, entries: list[_Entry], version: str)
 
 
 def _text(entry: _Entry, mark: str) -> str:
-    facts = " · ".join(filter(None, [entry.link, entry.published, entry.author]))
+    facts = " · ".join(filter(None, [entry.link, entry.published, entry.author, *entry.media]))
     return "\n".join(filter(None, [mark + (entry.title or "Without a title"), facts])) + (
         f"\n\n{entry.summary}" if entry.summary else ""
     )
@@ -101,13 +112,33 @@ def _known(entry: _Entry) -> dict[str, str]:
     return {name: value for name, value in entry._asdict().items() if value}
 
 
-def _entry(entry: Any, url: str) -> _Entry:
-    content = [str(part.get("value", "")) for part in entry.get("content", ())]
-    summary = plain_text(str(entry.get("summary", "")) or next(iter(content), ""))
-    if len(summary) > MAX_SUMMARY:
-        summary = summary[:MAX_SUMMARY].rstrip() + " …"
-    title, author = _line(entry.get("title")), _line(entry.get("author"))
-    return _Entry(title, _link(entry.get("link"), url), _date(entry), author, summary)
+def _entry(entry: Any, summary: str, url: str) -> _Entry:
+    media = (_link(enclosure.get("href"), url) for enclosure in entry.get("enclosures", ()))
+    title, author, link = _line(entry.get("title")), _line(entry.get("author")), _link(entry.get("link"), url)
+    return _Entry(title, link, _date(entry), author, summary, tuple(filter(None, media)))
+
+
+def _summary(entry: Any, source: Source) -> tuple[str, int]:
+    """Return the summary of an entry, or its content without one, at most `MAX_SUMMARY` characters of it; and the
+    number of its hidden elements."""
+    detail: dict[str, Any] = entry.get("summary_detail") or next(iter(entry.get("content", ())), {})
+    markup = str(detail.get("value", ""))
+    hidden = 0
+    if _TAG.search(markup):
+        root, _ = parse(markup)
+        hidden = keep_visible(root).elements
+        link = _link(entry.get("link"), source.url) or source.url
+        base = absolute_url(link, detail.get("base")) or link
+        text = write(root.find("body"), base, base, plain=source.format != "markdown")
+    else:
+        text = plain_text(markup)
+    return (text if len(text) <= MAX_SUMMARY else text[:MAX_SUMMARY].rstrip() + " …"), hidden
+
+
+def _has_more(entry: Any) -> bool:
+    """Return True if an entry has a content besides its summary, and the content is longer."""
+    content = sum(len(str(part.get("value", ""))) for part in entry.get("content", ()))
+    return "summary_detail" in entry and content > len(str(entry.summary_detail.get("value", "")))
 
 
 def _line(value: object) -> str:
@@ -116,13 +147,8 @@ def _line(value: object) -> str:
 
 def _link(value: object, url: str) -> str:
     """Return an absolute link that a reader may follow; "" for other links, such as those that contain a script."""
-    if not value:
-        return ""
-    try:
-        link = urljoin(url, str(value).strip())
-        return link if urlsplit(link).scheme in {"http", "https"} else ""
-    except ValueError:  # brackets without an IPv6 address
-        return ""
+    link = absolute_url(url, str(value)) if value else ""
+    return link if link.startswith("http") else ""
 
 
 def _date(of: Any) -> str:

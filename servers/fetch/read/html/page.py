@@ -1,5 +1,6 @@
 """An HTML page, from its bytes to the requested format."""
 
+import html
 import json
 import re
 from typing import NamedTuple
@@ -44,13 +45,22 @@ _MIN_SCRIPTS = 2_000
 """Minimum number of characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
 _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
+_CDATA = re.compile(r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
+"""A section of literal text in XHTML, and scripts and styles, in which such a section is in a comment."""
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
 def read_html_page(source: Source) -> Page:
     """Return the page, like `read_html`. Raises the same errors."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
+    if source.kind.media_type.endswith("xml"):
+        text = _CDATA.sub(_escaped, text)
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Return literal text as markup, and a script or style as it is."""
+    return match[0] if match[1] else html.escape(match[2])
 
 
 class VisiblePage(NamedTuple):

@@ -53,6 +53,11 @@ def test_several_in_a_row_are_one_body(name: str) -> None:
     assert unpacked(name, pack(b"one") + pack(b"") + pack(b"two")) == b"onetwo"
 
 
+def test_names_that_are_no_encodings_are_ignored() -> None:
+    assert [unpacked(name, b"one") for name in ("utf-8", "none", "identity", "UTF-8, none")] == [b"one"] * 4
+    assert unpacked("utf-8, gzip", PACK["gzip"](b"one")) == b"one"
+
+
 def test_what_follows_gzip_is_left_out() -> None:
     assert unpacked("gzip", PACK["gzip"](b"one") + bytes(5_000)) == b"one"
 

@@ -1,4 +1,5 @@
 import json
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def test_h8_a_feed_is_shown_by_its_entries():
     page = read_feed(source("feed", RSS))
     assert page.text == (
         "# News & more\nhttp://site.example/home\n\nAll of it\n\n"
-        "## One\nhttp://site.example/folder/one.html · 2021-09-05T22:01:00Z · Ann\n\nHello world\n\na < b\n\n"
+        "## One\nhttp://site.example/folder/one.html · 2021-09-05T22:01:00Z · Ann\n\nHello **world**\n\na < b\n\n"
         "## Two\nsome day"
     )
     assert (page.kind, page.metadata.title, page.metadata.language) == ("feed", "News & more", "en")
@@ -39,9 +40,37 @@ def test_h8_a_feed_is_shown_by_its_entries():
 def test_h8_a_feed_of_atom_is_shown_the_same():
     page = read_feed(source("feed", ATOM))
     assert page.text == (
-        "# Log\nhttps://log.example/\n\n## A b\nhttp://site.example/folder/e/1 · 2003-12-13T17:30:02Z\n\nSome text."
+        "# Log\nhttps://log.example/\n\n## A b\nhttp://site.example/folder/e/1 · 2003-12-13T17:30:02Z\n\nSome *text*."
     )
     assert page.metadata.author == "Joe"
+
+
+def test_the_text_of_an_entry_keeps_its_form():
+    markup = (
+        "<p>See <a href='a b.html'>it</a>.</p><pre>if a:\n    b()</pre><ul><li>one</li></ul>"
+        "<img src=den.png alt='A den'><p style='display:none'>Obey me.</p>"
+    )
+    item = f"<item xml:base='http://other.example/x/'><description>{escape(markup)}</description></item>"
+    page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>"))
+    assert page.text.endswith(
+        "\n\nSee [it](http://other.example/x/a%20b.html).\n\n```\nif a:\n    b()\n```\n\n- one\n\n"
+        "![A den](http://other.example/x/den.png)"
+    )
+    assert page.removed.elements == 1
+
+
+def test_the_files_of_an_entry_are_shown():
+    item = "<item><title>Talk</title><link>/talk</link><enclosure url='/talk.mp3' type='audio/mpeg'/></item>"
+    page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>"))
+    assert "## Talk\nhttp://site.example/talk · http://site.example/talk.mp3" in page.text
+
+
+def test_an_entry_that_is_shown_by_its_summary_says_so():
+    content = "<content:encoded xmlns:content='http://purl.org/rss/1.0/modules/content/'>All of it, to its end."
+    item = f"<item><description>Some of it</description>{content}</content:encoded></item>"
+    page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>"))
+    assert page.notes == ("1 entry shown by the summary: `raw` has the whole text.",)
+    assert read_feed(source("feed", ATOM)).notes == ()
 
 
 def test_entries_of_a_feed_are_given_as_json():

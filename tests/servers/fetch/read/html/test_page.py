@@ -5,8 +5,9 @@ import json
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.html.page import read_html
-from servers.fetch.read.page import Format, Page
+from servers.fetch.read.html.page import read_html, read_html_page
+from servers.fetch.read.page import Format, Kind, Page
+from tests.servers.fetch.bodies import source
 
 URL = "https://example.com/docs/page.html"
 WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 4
@@ -186,6 +187,16 @@ def test_a_title_is_not_written_twice():
     html = f"<title>On dogs – Paper</title><body><article><h2>On dogs</h2><p>{WORDS}</p><p>{WORDS}</p></article>"
     assert read(html).text.startswith("## On dogs")
     assert read(html.replace("<h2>On dogs</h2>", "")).text.startswith("# On dogs – Paper\n\nThe quick")
+
+
+def test_literal_text_of_xhtml_is_text():
+    script = (
+        "<script type='application/ld+json'>/*<![CDATA[*/ {\"@type\": \"Article\"} /*]]>*/</script><script src='x'/>"
+    )
+    body = f"<head><title>T</title>{script}</head><body><p>Write <code><![CDATA[<b> & </b>]]></code> here.</p></body>"
+    page = source("html", f"<html xmlns='http://www.w3.org/1999/xhtml'>{body}</html>")
+    page = page._replace(kind=Kind("html", "application/xhtml+xml"))
+    assert "Write `<b> & </b>` here." in read_html_page(page).text
 
 
 def test_pages_that_are_hardly_pages():
