@@ -52,7 +52,7 @@ def _read_file(words: Sequence[str], environment: Mapping[str, str]) -> dict[str
 
 
 def _ask(host: str, port: int) -> str | None:
-    # Not `urlopen`, which would ask the proxy that a server may have been given for its own requests.
+    # Not `urlopen`, which would use the proxy that a server may have for its own requests.
     connection = HTTPConnection(host, port, timeout=SECONDS)
     try:
         connection.request("GET", "/healthz")
@@ -65,6 +65,6 @@ def _ask(host: str, port: int) -> str | None:
 
 
 if __name__ == "__main__":
-    # Process 1 is the server, or an init that was given the command of the server as its arguments.
+    # Process 1 is the server, or an init whose arguments are the server's command.
     fault = check(Path("/proc/1/cmdline").read_text(encoding="utf-8").split("\0"), os.environ)
     sys.exit(fault)

@@ -87,7 +87,7 @@ class Entry(_Record):
     summary: Annotated[Line, StringConstraints(max_length=100)]
     """One sentence."""
     description: Line
-    """Its purpose and behaviour, in a few sentences."""
+    """Its purpose and behavior, in a few sentences."""
     category: Literal["files", "data", "web", "prompts", "testing"]
     icon: str | None = None
     """A picture, best a PNG file of 512 by 512 pixels, as a path from the catalog's directory, or as a URL."""
@@ -111,8 +111,8 @@ class Entry(_Record):
     """A text, as a path from the catalog's directory, or as a URL."""
     image: str | None = None
     """The name that the container image is built under."""
-    licence: str | None = None
-    """An SPDX licence expression."""
+    license: str | None = None
+    """An SPDX license expression."""
 
     def spellings(self) -> dict[str, Spelling]:
         """Return the ways to write its arguments on a command line, each with the option that it sets."""

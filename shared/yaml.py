@@ -177,7 +177,7 @@ class _Building:
     def _alias(self, anchor: str, line: int) -> None:
         self._no_key(line)
         if anchor not in self._anchors:
-            raise YamlError(f"the alias {anchor[:80]!r} refers to nothing before it", line)
+            raise YamlError(f"the alias {anchor[:80]!r} is not defined before it", line)
         value, size = self._anchors[anchor]
         self._add(size, line)
         self._give(value, None, size)

@@ -27,8 +27,8 @@ _OPTIONS: Mapping[str, FieldInfo] = {
 class _Own(BaseModel):
     names: list[str] = positional("server to join (default: those configured for it, or all)", "NAME")
     join: bool = Field(False, description="serve several servers as one; without it, run NAME starts one server")
-    config: Path | None = option(None, "YAML file of servers and their settings, as for serve", "FILE")
-    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
+    config: Path | None = option(None, "YAML file of servers and their settings, as for `serve`", "FILE")
+    catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")
     prefix: Literal["auto", "always"] = Field(
         "auto", description="when to prefix names with that of their server: always, or only on a clash"
     )

@@ -20,7 +20,7 @@ _AGAIN = "Try again."
 _LESS = "Ask for less, or sort and group less."
 _PLACEHOLDERS = frozenset("?%:")
 """Characters that mark parameters for other programs."""
-_PARAMETERS = "Parameters are written $1, $2 and so on, or :name where they are given as an object."
+_PARAMETERS = "Parameters are written $1, $2 and so on, or :name if they are given as an object."
 
 # By SQLSTATE or its first two characters: a code, what it means, and what to do (Appendix A of the manual). Where
 # nothing is said, PostgreSQL's words say it best, and are quoted.
@@ -55,7 +55,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "55P04": ("bad_statement", "", "Add the value to the type in a call of its own, before this one."),
     "57014": (
         "timeout",
-        "the database stopped the statement: its own time limit was reached, or somebody cancelled it",
+        "the database stopped the statement: its own time limit was reached, or someone cancelled it",
         _AGAIN,
     ),
     "57P": ("unavailable", "the database is shutting down or starting up", _AGAIN),

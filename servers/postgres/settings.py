@@ -41,7 +41,7 @@ class _Databases(BaseModel):
 class Narrowing(settings.Narrowing):
     """What a principal can be given of the databases, and what it must not see of them."""
 
-    hide: list[str] = Field([], description="what its databases must hide, besides what all must hide")
+    hide: list[str] = Field([], description="what its databases must hide, in addition to what all must hide")
 
 
 class Settings(SqlSettings, _Databases):

@@ -16,9 +16,9 @@ SQLITE = Dialect(
         "estimating": ", after ANALYZE, about how many rows",
         "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
         "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are read whole. "
-        "A CREATE INDEX before it is tried, not made.",
-        "scripting": "The SQL that made the tables, indexes, views and triggers.",
-        "key": ", or the rowid where there is none",
+        "A CREATE INDEX before it is tried, not run.",
+        "scripting": "The SQL that created the tables, indexes, views and triggers.",
+        "key": ", or the rowid if there is none",
         "numbers": "INTEGER and REAL",
         "text": "TEXT",
     },

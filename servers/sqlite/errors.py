@@ -28,10 +28,10 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
     ),
     "SQLITE_READONLY": ("read_only", "the database is read-only", ""),
     "SQLITE_CORRUPT": ("corrupt", "the database file is damaged", "The operator can restore a backup."),
-    "SQLITE_NOTADB": ("corrupt", "the file is not a SQLite database, or is encrypted", ""),
+    "SQLITE_NOTADB": ("corrupt", "the file is not an SQLite database, or is encrypted", ""),
     "SQLITE_TOOBIG": ("too_large", "a value or the statement is larger than the limit", "Ask for a part of it."),
     "SQLITE_FULL": ("no_space", "the disk is full", ""),
-    "SQLITE_NOMEM": ("too_large", "it takes more memory than the limit", "Ask for less, or sort and group less."),
+    "SQLITE_NOMEM": ("too_large", "it needs more memory than the limit", "Ask for less, or sort and group less."),
     "SQLITE_IOERR": ("io_error", "reading or writing the file failed", ""),
     "SQLITE_CANTOPEN": ("io_error", "a file of the database can't be opened", ""),
     "SQLITE_CONSTRAINT": ("constraint", "", ""),
@@ -48,7 +48,7 @@ def from_sqlite(error: Exception) -> SqlError:
     if isinstance(error, OverflowError):
         return SqlError("bad_parameters", "an integer has more than 64 bits")
     if isinstance(error, UnicodeDecodeError):
-        suggestion = "Give what is selected another name with AS."
+        suggestion = "Give the selected value another name with AS."
         return SqlError("bad_statement", "a name in the database is not UTF-8, so it can't be shown", suggestion)
     if isinstance(error, UnicodeError):
         return SqlError("bad_parameters", "a text contains half of a surrogate pair, which UTF-8 can't represent")
@@ -56,7 +56,7 @@ def from_sqlite(error: Exception) -> SqlError:
     if not name:
         # Errors that the module finds itself: a second statement, the number of parameters, a NUL character.
         if isinstance(error, sqlite3.Warning) or "one statement" in words:
-            return SqlError("bad_statement", "there is more than one statement", "Give them one by one.")
+            return SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
         return SqlError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
     if error.sqlite_errorcode & 0xFF == _CONSTRAINT:  # type: ignore[attr-defined]
         # Python 3.11 knows no name for some of them, such as a value of another type in a STRICT table.

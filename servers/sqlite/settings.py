@@ -76,7 +76,7 @@ class _Memory(BaseModel):
 class Narrowing(settings.Narrowing):
     """What a principal can be given of the databases, and may not see of them."""
 
-    hide: list[str] = Field([], description="what is hidden from it, besides what is hidden from everybody")
+    hide: list[str] = Field([], description="what is hidden from it, in addition to what is hidden from everyone")
 
     @field_validator("hide")
     @classmethod
@@ -100,7 +100,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         if not self.attach:
             return self
         if self.hide:
-            raise ValueError("--attach and --hide exclude each other: names are hidden in one database alone")
+            raise ValueError("--attach and --hide can't be combined: names are hidden in one database only")
         if len(self.sources) > _MOST_ATTACHED + 1:
             raise ValueError(f"--attach takes {_MOST_ATTACHED + 1} databases at most")
         for source in self.sources:
@@ -108,7 +108,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
                 raise ValueError(f"with --attach no database can be called {source.name!r}; {self.name_them}")
         if len({source.name.lower() for source in self.sources}) < len(self.sources):
             raise ValueError(
-                f"with --attach two databases can't have names that differ in case alone; {self.name_them}"
+                f"with --attach two databases can't have names that differ only in case; {self.name_them}"
             )
         return self
 

@@ -43,13 +43,13 @@ def check_scheme(url: str) -> SplitResult:
         parts = urlsplit(url)
         port_is_read = parts.port
     except ValueError:
-        raise ForbiddenAddress("a URL of an authorization server is not valid") from None
+        raise ForbiddenAddress("the URL of an authorization server is not valid") from None
     if not url.isprintable() or " " in url:  # some of which `urlsplit` removes
-        raise ForbiddenAddress("a URL of an authorization server has characters that are not allowed in a URL")
+        raise ForbiddenAddress("the URL of an authorization server has characters that are not allowed in a URL")
     host = parts.hostname
     if not host or parts.username is not None or parts.fragment or port_is_read == 0:
         raise ForbiddenAddress(
-            "a URL of an authorization server must be https://HOST, without a user name or fragment"
+            "the URL of an authorization server must be https://HOST, without a user name or fragment"
         )
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback_name(host)):
         raise ForbiddenAddress(f"{parts.scheme}://{host} is refused: it must be https, or http on this machine")

@@ -92,7 +92,7 @@ class OAuthTokens:
                 return Denial("a token is required", resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS)))
             return Denial("a token is required", resource.challenge())
         if sent.scheme == "key":
-            return _refuse(resource, False, "a token of an issuer must be in the Authorization header")
+            return _refuse(resource, False, "a token from an issuer must be in the Authorization header")
         if not _TOKEN.fullmatch(sent.token):
             is_dpop = sent.scheme == "dpop"
             return (

@@ -109,7 +109,7 @@ def _read(model: type[Document], document: Any, whose: str) -> Document:
 
 
 def _split(url: str, whose: str) -> SplitResult:
-    fault = MetadataError(f"what is named as {whose} is not a URL")
+    fault = MetadataError(f"the address given for {whose} is not a URL")
     try:
         parts = urlsplit(url)
         port_is_read = parts.port

@@ -127,7 +127,7 @@ class ClientOptions:
         if self.dialect not in CLIENT_DIALECTS:
             raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
         if self.mode not in ("auto", "stateless"):
-            raise ValueError(f"a dialect has no protocol versions: omit the mode {self.mode!r} out")
+            raise ValueError(f"a dialect has no protocol versions: omit the mode {self.mode!r}")
         return (first_version("stateless", versions),)
 
     def identity(self) -> ClientIdentity:

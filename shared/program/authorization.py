@@ -113,9 +113,9 @@ def check_public_url(url: str) -> str:
         or parts.query
         or parts.fragment
     ):
-        raise ValueError("--public-url: give it as https://HOST, with a path where the proxy adds one")
+        raise ValueError("--public-url: give it as https://HOST, with a path if the proxy adds one")
     if parts.username is not None:
-        raise ValueError("--public-url: it contains a user name, which everybody would see")
+        raise ValueError("--public-url: it contains a user name, which everyone would see")
     return canonical(url).rstrip("/")
 
 

@@ -59,16 +59,16 @@ def _check_token(token: str) -> str:
 class GeneralOptions(BaseModel):
     """Options of every server that are independent of its users."""
 
-    settings: Path | None = option(None, "TOML file of options by their names, such as log-level", "FILE")
+    settings: Path | None = option(None, "TOML file of options by name, such as log-level", "FILE")
     transport: Literal["stdio", "http"] = Field("stdio", description="how clients connect")
     host: str = Field("127.0.0.1", description="address to bind, for HTTP")
     port: int = Field(8000, ge=0, le=65535, description="port to bind, for HTTP; 0 picks a free one")
     path: str = Field("/mcp", pattern="^/", description="path of the endpoint, for HTTP")
     allowed_host: list[str] = Field(
-        [], description="host name that clients may use (default: loopback's own names on loopback, else any)"
+        [], description="host name that clients may use (default: loopback names on loopback, otherwise any)"
     )
     allowed_origin: list[str] = Field([], description="web origin that may connect")
-    cards: bool = Field(False, description="publish server cards and a catalog of them to everybody, for HTTP")
+    cards: bool = Field(False, description="publish server cards and a catalog of them to everyone, for HTTP")
     token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
     token: Annotated[str, AfterValidator(_check_token)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="serve beyond loopback without a token")
@@ -357,8 +357,10 @@ def leave_behind() -> None:
 def tell_in_terminal(program: str) -> None:
     """Print that the program is waiting for a client, since it would otherwise be silent if a person starts it by
     hand."""
-    waits = "waiting for an MCP client on standard input, as hosts start it"
-    print(f"{program}: {waits}; Ctrl-D ends it, --transport http serves a port", file=sys.stderr, flush=True)  # noqa: T201
+    text = (
+        "waiting for an MCP client on standard input; press Ctrl-D to stop, or use --transport http to serve a port"
+    )
+    print(f"{program}: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def announce(options: Options, text: str) -> None:

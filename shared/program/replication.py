@@ -21,7 +21,7 @@ StoresOf = Callable[[str], "Stores"]
 class ReplicaOptions(BaseModel):
     """Options of a server that is one of several replicas."""
 
-    store: str | None = option(None, "Redis that replicas share: redis:, rediss:, unix: or redis+sentinel:", "URL")
+    store: str | None = option(None, "Redis shared by the replicas: redis:, rediss:, unix: or redis+sentinel:", "URL")
     store_password_file: Path | None = option(None, "file with the password of the store", "FILE")
     store_prefix: str = option("mcp:", "prefix of all keys in the store", "TEXT")
     store_lease: float = Field(6.0, ge=1, le=300, description="seconds until others take over from a lost replica")

@@ -30,7 +30,7 @@ def test_plain_words_are_those_of_yaml_1_2(text: str, value: Any) -> None:
         ("a: 1\nb: c: d", 2, "needs quotes"),
         ("a: 1\na: 2", 2, "the key 'a' is given twice"),
         ("a: 1\nb: !!int 1", 2, "has a tag"),
-        ("a: 1\nb: *x", 2, "refers to nothing"),
+        ("a: 1\nb: *x", 2, "is not defined before it"),
         ("a: 1\n[b]: 1", 2, "a key is not a plain string"),
         ('a: 1\nb: "\\ud800"', 2, "not YAML|half of a surrogate pair"),
         ("a: 1\n---\nb: 1", 1, "more than one document"),

@@ -97,8 +97,8 @@ class HostParser(CommandParser):
         )
         self.epilog = (
             "Arguments after `--` go to the server, even if this command has an option of that name. Without "
-            "NAME, --url takes any server; a client that accepts no URLs starts `connect` instead, which sends the "
-            "token in --token-file FILE."
+            "NAME, --url adds any server; a client that accepts no URLs starts `connect` instead, which sends the "
+            "token from --token-file FILE."
         )
         text = "environment variable that the client sets for the server"
         self.add_argument("--env", metavar="NAME=VALUE", help=text, action="append", default=[])

@@ -31,12 +31,12 @@ _JOINED = [part for part in PARTS if not part.is_alone]
 def main(argv: Sequence[str]) -> int:
     """Run the demo; return 0 if all of it worked. It prints a line for each piece of work, and with `--verbose` every
     call with its answer. Raises the error of a failure."""
-    parser = CommandParser("demo", "Start the servers as a desktop host does, and do real work through them.")
+    parser = CommandParser("demo", "Start the servers as a desktop host does, and use them.")
     parser.add_argument("--verbose", action="store_true", help="show every call with its result")
     verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:
         if part.needs is not None and not os.environ.get(part.needs):
-            say(f"{part.server}: skipped, since {part.needs} names no database to try it on")
+            say(f"{part.server}: skipped, since {part.needs} names no database to use")
             continue
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve(), verbose)

@@ -34,7 +34,7 @@ from ..workbench.front import Workbench
 def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
     program = f"{program_name()} dev"
-    what = "Serve FILE.py with the workbench, and restart it when it or a Python file beside it changes."
+    what = "Serve FILE.py with the workbench, and restart it when it or a Python file next to it changes."
     parser = LineParser(program, "%(prog)s [OPTION ...] FILE.py", what)
     parser.add_argument("file", metavar="FILE.py", type=Path, help="file with a Server called `app`")
     parser.add_argument("--port", type=int, help="port to bind (default: 8000)")
@@ -83,7 +83,7 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
 
     def started(url: str) -> None:
         watch_loop(file.parent)
-        print(f"the workbench is at {url}; Ctrl+C ends it", file=sys.stderr, flush=True)  # noqa: T201 - for people
+        print(f"the workbench is at {url}; press Ctrl+C to stop", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if browse and os.environ.get("WATCHFILES_CHANGES") == "[]":  # this is the first start, not one after a change
             Thread(target=webbrowser.open, args=[url], daemon=True).start()
 

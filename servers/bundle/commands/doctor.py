@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(
         "doctor",
         "Check the installation, the configuration of each client and this shell; start each of our servers as its "
-        "client does, and talk to it. Explain how to fix each fault.",
+        "client does, and talk to it. Explain how to fix each problem.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to check (default: all)")
     text = "check this configuration of `serve` and its servers, instead of the clients"

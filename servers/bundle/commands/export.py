@@ -22,14 +22,14 @@ from ..terminal.command_parser import CommandParser
 def main(argv: Sequence[str]) -> int:
     """Write the files and print the path of each, with its use; return the exit code."""
     parser = CommandParser(
-        "export", "Write bundles, plugins, and entries of the MCP registry and Docker's MCP gateway."
+        "export", "Write bundles, plugins, and entries for the MCP registry and Docker's MCP gateway."
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="server to export (default: all)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="directory for the files")
     parser.add_argument(
         "--namespace", default=NAMESPACE, help="publisher, as a reversed domain (default: %(default)s)"
     )
-    parser.add_argument("--force", action="store_true", help="overwrite files with other contents")
+    parser.add_argument("--force", action="store_true", help="overwrite files whose contents differ")
     parser.add_catalog()
     options = parser.parse_args(argv)
     try:
@@ -89,7 +89,7 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
     paths = {folder / name: content for name, content in files.items()}
     for path, content in paths.items():
         if not force and os.path.lexists(path) and (not path.is_file() or path.read_bytes() != content):
-            raise ValueError(f"{path} already exists with other contents; --force replaces it")
+            raise ValueError(f"{path} already exists with different contents; --force replaces it")
     for path, content in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(path.parent.resolve() / path.name)

@@ -34,7 +34,7 @@ class _How(BaseModel):
     processes: int = Field(MAX_PROCESSES, ge=1, description="processes at once; one client may use half of them")
     env: list[str] = option(
         [],
-        "environment variable for the command; NAME alone passes on its value here",
+        "environment variable for the command; NAME alone passes on its current value",
         "NAME[=VALUE]",
     )
 

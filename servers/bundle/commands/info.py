@@ -67,7 +67,7 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
         )
         command = _example(entry, ["--transport", "http", "--port", "8000"])
         yield "Start over HTTP", [command, *_wrapped(advice, width)]
-    yield "Put into a host", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
+    yield "Add to a client", [" ".join([f"{program_name()} config {entry.name}", *_needed(entry), "--client CLIENT"])]
     yield "Asks for", [line for demand in list_demands(entry) for line in _wrapped(demand, width)]
     if entry.tools.read:
         yield "Tools", _wrapped(", ".join(entry.tools.read), width)
@@ -83,7 +83,7 @@ def _sections(entry: Entry, width: int) -> Iterator[tuple[str, list[str]]]:
         yield "Prompts", _wrapped(", ".join(entry.prompts), width)
     if entry.documentation:
         yield "Documentation", [entry.documentation]
-    named = {"licence": entry.licence, "container image": entry.image, "extra of the package": entry.extra}
+    named = {"license": entry.license, "container image": entry.image, "extra of the package": entry.extra}
     named |= {"module": entry.module, "category": entry.category, "icon": entry.icon}
     yield "Besides", [f"{what} {value}" for what, value in named.items() if value]
 

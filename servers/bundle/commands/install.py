@@ -59,9 +59,9 @@ def main(argv: Sequence[str]) -> int:
             change = installing.install(target, selection.server, options.replace)
             former = _former_arguments(target, selection)
             if former is not None and not change.is_none:
-                change = change._replace(notes=(*change.notes, f"the former arguments: {former}"))
+                change = change._replace(notes=(*change.notes, f"the previous arguments: {former}"))
             if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
-                note = f"the file is shared, and {target.client.title} has no notation for paths of this machine"
+                note = f"the file is shared, and {target.client.title} has no notation for paths on this machine"
                 change = change._replace(notes=(*change.notes, note))
             if options.scope == "user" and change.before is None:
                 note = f"{target.client.title} had no such file, so check that {target.client.title} is installed"
@@ -86,7 +86,7 @@ def main(argv: Sequence[str]) -> int:
     if trial.tools is not None:
         out.print(f"works: {trial.tools} {'tool' if trial.tools == 1 else 'tools'}")
     elif any(finding.severity is Severity.FAULT for finding in trial.findings):
-        out.print("it does not work yet; the entry stays; run install again, or uninstall")
+        out.print("it does not work yet; the entry was kept; run install again, or uninstall")
         return 1
     else:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
@@ -127,7 +127,7 @@ def uninstall(argv: Sequence[str]) -> int:
             change = installing.uninstall(target, options.name or server, program)
             _show_and_make(change, frozenset(), options.dry_run)
             if not options.dry_run:
-                console().print(f"done: {target.client.title} forgets the server when it starts again")
+                console().print(f"done: {target.client.title} drops the server when it is restarted")
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     return 0
@@ -170,8 +170,8 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
     for note in change.notes:
         out.print(wrap(out, plain(f"note: {note}")))
     if dry_run:
-        out.print("nothing was changed, as --dry-run asks")
+        out.print("nothing was changed, because of --dry-run")
         return
     backup = change.make()
     if backup is not None:
-        out.print(f"the file as it was: {backup}")
+        out.print(f"backup of the previous file: {backup}")

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(
         "login",
         "Log in to a server at a URL, in the browser. `connect`, `call` and the other commands then use the login, "
-        "and renew its tokens. Exit codes: 0 logged in, 1 refused, 2 wrong usage, 3 no connection.",
+        "and renew its tokens. Exit codes: 0 logged in, 1 refused, 2 incorrect usage, 3 no connection.",
     )
     parser.add_argument("url", metavar="URL", help="URL of the server")
     parser.add_argument(
@@ -72,7 +72,7 @@ def logout(argv: Sequence[str]) -> int:
     parser = CommandParser(
         "logout",
         "Forget a login, and revoke its tokens at the issuer. Exit codes: 0 forgotten, 1 no such login, "
-        "2 wrong usage.",
+        "2 incorrect usage.",
     )
     parser.add_argument("url", metavar="URL", nargs="?", help="URL of the server, as `accounts` lists it")
     parser.add_argument("--all", action="store_true", help="forget all logins")
@@ -186,7 +186,7 @@ async def _log_out(accounts: Accounts, url: str | None) -> int:
         if named is None or named in [login.resource, *accounts.urls(login.resource)]
     ]
     if not logins and url is not None:
-        _say(f"there is no login to {place_of(url)}")
+        _say(f"not logged in to {place_of(url)}")
         return REFUSED
     for login in logins:
         await _forget(accounts, login)

@@ -57,7 +57,7 @@ def main(argv: Sequence[str]) -> int:
     from ..workbench.front import Workbench
 
     def started(url: str) -> None:
-        print(f"the workbench is at {url}; Ctrl+C ends it", file=sys.stderr, flush=True)  # noqa: T201 - for people
+        print(f"the workbench is at {url}; press Ctrl+C to stop", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if not own.no_browser:
             # A browser in the terminal blocks until the user leaves it.
             Thread(target=_browse, args=[url], daemon=True).start()

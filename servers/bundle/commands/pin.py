@@ -34,10 +34,10 @@ def main(argv: Sequence[str]) -> int:
         "pin",
         "Compare the tools of a third-party server with their pins, and show the changes. "
         "Tools that changed or are new are hidden from clients until they are accepted. Exit codes: 0 all match "
-        "their pins, 1 some are hidden, 2 wrong usage, 3 no connection or no answer.",
+        "their pins, 1 some are hidden, 2 incorrect usage, 3 no connection or no answer.",
     )
     parser.add_argument("name", metavar="NAME", help="server in the configuration")
-    text = "configuration of `serve`; the pins are beside it, in NAME.pins.json"
+    text = "configuration of `serve`; the pins are next to it, in NAME.pins.json"
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
     text = "pin these tools as they are now (default: all)"
     parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)

@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
     """Create, list or revoke tokens; return the exit code."""
     parser = CommandParser(
         "token",
-        "Create, list and revoke the tokens of people and programs. A token is shown once: the file only has its "
+        "Create, list and revoke the tokens of people and programs. A token is shown once: the file stores only its "
         "digest. Servers notice a change of their tokens file within a second.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=LineParser)
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     new.add_argument("name", metavar="NAME", help="name of its owner, for settings, limits and the audit log")
     text = "scope it grants, such as filesystem:read; may be given several times (default: everything)"
     new.add_argument("--scope", action="append", metavar="SCOPE", help=text)
-    new.add_argument("--custom-scopes", action="store_true", help="accept scopes that no server in the catalog has")
+    new.add_argument("--custom-scopes", action="store_true", help="accept scopes that no server in the catalog uses")
     new.add_argument("--expires", type=int, metavar="DAYS", help="days until it expires (default: never)")
     text = "list the names of the tokens"
     shown = actions.add_parser("list", help=text, description="List the names, scopes and expiry of the tokens.")
@@ -81,7 +81,7 @@ def _check_scopes(scopes: Iterable[str]) -> None:
         close = nearest(scope, valid)
         listed = f"use SERVER:read, SERVER:write or SERVER:*, for {', '.join(names)}, or {OPERATOR}"
         advice = listed if close is None else f"did you mean {close}?"
-        raise ValueError(f"--scope: no server has the scope {scope}; {advice} (--custom-scopes accepts any)")
+        raise ValueError(f"--scope: no server uses the scope {scope}; {advice} (--custom-scopes accepts any)")
 
 
 def _list(tokens: TokensToChange, *, as_json: bool) -> None:

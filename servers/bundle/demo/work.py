@@ -117,7 +117,7 @@ class _Files(Part):
         await _watch(client, teller, file.as_uri(), "another program writes to it", change)
         lines = (await client.read_resource(file.as_uri())).text.splitlines()
         teller.show(f"   it ends with {lines[-1]!r} now")
-        teller.sum_up("subscription", f"another program changed {file.name}, and the client heard of it")
+        teller.sum_up("subscription", f"another program changed {file.name}, and the client was notified")
 
 
 class _Database(Part):
@@ -140,7 +140,7 @@ class _Database(Part):
         teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
         await teller.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
         spent = await teller.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
-        teller.sum_up("read_query", "customers who spent most: name, orders, sum")
+        teller.sum_up("read_query", "customers who spent the most: name, orders, sum")
         teller.quote(line for line in spent if line.startswith("["))
         change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
         teller.sum_up("write_query", f"what a change would do, without doing it: {change[0]}")
@@ -158,7 +158,7 @@ class _Database(Part):
 
         await _watch(client, teller, "sqlite:///shop/orders", "another program writes to it", order)
         await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
-        teller.sum_up("subscription", f"another program changed {file.name}, and the client heard of it")
+        teller.sum_up("subscription", f"another program changed {file.name}, and the client was notified")
 
 
 class _UsersDatabase(Part):
@@ -178,7 +178,9 @@ class _UsersDatabase(Part):
         tables = [line for line in described if line.startswith("table ")]
         teller.sum_up("describe_database", f"{len(tables)} tables")
         rests = await teller.call(client, "read_query", query=_RESTS, parameters=[10_000])
-        teller.sum_up("read_query", f"numbers by their rest: {', '.join(line for line in rests if line[0] == '[')}")
+        teller.sum_up(
+            "read_query", f"numbers by their remainder: {', '.join(line for line in rests if line[0] == '[')}"
+        )
         await teller.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
         why = await teller.refused(client, "read_query", query="DELETE FROM pg_class")
         teller.sum_up("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
@@ -256,9 +258,9 @@ class _Prompts(Part):
             shorter = STANDUP.replace("three sentences", "one sentence")
             file.write_text(STANDUP if file.read_text() == shorter else shorter)
 
-        await _watch(client, teller, "prompt://standup", "somebody edits the file", change)
+        await _watch(client, teller, "prompt://standup", "someone edits the file", change)
         await _get(client, teller, done="the prompt library")
-        teller.sum_up("subscription", f"somebody edited {file.name}, and the client heard of it")
+        teller.sum_up("subscription", f"someone edited {file.name}, and the client was notified")
 
 
 async def _get(client: Client, teller: DemoOutput, **arguments: str) -> list[str]:

@@ -144,7 +144,7 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
         yield fault(where, f"{path} is not an absolute path, so it means a different place in each client", fix)
     elif not there.exists():
         if kind != "file" or not creates:
-            make = "make the directory" if kind == "directory" else "put the file there"
+            make = "create the directory" if kind == "directory" else "put the file there"
             yield fault(where, f"the {kind} {path} does not exist", f"{make}, or {correct}")
         elif not there.parent.is_dir():
             yield fault(
@@ -153,7 +153,7 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
     elif there.is_dir() != (kind == "directory"):
         yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {kind}", correct)
     elif not os.access(there, os.R_OK | (os.X_OK if kind == "directory" else 0)):
-        yield fault(where, f"the {kind} {path} is not readable for you", f"make it readable: chmod u+rX '{there}'")
+        yield fault(where, f"the {kind} {path} is not readable by you", f"make it readable: chmod u+rX '{there}'")
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:

@@ -61,7 +61,7 @@ def _server(entry: Entry) -> dict[str, Any]:
         "disableNetwork": entry.permissions.network == "none",
         "tools": [{"name": name} for name in entry.tools.read + entry.tools.write],
         "config": [_config(entry, command + variables)] if command or variables else [],
-        "metadata": {"category": entry.category, **({"license": entry.licence} if entry.licence else {})},
+        "metadata": {"category": entry.category, **({"license": entry.license} if entry.license else {})},
     }
     return {key: value for key, value in server.items() if value not in ([], False)}
 

@@ -72,7 +72,7 @@ def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
         "tools_generated": bool(entry.tools.write),
         "prompts_generated": bool(entry.prompts),
         "keywords": ["mcp", entry.category],
-        **({"license": entry.licence} if entry.licence else {}),
+        **({"license": entry.license} if entry.license else {}),
         "compatibility": {"runtimes": {"python": package.python}},
         "user_config": {argument.name: _field(argument) for argument in arguments},
     }

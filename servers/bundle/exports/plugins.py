@@ -38,7 +38,7 @@ def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, b
         "version": entry.version,
         "description": entry.summary,
         "author": {"name": package.author},
-        **({"license": entry.licence} if entry.licence else {}),
+        **({"license": entry.license} if entry.license else {}),
     }
     described = {
         ".claude-plugin/plugin.json": {"name": entry.name, **about, **_claude(entry)},

@@ -71,7 +71,7 @@ def _check(text: bytes, expected: dict[str, Any], client: Client) -> None:
         is_equal = False
     if not is_equal:
         raise ValueError(
-            f"its servers are not tables [{client.key}.NAME] that can be changed individually: change it by hand"
+            f"its servers are not tables [{client.key}.NAME] that can be changed individually: edit the file by hand"
         )
 
 

@@ -78,7 +78,7 @@ def spans(text: bytes, path: list[str]) -> list[Span]:
         else:
             merged.append((table.start, end))
     if not merged:
-        raise ValueError(f"{path[-1]!r} has no separate table [{'.'.join(path)}]: change it by hand")
+        raise ValueError(f"{path[-1]!r} has no separate table [{'.'.join(path)}]: edit the file by hand")
     return merged
 
 

@@ -17,7 +17,7 @@ class CommandParser(LineParser):
     def add_catalog(self) -> None:
         """Add `--catalog FILE`, for other servers than the bundle's own."""
         self.add_argument(
-            "--catalog", type=Path, default=CATALOG, metavar="FILE", help="catalog of other servers to use instead"
+            "--catalog", type=Path, default=CATALOG, metavar="FILE", help="catalog to use instead of the bundle's"
         )
 
     def add_json(self) -> None:

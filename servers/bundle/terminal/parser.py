@@ -18,7 +18,7 @@ from .session import ProtocolVariant, Session
 from .targets import FORMS, ServerChoice
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-_CODES = "Exit codes: 0 done, 1 the server answered with an error, 2 wrong usage, 3 no connection or no answer."
+_CODES = "Exit codes: 0 done, 1 the server answered with an error, 2 incorrect usage, 3 no connection or no answer."
 
 
 class SessionParser(CommandParser):
@@ -40,7 +40,7 @@ class SessionParser(CommandParser):
         )  # fmt: skip
         text = "dialect of the server, if it does not follow the specification"
         self.add_argument("--dialect", choices=CLIENT_DIALECTS, help=text)
-        text = "how messages to a started server are separated"
+        text = "how messages on stdio are separated"
         self.add_argument("--framing", choices=get_args(Framing), help=text)
         self.add_argument("--verbose", action="store_true", help="show the server's log messages, on stderr")
         text = "environment variable for a started server; NAME alone passes on its value from here"

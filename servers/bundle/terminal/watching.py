@@ -27,16 +27,16 @@ async def watch(client: Client, options: Namespace, session: Session) -> int:
     capabilities = client.server.capabilities
     supported = {name: value for name, value in capabilities.items() if isinstance(value, dict)}
     if uris and supported.get("resources", {}).get("subscribe") is not True:
-        raise Misuse("the server does not report changes of resources")
+        raise Misuse("the server does not report changes to resources")
     if not uris and not any(supported.get(name, {}).get("listChanged") is True for name in _LISTS):
-        raise Misuse("the server does not report changes of its lists: give a URI")
+        raise Misuse("the server does not report changes to its lists: give a URI")
     async with client.changes(uris, lists=not uris) as changes:
         for uri in changes.refused:
-            session.say(f"the server does not report changes of {uri}")
+            session.say(f"the server does not report changes to {uri}")
         if uris and set(changes.refused) >= set(uris):
             return REFUSED
         what = f"{len(uris)} {'resource' if len(uris) == 1 else 'resources'}" if uris else "the lists"
-        session.say(f"watching {what}; Ctrl+C ends it")
+        session.say(f"watching {what}; press Ctrl+C to stop")
         async for change in changes:
             now = datetime.now().astimezone().replace(microsecond=0)
             if options.json:

@@ -39,7 +39,7 @@ def read_epub(body: bytes) -> Document:
     if _ENCRYPTION in package.names:
         encrypted = {unquote(entry.get("URI") or "") for entry in package.xml(_ENCRYPTION).iter(_CIPHER)}
         if encrypted.intersection(chapters):
-            raise DocumentError("unreadable", "the book is encrypted, and needs a licence to be read")
+            raise DocumentError("unreadable", "the book is encrypted, and needs a license to be read")
     present = [chapter for chapter in dict.fromkeys(chapters) if chapter in package.names]
     numbers = {chapter: number for number, chapter in enumerate(present, 1)}
     html = "".join(_chapter(package.read(chapter), chapter, numbers) for chapter in present)

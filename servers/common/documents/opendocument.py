@@ -37,7 +37,7 @@ _PARAGRAPHS = {
 _MOST_SPACES = 200
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
-    "The document has more cells, columns or levels than are read of one; the rest is left out."
+    "The document has more cells, columns or levels than can be read; the rest is left out."
     " Ask for one sheet by name."
 )
 

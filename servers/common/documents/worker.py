@@ -78,7 +78,7 @@ def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> No
     if names != [sheet]:
         listed = [*map(_quote_name, names), *(f"{_quote_name(name)} (hidden)" for name in hidden)]
         shown = ", ".join(listed[:20])
-        raise DocumentError("bad_argument", "the workbook has no sheet of that name", f"Its sheets: {shown}.")
+        raise DocumentError("bad_argument", "the workbook has no sheet with that name", f"Its sheets: {shown}.")
 
 
 def _quote_name(name: str) -> str:

@@ -132,7 +132,7 @@ def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[st
     if names - {parameter[1:] for parameter in used}:
         raise ValueError(f"the SQL has no :{min(names - {parameter[1:] for parameter in used})}")
     if names & ours:
-        raise ValueError(f"a parameter can't be called {min(names & ours)!r}: every query has one of that name")
+        raise ValueError(f"a parameter can't be called {min(names & ours)!r}: every query has one with that name")
 
 
 class _File(NamedTuple):

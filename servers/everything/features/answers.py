@@ -57,7 +57,7 @@ async def test_simple_text() -> str:
 
 @features.tool(title="Image", read_only=True)
 async def test_image_content() -> ImageContent:
-    """Answer with a picture of one pixel."""
+    """Answer with an image of one pixel."""
     return ImageContent.of(PNG, "image/png")
 
 
@@ -78,7 +78,7 @@ async def test_embedded_resource() -> EmbeddedResource:
 
 @features.tool(title="Several kinds of content", read_only=True)
 async def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedResource]:
-    """Answer with text, a picture and a resource."""
+    """Answer with text, an image and a resource."""
     resource = TextResourceContents(
         uri="test://mixed-content-resource", mime_type="application/json", text='{"test":"data","value":123}'
     )
@@ -91,7 +91,7 @@ async def test_multiple_content_types() -> list[TextContent | ImageContent | Emb
 
 @features.tool(title="Every kind of content", read_only=True)
 async def all_content() -> list[TextContent | ImageContent | AudioContent | EmbeddedResource | ResourceLink]:
-    """Answer with every kind of block, a link and annotations among them."""
+    """Answer with every kind of block, including a link and annotations."""
     for_people = Annotations(audience=["user"], priority=0.9, last_modified="2026-01-01T00:00:00Z")
     text = TextResourceContents(uri="test://static-text", mime_type="text/plain", text="Text of a resource.")
     return [
@@ -114,7 +114,7 @@ async def structured_answer(city: str = "Utopia") -> Data[Weather]:
 
 @features.tool(title="Result with _meta", read_only=True)
 async def result_with_meta() -> CallToolResult:
-    """Answer with a result that carries a key of its own in `_meta`."""
+    """Answer with a result that has a custom key in `_meta`."""
     return CallToolResult(content=[TextContent(text="See my _meta.")], meta={"example.com/answered-by": "everything"})
 
 
@@ -128,11 +128,11 @@ async def echo(text: str) -> str:
 async def large_answer(
     size: Annotated[int, Field(ge=0, le=100_000_000, description="bytes of text")] = 100_000,
 ) -> str:
-    """Answer with that many bytes of text; beyond the limit for one result, with an error."""
+    """Answer with the given number of bytes of text, or with an error if it exceeds the limit for one result."""
     return (PATTERN * (size // len(PATTERN) + 1))[:size]
 
 
 @features.tool(title="Show the client", read_only=True)
 async def show_client(ctx: Ctx) -> Client:
-    """Answer with the client's name and what it declared."""
+    """Answer with the client's name and the capabilities that it declared."""
     return Client(info=ctx.peer.info, capabilities=ctx.peer.capabilities)

@@ -56,9 +56,9 @@ async def test_tool_with_progress(ctx: Ctx) -> str:
 async def long_call(
     ctx: Ctx,
     seconds: Annotated[float, Field(ge=0, le=3_600)] = 2.0,
-    steps: Annotated[int, Field(ge=1, le=1_000, description="reports of progress")] = 10,
+    steps: Annotated[int, Field(ge=1, le=1_000, description="progress reports")] = 10,
 ) -> str:
-    """Run that long and report progress, for cancelling, time limits and keeping streams open."""
+    """Run for the given time and report progress, to test cancellation, time limits and open streams."""
     for step in range(1, steps + 1):
         await anyio.sleep(seconds / steps)
         await ctx.progress(step, steps, f"step {step} of {steps}")
@@ -78,13 +78,13 @@ async def test_tool_with_logging(ctx: Ctx) -> str:
 async def test_logging_tool(ctx: Ctx) -> str:
     """Log once at each of the eight levels; a client gets those that it wants, by default none."""
     for level in get_args(LogLevel):
-        await ctx.log(level, {"message": f"a message of the level {level}"}, logger="everything")
+        await ctx.log(level, {"message": f"a message at the level {level}"}, logger="everything")
     return "Logged at every level."
 
 
 @features.tool(title="Broken stream", read_only=True)
 async def test_reconnection(ctx: Ctx) -> str:
-    """Answer after a moment, for clients that lose their stream and reconnect for the answer."""
+    """Answer after a moment, to clients that lose their stream and reconnect to get the answer."""
     await ctx.close_stream(retry_ms=100)
     await anyio.sleep(4 * PAUSE)
     return "Reconnection test completed"

@@ -42,16 +42,16 @@ async def test_prompt_with_embedded_resource(
     ]
 
 
-@features.prompt(title="Prompt with a picture")
+@features.prompt(title="Prompt with an image")
 async def test_prompt_with_image() -> list[ImageContent | TextContent]:
-    """A picture, and a request to analyze it."""
+    """An image, and a request to analyze it."""
     return [ImageContent.of(PNG, "image/png"), TextContent(text="Please analyze the image above.")]
 
 
 @features.prompt(title="Prompt with both roles")
 async def conversation_prompt() -> list[PromptMessage]:
     """A conversation of three messages, the second of them the assistant's."""
-    lines = ("Is anybody there?", "Yes, go on.", "Then let us begin.")
+    lines = ("Is anyone there?", "Yes, go on.", "Then let us begin.")
     roles: tuple[Any, ...] = ("user", "assistant", "user")
     return [PromptMessage(role=role, content=TextContent(text=line)) for role, line in zip(roles, lines, strict=True)]
 

@@ -148,9 +148,9 @@ async def test_input_required_result_multiple_inputs(ctx: Ctx) -> str:
 
 @rounds.tool(title="Two rounds", read_only=True)
 async def test_input_required_result_multi_round(ctx: Ctx) -> str:
-    """Ask for a name, and only then for a colour."""
+    """Ask for a name, and only then for a color."""
     first = await ctx.ask("step1", NAME, Name)
-    second = await ctx.ask("step2", "What is your favourite colour?", Colour)
+    second = await ctx.ask("step2", "What is your favorite color?", Colour)
     return f"Both rounds are done: {first.action}, {second.action}"
 
 

@@ -35,7 +35,7 @@ async def static_text() -> str:
 
 @features.resource("test://static-binary", name="static-binary", title="Static picture", mime_type="image/png")
 async def static_binary() -> bytes:
-    """A picture that never changes."""
+    """An image that never changes."""
     return PNG
 
 
@@ -61,17 +61,17 @@ async def _complete_id(_ctx: object, typed: str, _settled: object) -> list[str]:
 
 
 async def extra_tool() -> str:
-    """Be there at times: test_trigger_tool_change adds this tool and takes it away again."""
+    """Exist at times: test_trigger_tool_change adds this tool and removes it again."""
     return "I am here for the moment."
 
 
 async def extra_prompt() -> str:
-    """Be there at times: test_trigger_prompt_change adds this prompt and takes it away again."""
+    """Exist at times: test_trigger_prompt_change adds this prompt and removes it again."""
     return "I am here for the moment."
 
 
 async def extra_resource() -> str:
-    """Is there at times: trigger_resource_change adds this resource and takes it away again."""
+    """Exists at times: trigger_resource_change adds this resource and removes it again."""
     return "I am here for the moment."
 
 

@@ -51,7 +51,7 @@ class Confirmation(BaseModel):
 
 
 class Colour(BaseModel):
-    """A colour."""
+    """A color."""
 
     color: str
 

@@ -32,7 +32,7 @@ async def greet(name: str) -> str:
 
 @features.tool(title="Task", read_only=True, task="optional")
 async def slow_compute(ctx: Ctx, seconds: Annotated[float, Field(ge=0, le=3_600)], label: str = "work") -> str:
-    """Run that long and report progress; if it takes long, it becomes a task."""
+    """Run for the given time and report progress; a long run becomes a task."""
     steps = max(int(seconds * 4), 1)
     for step in range(steps):
         await ctx.progress(step, steps, label)
@@ -42,28 +42,28 @@ async def slow_compute(ctx: Ctx, seconds: Annotated[float, Field(ge=0, le=3_600)
 
 @features.tool(title="Failing task", read_only=True, task="required")
 async def failing_job() -> str:
-    """Fail as a task does whose tool fails: with a result that says so."""
+    """Fail like a task whose tool fails: with a result that says so."""
     await anyio.sleep(SECONDS)
     raise ToolError("the job has failed")
 
 
 @features.tool(title="Task that ends with an error", read_only=True, task="required")
 async def protocol_error_job() -> str:
-    """Fail as a task without a result does: with a protocol error."""
+    """Fail like a task without a result: with a protocol error."""
     await anyio.sleep(SECONDS)
     raise RpcError("the job ended with an error of the protocol", code=-32603)
 
 
 @features.tool(title="Task with a question", read_only=True, task="required")
 async def confirm_delete(ctx: Ctx, filename: str) -> str:
-    """Ask for a confirmation while the task is under way. Nothing is deleted."""
+    """Ask for a confirmation while the task is running. Nothing is deleted."""
     answer = await ctx.ask("confirm", f"Delete {filename}?", Deletion)
     return f"{'Confirmed' if answer.data is not None and answer.data.confirm else 'Left alone'}: {filename}"
 
 
 @features.tool(title="Task with two questions", read_only=True, task="required")
 async def multi_input(ctx: Ctx) -> str:
-    """Ask for a name and a confirmation at once, while the task is under way."""
+    """Ask for a name and a confirmation at once, while the task is running."""
     questions = {"name": elicit_form(NAME, NAME_SCHEMA), "confirm": elicit_form(CONFIRM, CONFIRM_SCHEMA)}
     answers = await ctx.inputs(questions)
     return ", ".join(f"{key}: {answers[key].action}" for key in questions)

@@ -53,9 +53,7 @@ async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceConten
         await report_cut(ctx, uri, piece)
     if page.image:
         if len(page.image) * 4 / 3 > ctx.budget.result_bytes:
-            raise InvalidParams(
-                f"too_large: the image has {len(page.image):,} bytes, more than an answer may contain"
-            )
+            raise InvalidParams(f"too_large: the image has {len(page.image):,} bytes, more than a result may contain")
         return BlobResourceContents.of(uri, page.image, page.image_type, facts)
     return TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text_of(snapshot, piece), meta=facts)
 

@@ -84,7 +84,7 @@ async def fetch(
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
         if len(image) * 4 / 3 > ctx.budget.result_bytes - BESIDES:
-            raise FetchError("too_large", f"the image has {len(image):,} bytes, more than an answer may contain")
+            raise FetchError("too_large", f"the image has {len(image):,} bytes, more than a result may contain")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
         show(ctx, view_of(request, snapshot, piece))

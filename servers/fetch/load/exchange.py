@@ -170,7 +170,7 @@ def _check_headers(response: httpx.Response, limits: Limits) -> None:
     if sum(len(name) + len(value) for name, value in response.headers.raw) > MAX_HEADER_BYTES:
         raise _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
     if response.status_code > 999:
-        raise FetchError("bad_response", "the status of the answer is not a valid HTTP status")
+        raise FetchError("bad_response", "the status of the response is not a valid HTTP status")
     if response.status_code < 200:
         raise FetchError("bad_response", "the site wants to switch to another protocol")
     if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
@@ -201,7 +201,7 @@ def _sharper(error: FetchError) -> FetchError:
     if "buffer too long" in message:
         return _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
     if "complete message" in message or "incomplete" in message:
-        return FetchError("bad_response", "the body is shorter than the answer says")
+        return FetchError("bad_response", "the body is shorter than the response declares")
     return error
 
 

@@ -47,7 +47,7 @@ class Redirects:
         self.fragment = following.fragment or self.fragment
         self.url = following.copy_with(fragment=None)
         if str(self.url) in self.passed:
-            suggestion = "Sites do so that want a cookie, which is never kept here."
+            suggestion = "Sites that require a cookie do this, but cookies are never kept here."
             raise FetchError("too_many_redirects", "the site redirects in a loop", suggestion)
         if len(self.passed) > self._most:
             raise FetchError("too_many_redirects", f"the site redirects more than {self._most} times")

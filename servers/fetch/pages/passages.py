@@ -166,7 +166,7 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
     words = list(dict.fromkeys(_WORD.findall(_spaced(question).casefold())))
     words = [word for word in words if word not in _ASKING] or words
     if not words:
-        raise FetchError("bad_argument", "`find` has no word in it", "Say in words what to find.")
+        raise FetchError("bad_argument", "`find` contains no words", "Describe in words what to find.")
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute(
             "CREATE VIRTUAL TABLE passages USING fts5"

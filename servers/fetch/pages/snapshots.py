@@ -24,7 +24,7 @@ MAX_EARLIER = 2_000_000
 EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
 
-_LATE = FetchError("timeout", "the call had to end before this page arrived", "Fetch it by itself.")
+_LATE = FetchError("timeout", "the call's time ran out before this page arrived", "Fetch it by itself.")
 
 
 class PageRequest(NamedTuple):

@@ -321,7 +321,7 @@ class _Copying:
     def _grow(self, expected: int, copied: int) -> None:
         self.size += copied
         if self.size + expected > MAX_COPIED:
-            raise FilesError("too_large", self._written, f"holds more than {MAX_COPIED:,} bytes")
+            raise FilesError("too_large", self._written, f"contains more than {MAX_COPIED:,} bytes")
 
 
 class _Survey(Bounds):

@@ -31,7 +31,7 @@ _REFUSED = {
     for pattern, reason in {
         "rename from ": "renames a file: use move_file",
         "copy from ": "copies a file: use copy_file",
-        "new file mode ": "makes a new file: use write_file",
+        "new file mode ": "creates a new file: use write_file",
         "deleted file mode ": "deletes a file: use delete_file",
         "new mode ": "changes a file mode, which no tool can do",
         "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool can do",
@@ -101,7 +101,7 @@ def _is_signed(lines: list[str], at: int) -> bool:
 def _path(lines: list[str], at: int) -> str:
     old, new = (_unquoted(line[4:].split("\t")[0].rstrip()) for line in lines[at : at + 2])
     if old == _NOWHERE:
-        raise _bad(at, "makes a new file: use write_file")
+        raise _bad(at, "creates a new file: use write_file")
     if new == _NOWHERE:
         raise _bad(at, "deletes a file: use delete_file")
     if old[1:2] == new[1:2] == "/" and old[0] != new[0] and {old[0], new[0]} <= set(_PREFIXES):

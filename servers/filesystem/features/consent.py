@@ -70,7 +70,7 @@ async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
     status = await _find(ctx, place, follow=True)
     if status is not None and stat.S_ISDIR(status.st_mode):
         return False
-    await ctx.confirm(f"Make the directory {_path(ctx, place)}?")
+    await ctx.confirm(f"Create the directory {_path(ctx, place)}?")
     return True
 
 

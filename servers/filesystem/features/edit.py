@@ -45,7 +45,7 @@ async def write_file(
     if_match: IfMatch = None,
     encoding: Encoding = None,
 ) -> str:
-    """Write a text file: overwrite it, create it only if it is new, or append. Charset and CRLF stay."""
+    """Write a text file: overwrite it, create it only if it is new, or append. Keeps charset and CRLF."""
     place = ctx.state.place(path)
     writing: consent.Writing = content, mode, if_match
     if ctx.settings.confirm:

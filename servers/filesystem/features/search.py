@@ -51,7 +51,7 @@ def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) ->
 
 @tools.tool(read_only=True, at_once=_list_at_once)
 async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor: CursorArgument = None) -> str:
-    """List a directory by name: files, directories, links."""
+    """List a directory's files, directories and links by name."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
         list_names = partial(listing.list_directory, ctx.state.beneath, place, page, names_only=True)

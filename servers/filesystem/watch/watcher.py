@@ -207,7 +207,7 @@ class Watcher:
             return
         if len(self._watched) >= MAX_WATCHED:
             target.close()
-            reason = f"{MAX_WATCHED:,} things are watched, the most there may be"
+            reason = f"{MAX_WATCHED:,} entries are watched, which is the limit"
             raise FilesError("too_many", target.place.written, reason)
         if watched.remote and not self._remote_wanted.is_set():
             log.info("change notifications do not cover every allowed directory: the others are polled every second")

@@ -23,7 +23,7 @@ class Selection(BaseModel):
         "server under servers: NAME:; paths are relative to its directory",
         "FILE",
     )
-    catalog: Path | None = option(None, "catalog of other servers to use instead", "FILE")
+    catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")
     join: bool = Field(False, description="also offer all of them as one server, at /mcp")
     prefix: Literal["auto", "always"] = Field(
         "auto",

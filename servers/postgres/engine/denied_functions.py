@@ -15,7 +15,7 @@ _REASONS = {
         *("http_patch", "http_delete", "http_head"),
     ),
     "works on large objects": ("lo_*", "loread", "lowrite"),
-    "works on files of the server": (
+    "works on the server's files": (
         *("pg_read_file*", "pg_read_binary_file*", "pg_ls_*", "pg_stat_file*", "pg_file_*", "pg_logdir_ls"),
         *("pg_current_logfile", "pg_logfile_*"),
     ),
@@ -32,11 +32,11 @@ _REASONS = {
     "removes statistics": ("pg_stat_reset*", "pg_stat_statements_reset*"),
     "changes statistics": ("pg_restore_*_stats", "pg_clear_*_stats"),
     "changes an index": ("brin_summarize_*", "brin_desummarize_*", "gin_clean_pending_list"),
-    "runs a text as SQL": (
+    "runs a string as SQL": (
         *("query_to_xml*", "cursor_to_xml*", "table_to_xml*", "schema_to_xml*", "database_to_xml*"),
         *("ts_stat", "ts_rewrite", "crosstab*", "connectby", "xpath_table"),
     ),
-    "makes indexes that do not exist": ("hypopg_*", "hypopg"),
+    "creates hypothetical indexes": ("hypopg_*", "hypopg"),
 }
 
 

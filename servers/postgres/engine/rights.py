@@ -5,10 +5,10 @@ from typing import NamedTuple
 from servers.postgres.engine.link import Ask
 
 _POWERS = {
-    "pg_read_server_files": "read files of the machine",
-    "pg_write_server_files": "write files of the machine",
+    "pg_read_server_files": "read files on the machine",
+    "pg_write_server_files": "write files on the machine",
     "pg_execute_server_program": "run programs on the machine",
-    "pg_signal_backend": "end the queries of others",
+    "pg_signal_backend": "end the queries of other users",
     "pg_checkpoint": "force checkpoints",
     "pg_create_subscription": "connect to other servers",
     "pg_maintain": "lock and rewrite every table",
@@ -67,7 +67,7 @@ def check_rights(rights: Rights, name: str) -> None:
         return
     may = "do everything, as a superuser" if rights.is_superuser else ", ".join(rights.powers)
     raise ValueError(
-        f"{name}: the role {rights.role!r} may {may}. Make a role for this server that may only read what it needs, "
-        "for example: CREATE ROLE mcp_reader LOGIN PASSWORD '…' IN ROLE pg_read_all_data; "
+        f"{name}: the role {rights.role!r} may {may}. Create a role for this server that may read only what it "
+        "needs, for example: CREATE ROLE mcp_reader LOGIN PASSWORD '…' IN ROLE pg_read_all_data; "
         "or start with --allow-privileged"
     )

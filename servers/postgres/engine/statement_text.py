@@ -87,7 +87,7 @@ class Statement:
         while self.tokens and self.tokens[-1].kind == "end":
             self.tokens.pop()
         if next(_find_ends(sql, self.tokens), None) is not None:
-            raise SqlError("bad_statement", "there is more than one statement", "Give them one by one.")
+            raise SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
         if not self.tokens:
             raise SqlError("bad_statement", "there is no statement")
 
@@ -165,7 +165,7 @@ def check_reads(sql: str) -> Statement:
     if word == "EXPLAIN" and statement.explained not in CURSORED:
         raise _refuse("what it explains changes the database", "Use explain_query.")
     if any(token.kind == "unicode" for token in statement.tokens):
-        raise _refuse('it has a name of the form U&"…"', 'Write the name between plain quotes: "…".')
+        raise _refuse('it has a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     for name in statement.find_calls():
         if (act := find_reason(name)) is not None:
             raise _refuse(f"{name}() {act}", "Do without it.")

@@ -105,8 +105,8 @@ def _explain_other(where: str, label: str) -> str:
         return f"{label} is given neither as postgresql://… nor as host=… dbname=… or service=NAME"
     kind = (scheme[1] or scheme[2]).lower()
     if kind.partition("+")[0] in _FILES:
-        return f"{label} is a SQLite file, which is for the SQLite server: mcp-bundle-sqlite"
-    return f"{label} is a URL of {kind}, and this server asks PostgreSQL: postgresql://…"
+        return f"{label} is an SQLite file, which is for the SQLite server: mcp-bundle-sqlite"
+    return f"{label} is a URL of {kind}, but this server queries PostgreSQL: postgresql://…"
 
 
 def _malformed(label: str) -> str:

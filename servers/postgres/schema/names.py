@@ -110,7 +110,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
             return relations[0]
     suggestion = _format_suggestion(await _find_tables(ask, table_name, table_name))
     suggestion = suggestion or "list_tables lists those that exist."
-    raise SqlError("not_found", "there is no table or view of that name", suggestion)
+    raise SqlError("not_found", "there is no table or view with that name", suggestion)
 
 
 async def suggest_readable(ask: Ask, sql: str) -> str:

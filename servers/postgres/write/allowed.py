@@ -93,7 +93,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     "IMPORT": ("foreign tables are the operator's, because they reach other servers", _PSQL),
     "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
-        "it would run a text that nobody is asked about",
+        "it would run code that no one is asked about",
         "Run the statements themselves, or put them in a function.",
     ),
     "LOCK": ("the statements of a call take the locks that they need", ""),
@@ -148,7 +148,7 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     _check_lasts(words)
     # The letters of such a name may be escapes, so the name is not readable.
     if any(token.kind == "unicode" for token in statement.tokens):
-        raise _refuse('it has a name of the form U&"…"', 'Write the name between plain quotes: "…".')
+        raise _refuse('it has a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     _check_calls(statement.find_calls())
     # The body of a function is a string: its calls are in that text.
     if not _ROUTINES.isdisjoint(words):
@@ -215,7 +215,7 @@ def _check_lasts(words: Words) -> None:
     makes = words[0] == "CREATE" and not _TEMPORARY.isdisjoint(words[1:4])
     fills = any(before in _INTO and word in _TEMPORARY for before, word in pairwise(words))
     if (makes and not _has(words, "ON", "COMMIT", "DROP")) or fills:
-        reason = "what is temporary ends with the call, which is one transaction"
+        reason = "temporary objects end with the call, which is one transaction"
         raise _refuse(reason, "Create a permanent table, or add ON COMMIT DROP if a later statement needs it.")
 
 
@@ -232,7 +232,7 @@ def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
         raise _refuse("a function with SECURITY DEFINER lends rights to others", _PSQL)
     for name, language in pairwise(words):
         if name == "LANGUAGE" and language.strip("\"'").upper() not in _LANGUAGES:
-            raise _refuse("functions are made in SQL and PL/pgSQL only")
+            raise _refuse("functions can be created in SQL and PL/pgSQL only")
 
 
 def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
@@ -240,7 +240,7 @@ def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
     after ROLE."""
     _require(allowed.roles, _ROLES, "roles")
     if act == "ALTER":
-        raise _refuse("a role is made and dropped, and not altered", _PSQL)
+        raise _refuse("roles can be created and dropped, but not altered", _PSQL)
     options = words[1:] if act == "CREATE" else ()
     for word in options:
         if (word[0].isalpha() or word[0] == '"') and word not in _ROLE_OPTIONS:
@@ -268,7 +268,7 @@ def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:
     if act == "CREATE" and "CASCADE" in words:
         raise _refuse("CASCADE would create extensions that it does not name", "Create each by name.")
     if act == "ALTER" and names[1:2] not in (["UPDATE"], ["SET"]):
-        raise _refuse("what belongs to an extension is not changed", "Use UPDATE, or SET SCHEMA.")
+        raise _refuse("objects that belong to an extension can't be changed", "Use UPDATE, or SET SCHEMA.")
 
 
 def _require(is_allowed: bool, reason: str, what: str) -> None:

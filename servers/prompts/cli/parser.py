@@ -56,7 +56,7 @@ def _build_parser() -> ArgumentParser:
     called = Path(sys.argv[0]).stem
     parser = LineParser(
         prog=called if called == "mcp-bundle-prompts" else f"python -m {__package__.removesuffix('.cli')}",
-        description="Exit codes: 0 if all is well, 1 if anything is found or fails, 2 for bad usage.",
+        description="Exit codes: 0 success, 1 something was found or failed, 2 incorrect usage.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -76,7 +76,7 @@ def _build_parser() -> ArgumentParser:
     exporting = commands.add_parser("export", help="write prompts as skills, or as commands for a host")
     exporting.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
     exporting.add_argument("names", nargs="*", metavar="NAME", help="of a prompt")
-    exporting.add_argument("--all", action="store_true", help="all prompts of the folder")
+    exporting.add_argument("--all", action="store_true", help="all prompts in the folder")
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write to")
     hosts = ", ".join(HOSTS)
     exporting.add_argument(

@@ -143,7 +143,7 @@ class Key(NamedTuple):
 ARGUMENT = {
     "name": Key("argument", "The name in the template: letters, digits and _.", 64, required=True),
     "type": Key("type", "The type of its value. Default: string, or enum if there is an enum."),
-    "title": Key("text", "Its name for people.", 200),
+    "title": Key("text", "The name that people see.", 200),
     "description": Key("text", "The value to give."),
     "required": Key("boolean", "Whether a value must be given. Default: false."),
     "default": Key("value", "The value if none is given."),
@@ -153,15 +153,15 @@ ARGUMENT = {
 MESSAGE = {
     "role": Key("role", "The sender. Default: user."),
     "text": Key("text", "The text, as a template.", 60_000),
-    "image": Key("text", "A path: the picture in that file of the library.", 500),
+    "image": Key("text", "A path: the image in that file of the library.", 500),
     "audio": Key("text", "A path: the sound in that file of the library.", 500),
     "resource": Key("text", "A path: that file of the library, embedded.", 500),
 }
 PROMPT = {
     "name": Key("name", "The name in clients. Default: the path of the file, with - between names.", 128),
-    "title": Key("text", "Its name for people.", 200),
-    "description": Key("text", "The purpose, by which people choose it.", required=True),
-    "tags": Key("texts", "Words for the search.", 20),
+    "title": Key("text", "The name that people see.", 200),
+    "description": Key("text", "The purpose, which helps people choose it.", required=True),
+    "tags": Key("texts", "Words for searching.", 20),
     "arguments": Key("items", "Its arguments.", 50),
     "messages": Key("items", "Messages before the body, which is the last one, from the user.", 50),
 }

@@ -73,7 +73,7 @@ def find_objections(name: str) -> tuple[str, ...]:
     if len(name) > _LONGEST:
         objections.append(f"it has more than {_LONGEST} characters, where some clients cut it")
     if is_device(name):
-        objections.append("Windows can't have a file of that name")
+        objections.append("Windows can't have a file with that name")
     return tuple(objections)
 
 

@@ -262,4 +262,4 @@ def make_sample(path: Path) -> None:
         with closing(sqlite3.connect(path)) as connection:
             connection.executescript(script)
     except sqlite3.Error as error:
-        raise ValueError(f"the sample can't be made at {path}: {error}") from None
+        raise ValueError(f"the sample database can't be created at {path}: {error}") from None

@@ -190,7 +190,7 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
             return entry
     close = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
     suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables lists those that exist."
-    raise SqlError("not_found", "there is no table or view of that name", suggestion)
+    raise SqlError("not_found", "there is no table or view with that name", suggestion)
 
 
 def _read_identifier(written: str) -> str:

@@ -38,8 +38,8 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
     if not extensions:
         return frozenset()
     if not hasattr(connection, "enable_load_extension"):
-        reason = "the sqlite3 module of this Python was built without loading of extensions"
-        raise SqlError("bad_settings", reason, "The operator can run the server with a Python that has it.")
+        reason = "the sqlite3 module of this Python was built without support for extensions"
+        raise SqlError("bad_settings", reason, "The operator can run the server with a Python that supports them.")
     before = _list_modules(connection)
     connection.enable_load_extension(True)
     try:

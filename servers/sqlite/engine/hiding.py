@@ -138,7 +138,7 @@ class HiddenSchema:
         if action == sqlite3.SQLITE_READ:
             return self._find_reading(name, second or "", schema, source, selects)
         if action == sqlite3.SQLITE_CREATE_TRIGGER:
-            return "it makes a trigger, which might copy what the operator hides"
+            return "it creates a trigger, which might copy what the operator hides"
         if action == sqlite3.SQLITE_PRAGMA:
             table = (second or "").lower()
             is_hidden = table in self.closed or (table in self._tables and schema == "main")
@@ -242,7 +242,7 @@ def _make_view(connection: sqlite3.Connection, table: _Table) -> None:
         connection.execute(f"SELECT * FROM temp.{name} LIMIT 0").fetchall()  # noqa: S608
     except sqlite3.Error as error:
         raise SqlError(
-            "bad_settings", f"what --hide shows of {table.name} is not an expression", "", [str(error)]
+            "bad_settings", f"the --hide expression for {table.name} is not valid", "", [str(error)]
         ) from None
 
 

@@ -49,8 +49,8 @@ _INSTRUCTIONS = 4_000
 _LOG = "-wal"
 _LOG_UNREAD = (
     "unfinished",
-    "the write-ahead log beside it can't be read in a directory that can't be written to",
-    "The operator can copy all files of the database to a directory that can, and open it there.",
+    "its write-ahead log can't be read, because the directory is not writable",
+    "The operator can copy all files of the database to a writable directory, and open it there.",
 )
 _BESIDE = ("", "-journal", _LOG, "-shm")
 """Endings of the names of the files that SQLite opens for a database."""

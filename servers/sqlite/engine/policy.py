@@ -93,8 +93,8 @@ ALLOW_CHANGES = "The operator can allow changes with --allow-write, or --db NAME
 _WORDS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
     sqlite3.SQLITE_DETACH: "it detaches a database",
-    sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which each call does by itself",
-    sqlite3.SQLITE_SAVEPOINT: "it sets a savepoint, which each call does by itself",
+    sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which every call does automatically",
+    sqlite3.SQLITE_SAVEPOINT: "it sets a savepoint, which every call does automatically",
 }
 _ONE_TRANSACTION = "Leave BEGIN, COMMIT and the like out: the statements of one call are one transaction."
 _SUGGESTIONS = {
@@ -278,11 +278,11 @@ class Policy:
             return CHANGES_HIDDEN
         if schema == "temp":
             or_hidden = "" if self.hidden is None else ", or a table in which the operator hides something"
-            return f"it makes or changes something temporary{or_hidden}"
+            return f"it creates or changes something temporary{or_hidden}"
         if self._only_tables and not _is_of_a_table(action, first):
             return "it does something other than CREATE TABLE"
         if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._modules:
-            return f"it makes a virtual table of {second}, which is not on the list"
+            return f"it creates a virtual table of {second}, which is not on the list"
         if action in _DEFINITIONS:
             self.defines = True
         elif not first.startswith("sqlite_"):

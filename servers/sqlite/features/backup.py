@@ -31,7 +31,7 @@ async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     assert isinstance(source, SqliteDatabase)
     directory = require_files(ctx)
     if ctx.settings.confirm:
-        await ctx.confirm(f"Back up {source.name} to a new file in the directory of files?")
+        await ctx.confirm(f"Back up {source.name} to a new file in the directory for files?")
     job = job_of(ctx)
     async with turn_to_read(ctx, source):
         return format_backup(await tell_progress(ctx, job, partial(source.back_up, directory, job)))

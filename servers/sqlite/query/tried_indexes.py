@@ -23,7 +23,7 @@ _SCHEMA = """
     ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, rowid"""
 _STATISTICS = "SELECT tbl, idx, stat FROM main.sqlite_stat1"
 _INDEX = re.compile(r"CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
-_NOT_MADE = "tried on an empty copy of the schema; no index was made"
+_NOT_MADE = "tried on an empty copy of the schema; no index was created"
 _NO_STATISTICS = "there are no statistics to plan by: ANALYZE creates them"
 
 Row = tuple[int, int, int, str]
@@ -42,7 +42,7 @@ def explain_with_indexes(
     Raises SqlError, and sqlite3.Error for an index that can't be made.
     """
     if not all(map(_INDEX.match, indexes)):
-        advice = "Only CREATE INDEX, which is tried and not made, may come before the statement to explain."
+        advice = "Only CREATE INDEX, which is tried but not run, may come before the statement to explain."
         raise SqlError("bad_statement", "there is more than one statement", advice)
     if find_hidden(connection) is not None:
         raise SqlError("refused", "no index is tried where the operator hides something")

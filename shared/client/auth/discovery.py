@@ -68,7 +68,7 @@ async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer
     if metadata is None:
         return Discovery(await _origin_issuer(web, url), None, None)
     if not metadata.authorization_servers:
-        raise AuthError("the server does not name an issuer of tokens")
+        raise AuthError("the server does not name a token issuer")
     # The choice is the client's (RFC 9728, section 7.6).
     issuer = bound_issuer if bound_issuer in metadata.authorization_servers else metadata.authorization_servers[0]
     if bound_issuer is not None and issuer != bound_issuer:
@@ -85,7 +85,7 @@ async def _resource(web: Web, url: str, challenge: Challenge | None) -> Resource
         answer = await web.get_json(metadata_url, near=url)
         # An error is not treated as a server without metadata, whose own origin would then be asked for tokens.
         if answer.status >= 500:
-            raise AuthError(f"the server does not name an issuer of tokens: HTTP {answer.status}")
+            raise AuthError(f"the server does not name a token issuer: HTTP {answer.status}")
         if answer.status == 200 and isinstance(answer.document, dict):
             return read_resource_metadata(answer.document, url)
     return None

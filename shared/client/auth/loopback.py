@@ -25,7 +25,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _PAGE = "<!doctype html><meta charset=utf-8><title>{0}</title><p>{0}</p>"
-_DONE = _PAGE.format("The answer has arrived. You can close this page and go back to the program.")
+_DONE = _PAGE.format("The answer has arrived. You can close this page and return to the program.")
 _REFUSED = _PAGE.format("This is not the answer that the program expects.")
 
 

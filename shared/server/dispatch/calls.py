@@ -359,7 +359,7 @@ class Calls:
             return True
         size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
         if not self._memory.take(link.client, size):
-            self._refuse(link, call, LimitExceeded("your calls take too much memory", "memory", 1))
+            self._refuse(link, call, LimitExceeded("your calls use too much memory", "memory", 1))
             return False
         call.release = partial(self._memory.give, link.client, size)
         return True

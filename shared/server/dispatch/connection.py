@@ -393,7 +393,7 @@ class Connection:
         if size < _LIGHT:
             return outcome
         if not self.calls.take_memory(self.client, size):
-            return InternalError("the call was made, but too many results wait for you: read these first")
+            return InternalError("the call was made, but too many results are waiting for you: read those first")
         if self.session.is_in_batch(call):
             self._batch_bytes += size
         else:

@@ -226,7 +226,9 @@ class Function:
             if (get_origin(self.hints[name]) or self.hints[name]) is self._context:
                 raise DeclarationError(f"{self._what}: {name!r} is a second {format_type(self._context)}")
             if any((get_origin(part) or part) is self._context for part in get_args(self.hints[name])):
-                raise DeclarationError(f"{self._what}: the type of {name!r} is {format_type(self._context)} alone")
+                raise DeclarationError(
+                    f"{self._what}: the type of {name!r} must be {format_type(self._context)} alone"
+                )
             fields[name] = (self.hints[name], ... if parameter.default is parameter.empty else parameter.default)
         return fields
 

@@ -150,9 +150,9 @@ def measure(folder: Path, store: Redis | None) -> dict[tuple[str, str], float]:
     found = {}
     with serving(folder, store) as web:
         for name, (core, one_redis) in {
-            "calls without a session, a second": rate(web, stateless_call, stateless(stateless_call), store),
-            "calls in a session, a second": rate(web, call, in_session(web.open_session()), store),
-            "sessions begun, a second": rate(web, messages.INITIALIZE, {}, store),
+            "calls per second, without a session": rate(web, stateless_call, stateless(stateless_call), store),
+            "calls per second, in a session": rate(web, call, in_session(web.open_session()), store),
+            "sessions opened per second": rate(web, messages.INITIALIZE, {}, store),
         }.items():
             found["one core", name], found["one Redis", name] = core, one_redis
     with serving(folder, store) as web, ExitStack() as stack:

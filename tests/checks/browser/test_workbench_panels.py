@@ -225,7 +225,7 @@ async def test_a_conversation_has_both_roles(page: Page, workbench: Workbench) -
 
 
 async def test_a_prompt_may_have_a_picture(page: Page, workbench: Workbench) -> None:
-    messages = await render(page, workbench, "everything", "Prompt with a picture")
+    messages = await render(page, workbench, "everything", "Prompt with an image")
     await expect(messages.get_by_role("img")).to_be_visible()
 
 

@@ -58,7 +58,7 @@ def test_the_labels_are_those_of_the_catalog(entry: Entry, image: Image) -> None
     assert image.tag == entry.image
     assert image.entrypoint == [entry.script]
     said = {name.removeprefix("org.opencontainers.image."): text for name, text in image.config["Labels"].items()}
-    assert (said["title"], said["description"], said["licenses"]) == (entry.title, entry.summary, entry.licence)
+    assert (said["title"], said["description"], said["licenses"]) == (entry.title, entry.summary, entry.license)
     assert said["version"] == entry.version == __version__
     assert said["io.modelcontextprotocol.server.name"].split("/")[1:] == [entry.script]
 

@@ -56,7 +56,7 @@ def test_a_client_that_only_stops_listening_ends_the_server() -> None:
         server.begun()
         assert server.process.stdout is not None
         server.process.stdout.close()
-        server.send(call(2, "echo", text="anybody there?"))
+        server.send(call(2, "echo", text="anyone there?"))
         assert server.wait() == 0
 
 

@@ -22,7 +22,7 @@ POSTS = ("stateless", "000", "002")
 """The ways on which each message stands for itself."""
 BATCHING = "2025-03-26"
 VERSIONS = (BATCHING, BATCHING, "2025-06-18", NEWEST_HANDSHAKE)
-LIMITED = ("too many", "take too much memory")
+LIMITED = ("too many", "use too much memory", "take too much memory")
 """What an error says that any request may have."""
 _LATE = "the operator's limit for one call"
 """What the answer to a call says that took too long."""

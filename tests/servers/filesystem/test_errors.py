@@ -67,7 +67,7 @@ MISSING = "does not exist. List the parent directory to see what is there."
 DANGLING = "is a link to something that does not exist"
 SPECIAL = "is neither a regular file nor a directory"
 TAKEN = "already exists. Choose another name."
-SLASH = "ends in a slash, as only a directory can. Leave the slash out."
+SLASH = "ends with a slash, as only a directory's path can. Leave the slash out."
 
 
 NO_PATHS = [
@@ -148,7 +148,7 @@ NAMED = "whose name is denied to this server. Only the operator can allow it."
 FULL = "is a directory that is not empty. Give recursive: true to delete it with everything in it."
 TWIN = "has 2 hard links; replacing it would separate them. Write to another name."
 PROTECTED = "is write-protected. Ask the user to change its permissions."
-TWICE = "is named twice. Give all edits of a file together."
+TWICE = "is named twice. Give all edits to a file together."
 UNCHANGED = [
     (act(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
     (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
@@ -191,7 +191,7 @@ UNFIT = [
     (
         [("one", "1"), ("two", "2")],
         "ambiguous_match: file: edit 2: the old text matches 2 places, at lines 2, 3."
-        " Add neighbouring lines until it is unique, or give count to replace several.",
+        " Add neighboring lines until it is unique, or give count to replace several.",
     ),
     (
         [("two", "2", 3)],

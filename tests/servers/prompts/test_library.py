@@ -125,7 +125,7 @@ def test_a_hidden_folder_with_commands_is_named_and_served_as_a_folder_of_its_ow
     write(tmp_path, files)
     found = library(tmp_path, {})
     assert found.names == ["a"]
-    reason = "it is hidden, and its prompts are not served: give it as a DIR of its own"
+    reason = "it is hidden, and its prompts are not served: give it as a separate DIR"
     assert [(one.path, one.reason) for one in found.problems()] == [(".other", reason)]
     assert library(tmp_path / ".other", {}).names == ["x-b"]
 
@@ -141,7 +141,7 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
         6,
         "more than 10,000 values",
     ),
-    "an alias of itself": (b"---\ndescription: a\na: &a [*a]\n---\nx", 3, r"the alias 'a' refers to nothing"),
+    "an alias of itself": (b"---\ndescription: a\na: &a [*a]\n---\nx", 3, r"the alias 'a' is not defined before it"),
     "a tag": (b"---\ndescription: !!python/object/apply:os.system ['true']\n---\nx", 2, "has a tag"),
     "a plain tag": (b"---\ndescription: !!str a\n---\nx", 2, "has a tag"),
     "a key twice": (b"---\ndescription: a\ntitle: b\ndescription: c\n---\nx", 4, "'description' is given twice"),
@@ -300,7 +300,7 @@ def test_p9_a_path_or_name_that_windows_can_not_have_is_refused_everywhere(tmp_p
     usual = ("a", "a/b.md", "console.md", "com.md", "com10.md", "a b.md", "é.md")
     assert [path for path in usual if check_path(path)] == []
     for name in ("con", "Nul", "aux", "lpt9"):
-        assert find_objections(name) == ("Windows can't have a file of that name",)
+        assert find_objections(name) == ("Windows can't have a file with that name",)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ NAMES = [
     "release-notes",
     "review-code",
     "sql-from-question",
-    "summarise-page",
+    "summarize-page",
     "write-test",
 ]
 

@@ -39,7 +39,7 @@ async def test_a_refusal_says_what_to_do_instead(shop: Path) -> None:
         several = await peer.error("read_query", query="SELECT 1; SELECT 2")
     assert [query for query, advice in REFUSED if advice not in errors[query]] == []
     assert all(error.startswith("refused: ") for error in errors.values())
-    assert several == "bad_statement: there is more than one statement. Give them one by one."
+    assert several == "bad_statement: there is more than one statement. Run them one by one."
 
 
 SUGGESTED = [

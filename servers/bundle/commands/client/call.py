@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         if options.task is not None and (options.detach or options.whole is not None):
             raise Misuse("--task continues an earlier call: it takes neither arguments nor --detach")
         if (options.detach or options.task is not None) and "://" not in options.server:
-            raise Misuse("a server that is started for one command ends with it, and so do its tasks: give a URL")
+            raise Misuse("a server started for a single command stops with it, and so do its tasks: give a URL")
         whole = _whole(options.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
                 write_json(started.saved())
             else:
                 show([Piece(started.id)])
-            session.say("the task continues; use --task with this id, instead of the tool, to wait for its end")
+            session.say("the task continues; to wait for it, use --task with this id instead of the tool")
             return DONE
         params = {"name": options.tool, "arguments": arguments}
         with bar, _naming_tools(options.tool, tools):
@@ -84,7 +84,7 @@ def call_parser() -> SessionParser:
     parser = SessionParser(
         "call",
         " TOOL [KEY=VALUE ...]",
-        "Call a tool of a server. Each VALUE is converted as the tool's schema requires.",
+        "Call a server's tool. Each VALUE is converted as the tool's schema requires.",
     )
     parser.add_argument("tool", nargs="?", metavar="TOOL", help="tool to call")
     text = "argument; repeat the KEY or give JSON for a list, and give JSON for an object"
@@ -93,7 +93,7 @@ def call_parser() -> SessionParser:
     parser.add_argument("--arguments", dest="whole", metavar="JSON", help=text)
     text = "file for images, other binary content and linked resources"
     parser.add_argument("--out", type=Path, metavar="FILE", help=text)
-    text = "run the call as a task of the server at a URL, print its id, and don't wait for its end"
+    text = "run the call as a task on a server at a URL, print its id, and do not wait for it"
     parser.add_argument("--detach", action="store_true", help=text)
     text = "instead of TOOL: wait for a task, and show its result"
     parser.add_argument("--task", metavar="ID", help=text)

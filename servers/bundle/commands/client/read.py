@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
 def read_parser() -> SessionParser:
     """Return the parser of the command."""
     parser = SessionParser(
-        "read", " URI", "Read a resource of a server. Binary contents go to a pipe or to --out FILE."
+        "read", " URI", "Read a server's resource. Binary content goes to a pipe or to --out FILE."
     )
     parser.add_argument("uri", metavar="URI", help="resource to read")
     parser.add_argument("--out", type=Path, metavar="FILE", help="file to save it to, whatever its type")

@@ -75,7 +75,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         max_rows: Annotated[int | None, Field(ge=1, description="of SELECT and RETURNING")] = None,
         database: DatabaseArgument = None,
     ) -> Data[WriteResult]:
-        """Run statements that change data or the schema, in one transaction: all is committed, or nothing."""
+        """Run statements that change data or the schema, in one transaction: all are committed, or none."""
         return await _write_query(ctx, ctx.state.databases.get(database), query, parameters, dry_run, max_rows)
 
     @features.tool(unavailable=check_writable, destructive=False)
@@ -143,7 +143,7 @@ def require_files(ctx: Ctx) -> Path:
     """Return the operator's directory of files. Raises SqlError `refused` if it is not set."""
     files: Path | None = ctx.state.settings.files
     if files is None:
-        raise SqlError("refused", "this server has no directory of files", "The operator can name one with --files.")
+        raise SqlError("refused", "this server has no directory for files", "The operator can name one with --files.")
     return files
 
 

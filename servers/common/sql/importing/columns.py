@@ -38,7 +38,7 @@ _MIXED = 0.5
 _LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCII)
 _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r" *[+-]?0\d.*", re.ASCII), "leading zeros"),
-    (re.compile(r" *\+[\d ()/.-]+", re.ASCII), "a plus sign, as of phone numbers"),
+    (re.compile(r" *\+[\d ()/.-]+", re.ASCII), "a plus sign, as in phone numbers"),
     (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number keeps"),
     (re.compile(r".*", re.DOTALL), "mixed with text"),
 )

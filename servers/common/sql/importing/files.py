@@ -49,7 +49,7 @@ def open_named(directory: Path, name: str) -> Iterator[int]:
         with open_directory(directory, listed=False) as inside:
             handle = open_to_read(entry_in(inside, name))
     except FileNotFoundError:
-        raise SqlError("not_found", "there is no file of that name in the directory of files") from None
+        raise SqlError("not_found", "there is no file with that name in the directory for files") from None
     except (OSError, ValueError):
         raise SqlError("bad_file", "the file can't be opened") from None
     try:

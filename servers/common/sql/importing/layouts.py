@@ -169,7 +169,7 @@ def _names_all(row: Sequence[str], rest: Rows, width: int) -> bool:
 def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tuple[bool, str]:
     """Return True if the first row names the columns, and the reason for the decision."""
     if table_columns and 2 * len(table_columns.intersection(name.strip().lower() for name in names)) >= len(names):
-        return True, "the table has columns of those names"
+        return True, "the table has columns with those names"
     texts = [name for name in names if name.strip() and not _TYPED.fullmatch(name.strip())]
     columns = [_column(data, index) for index in range(len(names))]
     score = 0.0

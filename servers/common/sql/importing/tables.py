@@ -32,7 +32,7 @@ _OTHERS = {
     b"\xfd7zXZ\0": ("compressed with xz", "Unpack it first."),
     b"PK\x03\x04": ("a zip archive", "Unpack it first."),
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as .xlsx or CSV first."),
-    b"SQLite format 3\0": ("a SQLite database", "The operator can serve it as one."),
+    b"SQLite format 3\0": ("an SQLite database", "The operator can serve it as one."),
     b"%PDF": ("a PDF", "Give a file that holds a table."),
 }
 
@@ -154,7 +154,7 @@ def _require_codec(name: str, mark: str | None) -> str:
         "a;1\n".encode(codec)
     except (LookupError, UnicodeError, ValueError):
         advice = "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
-        raise SqlError("bad_csv", "there is no charset of that name", advice) from None
+        raise SqlError("bad_csv", "there is no charset with that name", advice) from None
     return _without_mark(codec) if codec == mark else codec
 
 

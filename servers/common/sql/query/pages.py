@@ -100,7 +100,7 @@ class PageBuilder:
             if size <= self.left or not encoded:
                 return encoded, size
             if cell_bytes == _SMALLEST_CELL:
-                raise SqlError("too_large", "one row is larger than one answer may be", "Select fewer columns.")
+                raise SqlError("too_large", "one row is larger than the limit for an answer", "Select fewer columns.")
             # The first row alone, with its values cut shorter.
             rows, cell_bytes = rows[:1], max(cell_bytes // 4, _SMALLEST_CELL)
 

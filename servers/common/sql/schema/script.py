@@ -11,7 +11,7 @@ def join_statements(statements: Sequence[str], most: int) -> str:
     for statement in statements:
         most -= len(statement.encode()) + len("\n\n")
         if most < 0:
-            shown.append(f"-- {len(statements) - len(shown)} more statements had no room")
+            shown.append(f"-- {len(statements) - len(shown)} more statements did not fit")
             break
         shown.append(statement)
     # The marks of data are comments here, so that the text can be run.

@@ -43,6 +43,6 @@ class Consent(NamedTuple):
             return True
         if self.agreed is None:
             return False
-        reason = "the database was changed since the user was asked"
+        reason = "the database has changed since the user was asked"
         quoted = (f"asked: {self.agreed}", f"now: {figures}")
         raise SqlError("changed", reason, "Call again to have the user asked again.", quoted)

@@ -151,7 +151,9 @@ def make_result(
         value["changes"] = [_make_change(change) for change in changes]
     text = _format(value)
     if len(to_json(value)) + len(to_json(text)) > max_bytes:
-        raise SqlError("too_large", "what the statements did is more than one answer may be", "Run fewer at once.")
+        raise SqlError(
+            "too_large", "the report on the statements is larger than the limit for an answer", "Run fewer at once."
+        )
     return Written(value, text)
 
 

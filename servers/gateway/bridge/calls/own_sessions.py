@@ -226,7 +226,7 @@ class _Room:
         client = session.link.client
         while not self._portions.take(client):
             if (oldest := self._oldest_idle(client)) is None:
-                raise ConnectionError("this client uses as many of its processes as one client may; end a session")
+                raise ConnectionError("this client has the maximum number of processes for one client; end a session")
             oldest.give_way()
             await self._left.wait()
         self._open[session] = None

@@ -126,7 +126,7 @@ class Unread:
         now = time.monotonic()
         if now - self._logged >= _LOG_SECONDS:
             self._logged = now
-            log.warning("connections of %s are cut off: %d bytes wait for it", address, size)
+            log.warning("connections from %s are closed: it has not read %d bytes", address, size)
 
 
 class Upgraded(asyncio.Protocol):

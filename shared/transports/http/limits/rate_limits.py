@@ -23,7 +23,7 @@ _SESSIONS_SECONDS = 60.0
 """Seconds before another attempt if other calls or sessions must end first."""
 _TEXTS = {
     "rate": "too many requests",
-    "bytes": "the daily limit of bytes is used up",
+    "bytes": "the daily byte limit is used up",
     "calls": "too many of your calls are in progress; wait for their answers",
     "sessions": "you have too many sessions open; end one",
 }

@@ -19,7 +19,7 @@ _LARGE = 65_536
 _MEMORY = 64 * 1_048_576
 """The maximum memory in bytes of all bodies being read or waiting to be decoded; it is larger if one body may exceed
 a quarter of it."""
-_FULL = refuse(429, "too much of your requests is being read; send less at once", Retry_After="1")
+_FULL = refuse(429, "too many bytes of your requests are being read; send less at once", Retry_After="1")
 
 
 class Bodies:

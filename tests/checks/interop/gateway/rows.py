@@ -196,7 +196,7 @@ async def logs(talk: Talk) -> None:
     while len(talk.ears.logs) < len(LEVELS):  # over HTTP they may come by another stream than the answer
         await anyio.sleep(0.01)
     assert [level for level, _ in talk.ears.logs] == LEVELS, talk.ears.logs
-    assert talk.ears.logs[0][1] == {"message": "a message of the level warning"}
+    assert talk.ears.logs[0][1] == {"message": "a message at the level warning"}
 
 
 async def _completes_a_template(talk: Talk) -> None:

@@ -48,7 +48,7 @@ def test_info_shows_everything_the_catalog_says(capsys: pytest.CaptureFixture[st
     for entry in ENTRIES:
         assert main(["info", entry.name]) == 0
         shown = capsys.readouterr().out
-        said = [entry.title, entry.description, *entry.tools.read, *entry.tools.write, *entry.prompts, entry.licence]
+        said = [entry.title, entry.description, *entry.tools.read, *entry.tools.write, *entry.prompts, entry.license]
         said += [entry.category, entry.icon, entry.module]
         said += [*entry.resources, *entry.resource_templates, entry.documentation]
         for one in entry.arguments:

@@ -102,7 +102,7 @@ def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.Captur
     assert fault.startswith("fault: it ended with exit code 1 before it answered; its last output: ")
     assert ". Fix: " in fault
     assert not any(line.startswith("done: ") for line in before)
-    assert last == "it does not work yet; the entry stays; run install again, or uninstall"
+    assert last == "it does not work yet; the entry was kept; run install again, or uninstall"
     assert "fetch" in read_entries(client_named("cursor"), home / ".cursor" / "mcp.json")
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_runs_elsewhere_is_asked(home: Path, capsys: pytest.Captur
     words = ("fetch", "--client", "codex", "--url", url, "--token-variable", "NO_SUCH_TOKEN")
     assert exit_code(install, *words) == 0
     assert f'url = "{url}"' in (home / ".codex" / "config.toml").read_text()
-    assert "warning: not asked: NO_SUCH_TOKEN, from which Codex CLI takes the token" in capsys.readouterr().out
+    assert "warning: not checked: NO_SUCH_TOKEN, from which Codex CLI takes the token" in capsys.readouterr().out
 
 
 def test_a_project_has_a_file_of_its_own(home: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_project_has_a_file_of_its_own(home: Path) -> None:
 def test_a_dry_run_shows_and_changes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(home)
     exit_code(install, "prompts", "--starter", "--client", "cursor", "--dry-run")
-    assert capsys.readouterr().out.endswith("nothing was changed, as --dry-run asks\n")
+    assert capsys.readouterr().out.endswith("nothing was changed, because of --dry-run\n")
     assert (files(home), (home / ".local").exists()) == (before, False)
     # The diff moves no cursor.
     (home / ".claude.json").write_text('{\n  "a\u202e\x9b31m": {}\n}', encoding="utf-8")
@@ -179,7 +179,7 @@ def test_an_entry_that_was_put_there_is_replaced_with_a_word(home: Path, capsys:
     exit_code(install, "fetch", "--client", "cursor", "--dry-run")
     said = " ".join(capsys.readouterr().out.split())
     assert "note: 'fetch' had other arguments, which are replaced; to keep both, use another --name" in said
-    assert "note: the former arguments: --timeout 9" in said
+    assert "note: the previous arguments: --timeout 9" in said
 
 
 def test_of_former_arguments_no_secret_is_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -196,7 +196,7 @@ def test_of_former_arguments_no_secret_is_shown(home: Path, capsys: pytest.Captu
         exit_code(install, "fetch", "--client", "cursor", "--replace", "--dry-run")
         said = capsys.readouterr().out
         assert "hush" not in said
-        assert re.findall("the former arguments: (.*)", said) == ([] if expected is None else [expected])
+        assert re.findall("the previous arguments: (.*)", said) == ([] if expected is None else [expected])
 
 
 def test_a_byte_order_mark_goes_with_a_word_and_a_backup(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -363,7 +363,7 @@ def test_the_file_as_it_was_is_kept_for_its_owner_only(home: Path, capsys: pytes
     path.parent.mkdir()
     path.write_text("{}")
     exit_code(install, "fetch", "--client", "cursor")
-    backup = Path(capsys.readouterr().out.partition("as it was: ")[2].splitlines()[0])
+    backup = Path(capsys.readouterr().out.partition("backup of the previous file: ")[2].splitlines()[0])
     assert backup.read_text() == "{}"
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
 

@@ -25,7 +25,7 @@ def url_of(process: Raw) -> str:
     """What `open` says when it serves."""
     assert process.process.stderr is not None
     line = process.process.stderr.readline().decode()
-    found = re.fullmatch(r"the workbench is at (http://127\.0\.0\.1:\d+/); Ctrl\+C ends it\n", line)
+    found = re.fullmatch(r"the workbench is at (http://127\.0\.0\.1:\d+/); press Ctrl\+C to stop\n", line)
     assert found is not None, line
     return found[1]
 

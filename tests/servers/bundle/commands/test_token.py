@@ -94,7 +94,7 @@ REFUSED = [
     (["new", "old"], "there is already a token 'old'"),
     (["new", "a b"], "one word"),
     (["new", "x", "--scope", 'a"b'], "is not a valid scope"),
-    (["new", "x", "--scope", "nonsense"], "no server has the scope nonsense; use SERVER:read, "),
+    (["new", "x", "--scope", "nonsense"], "no server uses the scope nonsense; use SERVER:read, "),
     (["new", "x", "--scope", "filesytem:read"], "did you mean filesystem:read? (--custom-scopes accepts any)"),
     (["new", "x", "--expires", "0"], "--expires"),
     (["revoke", "nobody"], "there is no token 'nobody'"),
@@ -116,7 +116,7 @@ def test_what_it_refuses_changes_nothing(path: Path, capsys: pytest.CaptureFixtu
         assert path.read_bytes() == text
     # One that is right and has another form is for its author to change.
     path.write_text('old.digest = "sha256:' + "0" * 64 + '"\n')
-    assert "change it by hand" in refused(capsys, main, "token", "revoke", "old")
+    assert "edit the file by hand" in refused(capsys, main, "token", "revoke", "old")
 
 
 def test_none_of_those_made_at_once_is_lost(path: Path) -> None:

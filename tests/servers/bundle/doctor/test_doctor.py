@@ -121,7 +121,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "a path longer than systems take": ({"command": f"/{'x' * 5000}/mcp-bundle-filesystem"},
         "its arguments can't be examined: File name too long", ""),
     "a directory that does not exist": (started("filesystem", "{home}/papers"),
-        "the directory {home}/papers does not exist", f"make the directory, or correct the path in {FILE}"),
+        "the directory {home}/papers does not exist", f"create the directory, or correct the path in {FILE}"),
     "a directory of the environment": (
         {**started("filesystem"), "env": {"MCP_FILESYSTEM_ROOTS": "{home}/notes:{home}/papers"}},
         "the directory {home}/papers does not exist",
@@ -271,7 +271,7 @@ async def test_a_directory_that_may_not_be_read(home: Home) -> None:
     home.start("filesystem", f"{home.path}/notes")
     found = await home.only()
     (home.path / "notes").chmod(0o700)
-    assert "is not readable for you" in found.what
+    assert "is not readable by you" in found.what
     assert "chmod u+rX" in found.fix
 
 
@@ -443,7 +443,7 @@ async def test_the_variable_from_which_codex_takes_the_token(home: Home) -> None
         home.environment["FILES_TOKEN"] = TOKEN
         assert await home.look() == []
     assert unset.severity is Severity.WARNING
-    assert unset.what == "not asked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
+    assert unset.what == "not checked: FILES_TOKEN, from which Codex CLI takes the token, is not set in this shell"
     assert unset.fix == "set FILES_TOKEN where Codex CLI is started"
     assert wrong.what == f"{url} does not accept the token in FILES_TOKEN"
     assert TOKEN not in repr([unset, wrong])
@@ -532,7 +532,7 @@ def test_the_command_prints_a_line_for_each_finding(shell: Home, capsys: pytest.
     shell.start("filesystem", f"{shell.path}/papers")
     assert main(["doctor", "filesystem"]) == 1
     *_, fault, total = capsys.readouterr().out.splitlines()
-    where, fix = "Cursor, 'filesystem'", f"make the directory, or correct the path in {shell.path}/.cursor/mcp.json"
+    where, fix = "Cursor, 'filesystem'", f"create the directory, or correct the path in {shell.path}/.cursor/mcp.json"
     assert fault == f"fault   {where}: the directory {shell.path}/papers does not exist. Fix: {fix}"
     assert total == "1 fault, 0 warnings"
 
@@ -543,7 +543,7 @@ def test_in_a_terminal_no_word_is_broken(home: Home) -> None:
     home.start("filesystem", papers)
     with terminal(["doctor", "filesystem"], home.path) as shown:
         assert shown.end() == 1
-    assert f"the directory {papers} does not exist. Fix: make the directory" in " ".join(shown.shown.split())
+    assert f"the directory {papers} does not exist. Fix: create the directory" in " ".join(shown.shown.split())
     assert [line for line in shown.shown.splitlines() if len(line.strip()) > 80 and " " in line.strip()] == []
 
 

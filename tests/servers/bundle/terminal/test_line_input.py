@@ -83,7 +83,7 @@ def test_watch_tells_a_change_and_runs_a_command_for_it(tmp_path: Path) -> None:
     notes.touch()
     echo = 'printf "%s of %s\\n" "$WATCH_KIND" "$WATCH_URI"'
     with terminal(["watch", "filesystem", notes.as_uri(), "--exec", echo, "--", str(tmp_path)], tmp_path) as shell:
-        shell.wait_for("watching 1 resource; Ctrl+C ends it\n")
+        shell.wait_for("watching 1 resource; press Ctrl+C to stop\n")
         notes.write_text("new")
         shell.wait_for(f"  changed {notes.as_uri()}\n")
         shell.wait_for(f"resource of {notes.as_uri()}\n")
@@ -124,4 +124,4 @@ def test_watch_says_that_something_may_have_been_missed(tmp_path: Path) -> None:
 def test_watch_says_that_a_server_tells_nothing(tmp_path: Path) -> None:
     with terminal(["watch", "-", "tiny://text", "--", *TINY], tmp_path) as shell:
         assert shell.end() == 2
-        assert shell.shown == "python -m servers watch: the server does not report changes of resources\n"
+        assert shell.shown == "python -m servers watch: the server does not report changes to resources\n"

@@ -37,7 +37,7 @@ async def test_a_sheet_that_is_missing_is_refused_with_the_names_of_all():
     workbook.create_sheet("Prices").append(["C", "D"])
     async with opened() as reader:
         assert "## Data" not in (await reader.read(written(workbook), "Prices")).text
-        with pytest.raises(DocumentError, match=r"no sheet of that name. Its sheets: Data, Prices."):
+        with pytest.raises(DocumentError, match=r"no sheet with that name. Its sheets: Data, Prices."):
             await reader.read(written(workbook), "Price")
 
 

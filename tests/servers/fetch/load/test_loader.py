@@ -202,7 +202,7 @@ async def test_h5_a_body_that_ends_too_early_is_an_error(what: str) -> None:
         opened_loader() as loader,
     ):
         error = await refused(loader, site.url("/a"))
-    assert (error.code, error.reason) == ("bad_response", "the body is shorter than the answer says")
+    assert (error.code, error.reason) == ("bad_response", "the body is shorter than the response declares")
 
 
 async def test_h5_a_length_that_means_nothing_is_an_error() -> None:

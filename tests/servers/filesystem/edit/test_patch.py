@@ -121,7 +121,7 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
 @pytest.mark.parametrize(
     ("patch", "reason"),
     [
-        ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", "line 1 of the patch makes a new file: use write_file"),
+        ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", "line 1 of the patch creates a new file: use write_file"),
         ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "line 1 of the patch deletes a file: use delete_file"),
         (
             "--- a/f\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n",
@@ -136,7 +136,7 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
         ("a\nb\n", "there is no hunk"),
         (
             hunk("-a", "+b") + "diff --git a/g b/g\nnew file mode 100644\n",
-            "line 7 of the patch makes a new file: use write_file",
+            "line 7 of the patch creates a new file: use write_file",
         ),
         (
             hunk("-a", "+b") + "diff --git a/g b/g\ndeleted file mode 100644\n",

@@ -413,7 +413,7 @@ async def test_w17_more_than_the_most_are_refused_and_the_rest_goes_on(watching,
     async with watching() as watcher:
         for key in ("one", "two", "two"):
             await watcher.watch(key, at(key))
-        with pytest.raises(FilesError, match="2 things are watched, the most there may be"):
+        with pytest.raises(FilesError, match="2 entries are watched, which is the limit"):
             await watcher.watch("three", at("three"))
         (root / "two").touch()
         assert await seen.next() == "two"

@@ -93,7 +93,7 @@ BAD_FILES = [
     ("!!python/object/apply:os.getcwd []", "line 1: it has a tag (!...), which is not supported"),
     ('log-level: debug\nport: !!int ""', "line 2: it has a tag (!...), which is not supported"),
     ("servers: {filesystem: {roots: [{a: b}]}}", "servers.filesystem.roots: write a path"),
-    ("servers: {filesystem: {roots: &r [*r]}}", "the alias 'r' refers to nothing before it"),
+    ("servers: {filesystem: {roots: &r [*r]}}", "the alias 'r' is not defined before it"),
     ("servers: {sqlite: {demoo: true}}", "there is no option 'servers.sqlite.demoo'; did you mean 'demo'?"),
     ("servers: {sqlite: {demo: true, timeout: soon}}", "servers.sqlite.timeout: write a number"),
     ("servers: {filesystem: {roots: [none]}}", "servers.filesystem.roots: "),

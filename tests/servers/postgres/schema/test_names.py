@@ -53,7 +53,7 @@ async def test_a_table_is_found_as_it_is_called(sample: Database) -> None:
 async def test_the_name_of_the_database_itself_may_stand_before_the_schema(sample: Database) -> None:
     async with asking(sample.reader) as ask:
         assert (await find_relation(ask, f"{sample.name}.warehouse.stock")).name == "warehouse.stock"
-        with pytest.raises(SqlError, match="there is no table or view of that name"):
+        with pytest.raises(SqlError, match="there is no table or view with that name"):
             await find_relation(ask, "elsewhere.warehouse.stock")
 
 
@@ -68,7 +68,7 @@ async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -
 
 
 async def test_what_is_not_there_has_neighbours(sample: Database) -> None:
-    none = "there is no table or view of that name. list_tables lists those that exist."
+    none = "there is no table or view with that name. list_tables lists those that exist."
     for wanted, near in NEAR.items():
         async with asking(sample.reader) as ask:
             with pytest.raises(SqlError) as caught:

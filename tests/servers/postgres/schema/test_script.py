@@ -74,7 +74,7 @@ async def test_a_role_is_told_of_schemas_that_it_may_use_and_what_has_no_room_is
     assert "warehouse.stock" in script
     assert "payroll" not in script
     assert len(short.encode()) < 1_200
-    assert "more statements had no room" in short
+    assert "more statements did not fit" in short
 
 
 async def test_what_an_extension_made_is_made_by_it(database: Database) -> None:

@@ -103,5 +103,5 @@ def test_the_shop_is_always_the_same(tmp_path: Path) -> None:
 
 
 def test_where_the_shop_cant_be_made_the_reason_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="can't be made"):
+    with pytest.raises(ValueError, match="can't be created"):
         make_sample(tmp_path / "missing" / "a.db")

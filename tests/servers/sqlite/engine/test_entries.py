@@ -106,4 +106,4 @@ def test_a_schema_too_long_is_cut_and_says_so(tmp_path: Path) -> None:
     with closing(sqlite3.connect(made(tmp_path / "big.db", f"BEGIN; {tables} COMMIT;"))) as connection:
         script = build_schema_sql(10_000, connection, StatementDeadline(5, 1))
     assert len(script) < 11_000
-    assert script.splitlines()[-2] == f"-- {300 - script.count('CREATE TABLE')} more statements had no room"
+    assert script.splitlines()[-2] == f"-- {300 - script.count('CREATE TABLE')} more statements did not fit"

@@ -338,7 +338,7 @@ async def complete(peer: Peer, name: str, arguments: dict[str, str]) -> list[str
         ("users.passphras", "--hide: no database has users.passphras"),
         ("user", "--hide: no database has user"),
         ("users.id", "users.id is part of the primary key"),
-        ("users.email=substr(", "what --hide shows of users is not an expression"),
+        ("users.email=substr(", "the --hide expression for users is not valid"),
     ],
 )
 async def test_what_can_not_be_hidden_ends_the_start(path: Path, hide: str, reason: str) -> None:

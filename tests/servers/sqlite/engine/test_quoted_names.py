@@ -89,7 +89,7 @@ async def test_a_client_is_told_the_nearest_names_and_how_a_text_is_written(tmp_
     assert "no such column: naem" in tried
     for answer in answers:
         assert "no such column: ful name" in answer
-        assert "put a text in single quotes" in answer
+        assert "put a string in single quotes" in answer
         assert "full name" in answer
     assert rows[0][1] == "Ada"
 

@@ -71,7 +71,7 @@ async def test_s8_generated_hidden_and_other_columns_and_all_that_was_declared_a
     trigger = "CREATE TRIGGER guard BEFORE DELETE ON customers BEGIN SELECT RAISE(ABORT, 'no'); END"
     assert section(customers, "triggers") == [trigger]
     assert upper.splitlines()[2] == "orders"
-    assert error.startswith("not_found: there is no table or view of that name. The nearest names are:\n<data-")
+    assert error.startswith("not_found: there is no table or view with that name. The nearest names are:\n<data-")
     assert error.splitlines()[2] == "customers"
 
 

@@ -365,7 +365,9 @@ async def test_results_that_wait_take_so_much_memory_of_all_connections():
             answers = await slow.take(20)
             refused = [answer for answer in answers if isinstance(answer, Failure)]
             assert 5 < len(refused) < 16
-            assert refused[0].message == "the call was made, but too many results wait for you: read these first"
+            assert (
+                refused[0].message == "the call was made, but too many results are waiting for you: read those first"
+            )
 
 
 def called(number, name):

@@ -48,7 +48,7 @@ WRONG = {
     "two": ("description: x\n---\nSELECT 1; SELECT 2", "more than one statement"),
     "tool": ("description: x\nname: read_query\n---\nSELECT 1", "this server has a tool called 'read_query'"),
     "twice": ("description: x\nname: by_name\n---\nSELECT 1", "another file has a query called 'by_name'"),
-    "database": ("description: x\ndatabase: other\n---\nSELECT 1", "there is no database of that name"),
+    "database": ("description: x\ndatabase: other\n---\nSELECT 1", "there is no database with that name"),
 }
 
 

@@ -205,7 +205,7 @@ async def test_the_prompt_names_the_topic_the_database_and_the_tools_in_order(fi
     assert sorted(tools, key=text.index) == tools
     assert {tool.name for tool in app.tools.all()}.issuperset(tools)
     assert plain.startswith("Explore the SQLite databases of this server. ")
-    assert wrong == "bad_database: there is no database of that name. There are: data."
+    assert wrong == "bad_database: there is no database with that name. There are: data."
     assert values == ["data"]
 
 

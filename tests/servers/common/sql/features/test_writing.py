@@ -175,7 +175,7 @@ async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, 
     assert text[2:4] == ["table new", 'columns ["a INTEGER","b TEXT"]']
     assert rows["rows"] == [[1, "ä"]]
     assert neither == "bad_csv: give either csv or file"
-    assert no_files.startswith("refused: this server has no directory of files")
+    assert no_files.startswith("refused: this server has no directory for files")
 
 
 async def test_a_preview_says_what_an_import_would_do_and_changes_nothing(path: Path, db: sqlite3.Connection) -> None:
@@ -277,7 +277,7 @@ async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, db: sql
         assert text.startswith("declined: ")
         assert peer.questions[-1] == f"Change data? 5 rows change (child, t):\n{ALL}"
     else:
-        assert text.startswith("changed: the database was changed since the user was asked")
+        assert text.startswith("changed: the database has changed since the user was asked")
         assert text.splitlines()[2:4] == ["asked: 4 rows change (child, t)", "now: 5 rows change (child, t)"]
     assert count(db) == 3
 

@@ -88,7 +88,7 @@ def test_dates_are_dates_where_one_order_alone_fits(fields: list[str], kind: str
 KEPT = [
     (["007", "8"], "leading zeros: '007' in row 1"),
     (["1", "08"], "leading zeros: '08' in row 2"),
-    (["+4930123", "+4940123"], "a plus sign, as of phone numbers: '+4930123' in row 1"),
+    (["+4930123", "+4940123"], "a plus sign, as in phone numbers: '+4930123' in row 1"),
     (["12345678901234567890"], "more digits than a number keeps: '12345678901234567890' in row 1"),
     (["1", "2", "many"], "mixed with text: 'many' in row 3"),
     (["1e5", "2e6"], "codes or numbers, such as 1e5"),
@@ -145,8 +145,8 @@ WRONG = [
     ({"types": ["a=blob"]}, "a column has no such type"),
     ({"types": ["x=text"]}, "types names a column that does not exist"),
     ({"types": ["b=integer"]}, "a column can't be read as integer"),
-    ({"encoding": "utf-99"}, "there is no charset of that name"),
-    ({"encoding": "hex"}, "there is no charset of that name"),
+    ({"encoding": "utf-99"}, "there is no charset with that name"),
+    ({"encoding": "hex"}, "there is no charset with that name"),
     ({"encoding": "ascii"}, "the text is not ascii"),
 ]
 
@@ -184,7 +184,7 @@ BINARY = [
     (b"PAR1\x15", "a Parquet file"),
     (b"\x1f\x8b\x08", "compressed with gzip"),
     (b"PK\x03\x04\x00", "a zip archive"),
-    (b"SQLite format 3\0", "a SQLite database"),
+    (b"SQLite format 3\0", "an SQLite database"),
 ]
 
 

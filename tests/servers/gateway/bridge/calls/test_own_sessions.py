@@ -66,7 +66,7 @@ async def test_processes_in_use_give_way_to_none() -> None:
             await peer.other("elicitation/create")
         third = await peers.enter_async_context(talking(running, NEWEST_HANDSHAKE, FORMS))
         error = (await third.call("add", a=1, b=2))["error"]
-        assert "this client uses as many of its processes as one client may" in error["message"]
+        assert "this client has the maximum number of processes for one client" in error["message"]
 
 
 async def test_a_session_ends_when_its_client_leaves() -> None:
