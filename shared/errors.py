@@ -203,7 +203,7 @@ class AnswerTimeout(CallTimeout):
     """The call was stopped since its question was not answered in time."""
 
     def __init__(self, seconds: float) -> None:
-        text = f"nobody answered the question within {seconds:g} s, the operator's limit; call again to ask once more"
+        text = f"no one answered the question within {seconds:g} s, the operator's limit; call again to ask once more"
         McpError.__init__(self, text)
 
 

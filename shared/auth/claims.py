@@ -45,14 +45,14 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     # Compared without any normalization (RFC 9068, section 4). An answer of introspection may lack it: it came from
     # the issuer itself.
     if "iss" in claims and claims["iss"] != issuer:
-        raise BadToken("it was issued by another issuer")
+        raise BadToken("it was issued by a different issuer")
     named = claims.get("aud")
     those = named if isinstance(named, list) else [named]
     ours = {canonical(item) for item in audiences}
     # A token without an audience is refused as well, or one that was stolen at another server would be accepted here
     # (2026-07-28, Authorization, Access Token Usage).
     if not any(isinstance(item, str) and canonical(item) in ours for item in those):
-        raise BadToken("it is for another audience")
+        raise BadToken("it is for a different audience")
     expires = _check_times(claims, now, rules.skew)
     subject, client = _name(claims, "sub"), _name(claims, "client_id") or _name(claims, "azp")
     if subject:

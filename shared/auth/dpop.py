@@ -92,16 +92,16 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     if not isinstance(jti, str) or not 1 <= len(jti) <= 512:
         raise BadProof("the proof has no jti")
     if claims.get("htm") != method:
-        raise BadProof("the proof is for another method")
+        raise BadProof("the proof is for a different method")
     if not isinstance(claims.get("htu"), str) or not _same(claims["htu"], url):
-        raise BadProof("the proof is for another URL")
+        raise BadProof("the proof is for a different URL")
     # Clocks differ both ways (RFC 9449, section 11.1).
     if isinstance(issued, bool) or not isinstance(issued, int | float) or not now - WINDOW <= issued <= now + WINDOW:
         raise BadProof("the proof is too old, or from the future")
     if not isinstance(claims.get("ath"), str) or not compare_digest(
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()
     ):
-        raise BadProof("the proof is for another token")
+        raise BadProof("the proof is for a different token")
     # The thumbprint of the signing key, not of the one in the token: the caller compares the two.
     return Proof(key.thumbprint(), jti, float(issued), nonce if isinstance(nonce, str) else None)
 

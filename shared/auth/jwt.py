@@ -26,10 +26,10 @@ class JwtTokens:
         signed = read_signed(token)
         issuer = next((candidate for candidate in self.issuers if candidate.url == signed.claims.get("iss")), None)
         if issuer is None:
-            raise BadToken("it was issued by another issuer")
+            raise BadToken("it was issued by a different issuer")
         kind = signed.header.get("typ")
         if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
-            raise BadToken("it is a token of another type")
+            raise BadToken("it is a token of a different type")
         if not _KEYS.isdisjoint(signed.header):
             raise BadToken("its header has a parameter that is not allowed")
         # Checked first, so that a refused token causes no request for keys.
@@ -46,7 +46,7 @@ class JwtTokens:
         algorithm = signed.header["alg"]
         if algorithm not in self.algorithms:
             raise BadToken("the algorithm is not among those allowed")
-        fault = BadToken("its key is not known")
+        fault = BadToken("its key is unknown")
         for key in await issuer.keys(kid, algorithm):
             try:
                 verify(signed, key, self.algorithms)

@@ -54,7 +54,7 @@ class Possession:
     def _check_use(self, resource: ProtectedResource, granted: Grant, proof: Proof, now: float) -> Denial | None:
         thumbprint = granted.thumbprint or ""
         if not compare_digest(thumbprint.encode(), proof.thumbprint.encode()):
-            return _refuse(resource, BadProof.code, "the proof is signed with another key")
+            return _refuse(resource, BadProof.code, "the proof is signed with a different key")
         # Before the proof is stored: the client makes another one with the nonce, and this one is never accepted.
         if self._nonces is not None and not self._nonces.is_ours(proof.nonce, now):
             headers = (("dpop-nonce", self._nonces.current(now)),)

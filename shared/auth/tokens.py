@@ -27,7 +27,7 @@ class StaticTokens:
         client would send."""
         tokens = tuple(tokens)
         if not all(token.strip() for token in tokens):
-            raise ValueError("an empty token would admit every client")
+            raise ValueError("an empty token would let in every client")
         digests = [sha256(token.encode()).digest() for token in tokens]
         self._principals = {digest: Principal(f"token-{digest.hex()[:12]}") for digest in digests}
         self._files = files

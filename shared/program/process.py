@@ -71,7 +71,7 @@ class GeneralOptions(BaseModel):
     cards: bool = Field(False, description="publish server cards and a catalog of them to everyone, for HTTP")
     token_file: Path | None = option(None, "file with the token that every HTTP request must carry", "FILE")
     token: Annotated[str, AfterValidator(_check_token)] | None = secret(None, "the token itself")
-    no_auth: bool = Field(False, description="serve beyond loopback without a token")
+    no_auth: bool = Field(False, description="let other machines connect without a token")
     dialects: Literal["on", "off"] = Field(
         "on",
         description="whether clients may speak dialects of the protocol, or send headers on stdio",

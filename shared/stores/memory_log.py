@@ -245,7 +245,7 @@ class MemoryStream:
             if (self.answered and len(self._kept) == 1) or not self.shed():
                 return
             if unsent and not self.ids:
-                log.warning("nobody reads the messages of a session; the oldest of %d was dropped", self._last)
+                log.warning("no one reads the messages of a session; the oldest of %d was dropped", self._last)
 
 
 class MemoryEvents:

@@ -77,7 +77,7 @@ class LogThread(logging.Handler):
             line = self._lines.popleft()
         if not dropped:
             return line
-        text = "%d lines were dropped: nobody read stderr"
+        text = "%d lines were dropped, because no one read stderr"
         note = {"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)}
         return self._encoded(logging.makeLogRecord(note)) + line
 

@@ -27,7 +27,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="server to export (default: all)")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="directory for the files")
     parser.add_argument(
-        "--namespace", default=NAMESPACE, help="publisher, as a reversed domain (default: %(default)s)"
+        "--namespace", default=NAMESPACE, help="publisher, as a reversed domain name (default: %(default)s)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite files whose contents differ")
     parser.add_catalog()

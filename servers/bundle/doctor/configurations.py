@@ -117,7 +117,9 @@ def _read(configuration: Configuration, source: _Source, project: Path, entries:
         return
     if client.format == "json" and (read_bytes(path) or b"").startswith(jsonc.BOM):
         what = f"it starts with a byte order mark, so {client.title} may treat it as empty"
-        configuration.findings.append(warning(where, what, "save it as UTF-8 without a mark; `install` removes it"))
+        configuration.findings.append(
+            warning(where, what, "save it as UTF-8 without a byte order mark; `install` removes it")
+        )
     before = len(configuration.launches)
     for name, value in listed.items():
         _add(configuration, source, name, value, entries)

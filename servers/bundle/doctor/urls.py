@@ -106,9 +106,7 @@ def _failed(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding
             return warning(where, f"{place} requires a token, and no header of the entry has one", fix)
         return fault(where, f"{place} does not accept the token of the entry", fix)
     if attempt.code == 403:
-        return fault(
-            where, f"{place} does not let this client in", "start it with --allowed-host or --allowed-origin"
-        )
+        return fault(where, f"{place} refuses this client", "start it with --allowed-host or --allowed-origin")
     what = f"the program that listens at {place} is not an MCP server, or has another path: {reason}"
     fix = "the path is /mcp, or /NAME/mcp with serve; if it is another program, give the server another --port"
     return fault(where, what, f"{fix}, and correct the URL in {launch.file}")

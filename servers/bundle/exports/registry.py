@@ -36,7 +36,7 @@ def describe_server(entry: Entry, package: Package, namespace: str = NAMESPACE) 
     package."""
     if _NAMESPACE.fullmatch(namespace) is None or len(namespace) > 100:
         raise ValueError(
-            f"{namespace!r} is not a valid namespace: it must be a reversed domain, such as io.github.USER"
+            f"{namespace!r} is not a valid namespace: it must be a reversed domain name, such as io.github.USER"
         )
     return {
         "$schema": SCHEMA,

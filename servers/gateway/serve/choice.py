@@ -43,7 +43,7 @@ EPILOG = (
 """The last part of `--help` of the programs that run them."""
 _SETTINGS_HELP = (
     "here a server takes its directories and databases from variables, such as MCP_FILESYSTEM_ROOTS=DIR, or from the "
-    "file of --config"
+    "--config file"
 )
 
 
@@ -182,7 +182,7 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
     if "roots" not in values or os.environ.get(variable):
         return written, ""
     if not is_local:
-        reason = f"give it directories in {variable}, or in the file of --config"
+        reason = f"give it directories in {variable}, or in the --config file"
         raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
     return written, f"{entry.name} has {words}: {Path.cwd()}; {variable} names others"
 

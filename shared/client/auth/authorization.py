@@ -87,4 +87,4 @@ def check_iss(iss: str | None, issuer: IssuerMetadata) -> None:
     if iss is None and issuer.authorization_response_iss_parameter_supported:
         raise AuthError("the answer to the login has no iss, although the issuer declares that it sends one")
     if iss is not None and iss != issuer.issuer:
-        raise AuthError("the answer to the login has the iss of another issuer")
+        raise AuthError("the answer to the login has the iss of a different issuer")

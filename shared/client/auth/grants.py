@@ -80,9 +80,7 @@ class AuthorizationCode:
     def login_required(self, lacks: frozenset[str] = frozenset()) -> LoginRequired:
         """Return the error to raise if nobody can be asked. `lacks` are the scopes that an earlier login did not
         grant."""
-        reason = (
-            f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "nobody is logged in"
-        )
+        reason = f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "not logged in"
         return LoginRequired(f"{reason}; {'log in to the server' if self.advice is None else self.advice(lacks)}")
 
     async def obtain(self, request: TokenRequest) -> Token:

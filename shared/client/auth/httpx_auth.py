@@ -34,5 +34,5 @@ class HttpxAuth(httpx.Auth):
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Raise RuntimeError: obtaining a token waits for others, which is impossible in a client without `await`."""
-        raise RuntimeError("these credentials are for httpx.AsyncClient")
+        raise RuntimeError("these credentials work only with httpx.AsyncClient")
         yield request

@@ -110,7 +110,7 @@ class Loopback:
                 parameters = await answer
                 tasks.cancel_scope.cancel()
                 return parameters
-        raise AuthError(f"nobody has logged in within {LOGIN_SECONDS:g} s")
+        raise AuthError(f"no one logged in within {LOGIN_SECONDS:g} s")
 
     def _answer_in(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
         """Return the parameters of the redirect; None if the request does not belong to this login. Other pages can

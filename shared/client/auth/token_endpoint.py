@@ -73,7 +73,7 @@ class TokenEndpoint:
             raise AuthError("the issuer returned no usable token")
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
-            raise AuthError("the issuer issued a token of another type than requested")
+            raise AuthError("the issuer issued a token of a different type than requested")
         # Silently accepting less than was requested would let a thief use the token.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer issued a token that is not bound to the client's key")

@@ -129,7 +129,7 @@ class Link:
             await watch_over(connection, self.options.heartbeat_seconds)
             # Over HTTP each answer has its own response, which may still arrive.
             await connection.drained()
-            connection.lose("the session is over")
+            connection.lose("the session has ended")
 
     async def _open_again(self, attempt: _Attempt, start: Start) -> None:
         def opened() -> None:

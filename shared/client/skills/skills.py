@@ -75,7 +75,7 @@ class ServerSkills:
         result = await self._client.request("skills/get", {"uri": uri})
         entry = _entry(read_result("skills/get", GetSkillResult, result).skill)
         if entry.uri != uri:
-            raise SkillRefused(uri, "entry", "the server answered with another skill")
+            raise SkillRefused(uri, "entry", "the server answered with a different skill")
         return entry
 
     async def load(self, entry: SkillEntry, *, dynamic: bool = False) -> "LoadedSkill":
@@ -87,7 +87,7 @@ class ServerSkills:
         check_entry(entry)
         check_limits(entry)
         if entry.resources == DYNAMIC and not dynamic:
-            raise SkillRefused(entry.uri, "dynamic", "its files have no digests by which to verify them")
+            raise SkillRefused(entry.uri, "dynamic", "its files have no digests to verify them with")
         skill = LoadedSkill(self._client, self.origin, entry)
         skill.text = (await skill.read(entry.uri)).decode("utf-8", "replace")
         check_head(entry, skill.text)

@@ -332,7 +332,7 @@ class ServerSession:
         InvalidParams for an answer that does not fit, InvalidRequest if the call is over.
         """
         if call.is_over:
-            raise InvalidRequest("this call is over")
+            raise InvalidRequest("this call has ended")
         require_capabilities(questions, call.peer)
         # From 2026-07-28 on clients get no requests: the call ends with its questions, and is repeated with the
         # answers (Multi Round-Trip Requests).

@@ -96,6 +96,6 @@ class CreateMessageParams(Params):
             if results and not all(isinstance(block, ToolResultContent) for block in message.blocks):
                 return "tool results are mixed with other content"
             if due - results:
-                return "the request lacks the result of a tool"
+                return "the request lacks a tool result"
             due = {block.id for block in message.blocks if isinstance(block, ToolUseContent)}
-        return "the request lacks the result of a tool" if due else None
+        return "the request lacks a tool result" if due else None

@@ -82,7 +82,7 @@ class Changes:
         content from now on."""
         if self.on_subscribe is None and not self._is_warned:
             self._is_warned = True
-            log.warning("nobody can be notified that %s changed: the server has no `on_subscribe`", key)
+            log.warning("no one can be notified that %s changed: the server has no `on_subscribe`", key)
         # A client of another replica may have subscribed, even if nobody here has.
         if key in self._holders or self.share is not None:
             self._publish(Change("resource", key, part))

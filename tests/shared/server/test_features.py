@@ -211,7 +211,7 @@ async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCapt
     async with made().open() as run:
         run.changes.resource("made://a")
         run.changes.resource("made://b")
-    assert caplog.text.count("nobody can be notified that made://a changed: the server has no `on_subscribe`") == 1
+    assert caplog.text.count("no one can be notified that made://a changed: the server has no `on_subscribe`") == 1
     assert "made://b" not in caplog.text
 
 

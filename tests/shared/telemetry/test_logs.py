@@ -58,7 +58,7 @@ def test_a_pipe_that_nobody_reads_holds_up_nobody() -> None:
     with logger("full") as (log, _, inbox):
         for number in range(logs.MAX_WAITING + 3_000):
             log.warning("%06d %s", number, "x" * 50)
-        said = read_until(inbox, b"were dropped: nobody read stderr\n")
+        said = read_until(inbox, b"were dropped, because no one read stderr\n")
         numbers = [int(line.split()[0]) for line in said.splitlines() if line.endswith("x")]
         assert numbers == list(range(len(numbers)))
 

@@ -161,7 +161,7 @@ class Endpoint:
         if method == "GET" and is_upgrade(http.headers):
             return await self._upgrade(http, sessions.sessions)
         if is_stateless(http.headers):  # 2026-07-28, Streamable HTTP: neither GET nor DELETE
-            return refuse(405, "this protocol version has only POST", Allow="POST")
+            return refuse(405, "this protocol version supports only POST", Allow="POST")
         match method:
             case "GET":
                 return await sessions.get(http)

@@ -86,7 +86,7 @@ async def test_a_port_that_is_taken() -> None:
 
 async def test_nobody_logs_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loopback, "LOGIN_SECONDS", 0.05)  # nothing but time is different
-    with Loopback(lambda _: None, browses=False) as redirect, pytest.raises(AuthError, match="nobody has logged in"):
+    with Loopback(lambda _: None, browses=False) as redirect, pytest.raises(AuthError, match="no one logged in"):
         await redirect.open(PAGE)
 
 

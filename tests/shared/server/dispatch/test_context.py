@@ -95,7 +95,7 @@ async def test_a_question_that_nobody_answers_is_withdrawn():
         assert (await peer.other("notifications/cancelled"))["params"]["requestId"] == question["id"]
         result = (await peer.answer(call))["result"]
     assert result["isError"]
-    assert "nobody answered the question within 120 s" in result["content"][0]["text"]
+    assert "no one answered the question within 120 s" in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("version", ERAS)
