@@ -1,4 +1,4 @@
-"""A server that writes notes, and has each as a resource."""
+"""A server that writes notes, each of which is a resource."""
 
 from shared import Implementation, Server
 from shared.program.run import run

@@ -1,4 +1,4 @@
-"""A server that writes notes, and tells clients when one changes."""
+"""A server that writes notes, and notifies clients when one changes."""
 
 from shared import Context, Implementation, ResourceNotFound, Server, expand_uri
 from shared.program.run import run

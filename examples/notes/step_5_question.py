@@ -1,4 +1,4 @@
-"""A server of notes that asks the user before it deletes one."""
+"""A notes server that asks the user before it deletes a note."""
 
 from shared import Context, Implementation, ResourceNotFound, Server, ToolError, expand_uri
 from shared.program.run import run

@@ -1,4 +1,4 @@
-"""A server of notes with a tool that takes long."""
+"""A notes server with a tool that takes a long time."""
 
 import anyio
 

@@ -1,4 +1,4 @@
-"""A client of the server beside it, which answers its question and hears of its change."""
+"""A client for the server next to it, which answers its question and is notified of its change."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server of books with state, options, a list of resources, completion, pictures and an error of its own."""
+"""A book server with state, options, a list of resources, completion, images and its own error."""
 
 from collections.abc import AsyncIterator
 

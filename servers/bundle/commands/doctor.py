@@ -28,8 +28,8 @@ def main(argv: Sequence[str]) -> int:
     """Print the findings; return the exit code, which is 1 if something does not work."""
     parser = CommandParser(
         "doctor",
-        "Check the installation, the configuration of each client and this shell; start each of our servers as its "
-        "client does, and talk to it. Explain how to fix each problem.",
+        "Check the installation, each client's configuration and this shell. Start each of the bundle's servers as "
+        "its client does, and connect to it. Explain how to fix each problem.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="servers to check (default: all)")
     text = "check this configuration of `serve` and its servers, instead of the clients"

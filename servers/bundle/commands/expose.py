@@ -49,8 +49,8 @@ def main(argv: Sequence[str]) -> int:
             Group({**_How.model_fields, **Limits.model_fields}, "options of expose", _OWN),
             Group(OVER_HTTP, "options of every server", PREFIX),
         ],
-        "Serve the stdio server that a command starts over HTTP. Server and clients may speak any versions of the "
-        "protocol. The command's stderr is logged, and a command that ends is restarted.",
+        "Start a stdio server with a command, and serve it over HTTP. Server and clients may speak any version of "
+        "the protocol. The command's stderr is logged, and the command is restarted if it ends.",
         "Each option can also be set by the environment variable in brackets.",
         "[OPTION ...] -- COMMAND [ARGUMENT ...]",
     )

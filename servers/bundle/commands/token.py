@@ -26,7 +26,7 @@ def main(argv: Sequence[str]) -> int:
     parser = CommandParser(
         "token",
         "Create, list and revoke the tokens of people and programs. A token is shown once: the file stores only its "
-        "digest. Servers notice a change of their tokens file within a second.",
+        "digest. Servers notice changes to their tokens file within a second.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=LineParser)
     new = actions.add_parser("new", help="create a token and print it", description="Create a token and print it.")

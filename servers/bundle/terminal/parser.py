@@ -36,14 +36,14 @@ class SessionParser(CommandParser):
         self.add_json()
         self.add_argument(
             "--timeout", type=_seconds, default=60.0, metavar="SECONDS",
-            help="time limit for the start and for each answer (default: 60)",
+            help="time limit for startup and for each answer (default: 60)",
         )  # fmt: skip
         text = "dialect of the server, if it does not follow the specification"
         self.add_argument("--dialect", choices=CLIENT_DIALECTS, help=text)
         text = "how messages on stdio are separated"
         self.add_argument("--framing", choices=get_args(Framing), help=text)
         self.add_argument("--verbose", action="store_true", help="show the server's log messages, on stderr")
-        text = "environment variable for a started server; NAME alone passes on its value from here"
+        text = "environment variable for a started server; NAME alone passes on its current value"
         self.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]", help=text)
         text = "header to send to a URL; may be given several times"
         self.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help=text)

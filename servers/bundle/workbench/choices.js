@@ -47,7 +47,7 @@ export function choiceItems(items, wanted, label, item) {
       { class: "plain-list", "aria-label": label },
       ...found.slice(0, SHOWN_CHOICES).map((one) => h("li", {}, item(one))),
     ),
-    more > 0 ? remark(`And ${count(more)} more: type what to look for.`) : null,
+    more > 0 ? remark(`And ${count(more)} more: type to narrow the list.`) : null,
     found.length || !wanted ? null : remark("Nothing matches."),
   ];
 }

@@ -6,9 +6,9 @@ import { copyAndSay, remark } from "./pieces.js";
 
 const TOKEN_VARIABLE = "MCP_TOKEN";
 const LIFETIME =
-  "These addresses are there until the command that serves them ends, by Ctrl+C for instance; `open` takes another " +
-  "port next time unless --port names one. For an entry that lasts, have the client start the server itself: " +
-  "`mcp-server-bundle install`, with the server's name and the arguments that it has here.";
+  "These URLs work until the command that serves them ends, for example with Ctrl+C; `open` uses a different port next " +
+  "time unless you set --port. For a permanent entry, let the client start the server itself: run " +
+  "`mcp-server-bundle install` with the server's name and the arguments that it has here.";
 const PLAIN_FORM = {
   title: "Other clients",
   key: "mcpServers",
@@ -87,20 +87,20 @@ function connectParts(app, servers) {
   const option = hasToken ? ` --token-variable ${TOKEN_VARIABLE}` : "";
   const call = `mcp-server-bundle inspect ${shellWord(first.url)}${option}`;
   const token = hasToken
-    ? `The servers want a token: put yours into the variable ${TOKEN_VARIABLE} of the client's environment.`
-    : "The servers want no token from this page.";
+    ? `The servers require a token: put yours in the variable ${TOKEN_VARIABLE} in the client's environment.`
+    : "The servers require no token from this page.";
   return [
     copyable(app, "URL", servers.map(({ url }) => url).join("\n"), "Transport: Streamable HTTP."),
     remark(LIFETIME),
     remark(token),
     ...CLIENT_FORMS.map((form) => clientPart(app, form, servers, hasToken)),
-    copyablePart(app, PLAIN_FORM.title, plainConfiguration(servers, hasToken), "Many read JSON of this form."),
-    copyablePart(app, "Terminal", call, "Without a client: tools, resources and prompts from a command line."),
+    copyablePart(app, PLAIN_FORM.title, plainConfiguration(servers, hasToken), "Many clients read JSON in this form."),
+    copyablePart(app, "Terminal", call, "Without a client: use tools, resources and prompts from the command line."),
     copyablePart(
       app,
       "Log in",
       login,
-      "Where an issuer gives tokens: clients log in there by themselves, and so does this.",
+      "If an issuer provides the tokens: clients log in there automatically, and so does this command.",
     ),
   ];
 }
@@ -109,7 +109,7 @@ function clientPart(app, form, servers, hasToken) {
   const part = h("details", { class: "card", "data-client": form.name }, h("summary", { text: form.title }));
   const install = servers.map(({ name, url }) => installCommand(form, name, url, hasToken)).join("\n");
   part.append(
-    copyable(app, "By a command, which shows the change first", install),
+    copyable(app, "With a command, which shows the change first", install),
     copyable(app, `Or in ${form.path}`, clientConfiguration(form, servers, hasToken), afterwards(form)),
   );
   return part;

@@ -53,7 +53,7 @@ async function requestTimed(app, { server, method, params }, keep, options) {
 /** The panel of the history. */
 export function historyPanel(app) {
   const list = h("ol", { class: "plain-list", "aria-label": "Requests, newest first" });
-  const empty = remark("Nothing was asked yet: calls, reads and prompts appear here.");
+  const empty = remark("No requests yet: calls, reads and prompts appear here.");
   const forget = actionButton("Clear", () => app.history.clear());
   const section = new LiveSection();
   section.className = "panel";

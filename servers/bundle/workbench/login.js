@@ -20,7 +20,7 @@ export function loginForm(app, challenge) {
     "form",
     { class: "card login", "aria-labelledby": "login-title" },
     h("h2", { id: "login-title", text: "Log in" }),
-    h("p", { text: "The servers want a token; the person who runs them has it." }),
+    h("p", { text: "The servers require a token; the person who runs them has it." }),
     h("label", { for: "token", text: "Token" }),
     field,
     failed,
@@ -34,7 +34,7 @@ export function loginForm(app, challenge) {
     const token = field.value.trim();
     field.value = "";
     if (!/^[\x21-\x7e]+$/.test(token)) {
-      failed.textContent = "A token is one word of letters, digits and signs.";
+      failed.textContent = "A token is one word of letters, digits and symbols.";
       return;
     }
     button.disabled = true;
@@ -57,7 +57,7 @@ async function showIssuers(place, challenge) {
     clear(
       place,
       h("p", { text: `Tokens are issued by ${issuers.map((one) => visible(one, 300)).join(", ")}.` }),
-      h("p", {}, "Hosts log in there by themselves, and so does ", login, "."),
+      h("p", {}, "Hosts log in there automatically, and so does ", login, "."),
     );
   } catch {
     // Whoever has a token can use the form all the same.

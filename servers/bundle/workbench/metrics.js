@@ -104,7 +104,7 @@ export class MetricsFeed extends EventTarget {
       response = await fetch("/metrics", { headers, credentials: "omit", cache: "no-store", redirect: "error" });
     } catch {
       this.#schedule();
-      return this.#fail("The servers can't be reached. They are asked again in a moment.");
+      return this.#fail("The servers can't be reached. Trying again in a moment.");
     }
     if (response.status === 401) {
       const challenge = response.headers.get("www-authenticate") ?? "";

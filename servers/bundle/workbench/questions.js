@@ -138,7 +138,7 @@ function samplingParts(params, server, { resolve, reject }) {
   const parts = [
     h("p", {
       class: "muted",
-      text: `The server ${visible(server, 100)} wants these messages answered, as by a model.`,
+      text: `The server ${visible(server, 100)} wants an answer to these messages, as from a model.`,
     }),
     systemPrompt ? h("p", { class: "question-text", text: visible(`System: ${systemPrompt}`, 5_000) }) : null,
     samplingMessages(Array.isArray(messages) ? messages : []),

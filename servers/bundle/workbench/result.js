@@ -28,7 +28,7 @@ export function resultView(result, { next = null, openResource }) {
   }
   if (!views.length) views.push({ label: "Result", make: () => foldingJson(result) });
   if (!result.isError) return tabbed(views, "Views of the result");
-  const failed = h("p", { class: "error", role: "alert", text: "The tool could not do it:" });
+  const failed = h("p", { class: "error", role: "alert", text: "The tool failed:" });
   return h("div", {}, failed, tabbed(views, "Views of the error"));
 }
 

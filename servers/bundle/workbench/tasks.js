@@ -116,7 +116,7 @@ export function tasksPanel(app, server) {
 async function fillTasks(app, server, section, body) {
   const board = await taskBoard(app, server);
   if (board.client.capabilities?.tasks?.requests?.tools?.call === undefined) {
-    clear(body, remark("This server runs no calls as tasks."));
+    clear(body, remark("This server does not run calls as tasks."));
     return;
   }
   const tools = await board.client.list("tools/list", "tools");
@@ -134,7 +134,7 @@ async function fillTasks(app, server, section, body) {
     clear(list, ...[...board.tasks.values()].reverse().map((task) => taskRow(app, board, task)));
     empty.hidden = board.tasks.size > 0;
   };
-  clear(body, startForm(app, board, able), toolbar(h("h3", { text: "Begun" }), again), empty, list);
+  clear(body, startForm(app, board, able), toolbar(h("h3", { text: "Started" }), again), empty, list);
   section.listen(board, "change", show);
   show();
   await board.load();
@@ -158,7 +158,7 @@ function startForm(app, board, tools) {
       if (!(await confirmCall(chosen(), form.value))) return;
       const result = await board.start(choice.value, form.value);
       clear(answer, result === null ? null : foldingJson(result));
-      app.say(result === null ? "The task has begun" : "The server has answered at once");
+      app.say(result === null ? "The task has started" : "The server answered at once");
     } catch (error) {
       clear(answer, problem(error));
     } finally {

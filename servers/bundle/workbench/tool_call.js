@@ -82,7 +82,7 @@ function showProgress(bar, status, { progress, total, message }) {
 function viewOfAnswer(app, server, tool, params, result) {
   if (result.task) {
     const link = h("a", { href: serverHash(server, "tasks"), text: "See the tasks" });
-    return h("p", {}, `It goes on as the task ${visible(result.task.taskId, 100)}. `, link);
+    return h("p", {}, `It continues as the task ${visible(result.task.taskId, 100)}. `, link);
   }
   const takesCursor = tool.inputSchema?.properties?.cursor !== undefined;
   const next = (cursor) =>
@@ -102,6 +102,6 @@ function exchangeView(exchanged) {
         return folded(visible(title, 200), view, { "data-direction": direction });
       }),
     );
-  const title = `Request and answer (${exchanged.length} messages)`;
+  const title = `Request and response (${exchanged.length} messages)`;
   return folded(title, messages, { class: "exchange", "aria-label": "Messages of this call" });
 }

@@ -96,7 +96,7 @@ export class SchemaForm extends HTMLElement {
     if (values !== undefined && values !== null) this.#field.write(values);
     const isWhole = values === undefined || values === null || sameJson(this.#field.read() ?? {}, values);
     if (isWhole) this.#lay(this.#field.element, "Edit as JSON", () => this.#showJson(this.value));
-    else this.#showJson(values, "These values do not fit into the form.");
+    else this.#showJson(values, "These values do not fit the form.");
     return isWhole;
   }
 

@@ -4,7 +4,7 @@ import { count } from "./dom.js";
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 const MOST_MATCHED = 300;
 const FORMATS = {
-  email: [/^[^\s@]{1,64}@[^\s@]{1,255}$/, "This is not an e-mail address."],
+  email: [/^[^\s@]{1,64}@[^\s@]{1,255}$/, "This is not an email address."],
   uri: [/^[a-z][a-z\d+.-]*:\S+$/i, "This is not a URI: it begins with a scheme, as in https://…"],
   date: [/^\d{4}-\d\d-\d\d$/, "This is not a date, such as 2026-01-31."],
   time: [/^\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?$/i, "This is not a time, such as 12:30:00."],
@@ -55,9 +55,9 @@ function isMultiple(value, step) {
 export function checkText(text, { minLength, maxLength, pattern, format }) {
   const length = maxLength === undefined && minLength === undefined ? 0 : [...text].length;
   if (length < minLength)
-    return `At least ${count(minLength)} characters are needed, and these are ${count(length)}.`;
+    return `At least ${count(minLength)} characters are needed; there are ${count(length)}.`;
   if (length > maxLength)
-    return `At most ${count(maxLength)} characters are allowed, and these are ${count(length)}.`;
+    return `At most ${count(maxLength)} characters are allowed; there are ${count(length)}.`;
   const known = Object.hasOwn(FORMATS, format ?? "") ? FORMATS[format] : null;
   if (known && !known[0].test(text)) return known[1];
   if (pattern !== undefined && !matchesPattern(text, pattern)) return `This does not match the pattern ${pattern}.`;

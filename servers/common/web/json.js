@@ -19,10 +19,10 @@ export class JsonView extends HTMLElement {
     const copy = h("button", { type: "button", text: "Copy", on: { click: () => void this.#copy(value) } });
     const open = h("button", {
       type: "button",
-      text: "Open all",
+      text: "Expand all",
       on: { click: () => this.#openUpTo(MOST_JSON_OPENED) },
     });
-    const fold = h("button", { type: "button", text: "Fold all", on: { click: () => this.#fold() } });
+    const fold = h("button", { type: "button", text: "Collapse all", on: { click: () => this.#fold() } });
     const folds = isJsonOpenable(value) && jsonSize(value) > 0;
     clear(
       this,
@@ -68,10 +68,10 @@ export class JsonView extends HTMLElement {
     try {
       text = JSON.stringify(value, null, 2);
     } catch {
-      this.#status.textContent = "It is too deep to be copied.";
+      this.#status.textContent = "It is nested too deeply to be copied.";
       return;
     }
-    this.#status.textContent = (await copyText(text)) ? "Copied" : "The browser does not allow to copy.";
+    this.#status.textContent = (await copyText(text)) ? "Copied" : "The browser does not allow copying.";
   }
 }
 

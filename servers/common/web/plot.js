@@ -53,7 +53,7 @@ export class DataPlot extends HTMLElement {
     const { x, y } = this.#parts;
     const all = this.#columns.map((_, column) => column);
     clear(y, this.#options(this.#numeric));
-    clear(x, h("option", { value: BY_NUMBER, text: "number of the row" }), this.#options(all));
+    clear(x, h("option", { value: BY_NUMBER, text: "row number" }), this.#options(all));
     const texts = all.find((column) => !this.#numeric.includes(column) && column < MOST_CHOICES);
     const byNumbers = this.#numeric.length > 1 ? this.#numeric[0] : undefined;
     x.value = String(texts ?? byNumbers ?? BY_NUMBER);
@@ -103,7 +103,7 @@ export class DataPlot extends HTMLElement {
   }
 
   #xTitle(column) {
-    return column === null ? "number of the row" : this.#name(column);
+    return column === null ? "row number" : this.#name(column);
   }
 }
 
@@ -117,7 +117,7 @@ function capital(word) {
 
 function said(all, kept, left, kind) {
   const how = kind === "points" ? "evenly chosen" : "the lowest and the highest of each stretch";
-  const cut = kept < all ? `Shows ${count(kept)} of ${count(all)} rows: ${how}.` : `Shows ${count(all)} rows.`;
+  const cut = kept < all ? `Showing ${count(kept)} of ${count(all)} rows: ${how}.` : `Showing ${count(all)} rows.`;
   return left ? `${cut} ${count(left)} without a number ${left === 1 ? "is" : "are"} left out.` : cut;
 }
 

@@ -106,7 +106,7 @@ export class DataTable extends HTMLElement {
       this.#rows = rows.concat(page.rows).slice(0, MOST_HELD);
       this.#more = page.more === true ? more : page.more || null;
     } catch (error) {
-      failure.textContent = `The next page could not be had: ${error.message}`;
+      failure.textContent = `The next page could not be loaded: ${error.message}`;
       failure.hidden = false;
       return;
     } finally {

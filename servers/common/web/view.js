@@ -18,7 +18,7 @@ export const APPS_VERSION = "2026-01-26";
  */
 export async function connectHost({ name, version, title, displayModes = ["inline", "fullscreen"], ...handlers }) {
   if (window.parent === window) {
-    throw new HostError("This page is a view of MCP Apps: it shows something only inside a host.");
+    throw new HostError("This page is an MCP Apps view: it works only inside a host.");
   }
   const host = new Host(handlers);
   await host.connect({ name, version, ...(title ? { title } : {}) }, displayModes);

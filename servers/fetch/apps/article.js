@@ -32,7 +32,7 @@ export function articleOf(result, args) {
 export function wholeArticle(article, read) {
   const contents = read?.contents?.find((one) => typeof one.text === "string");
   if (!contents) {
-    throw new Error("The host gave no text for the whole page.");
+    throw new Error("The host returned no text for the whole page.");
   }
   const body = bodyOf(contents.text, contents._meta ?? {});
   return { ...article, ...body, title: article.title || body.title, format: "markdown", start: 0 };

@@ -22,7 +22,7 @@ export class Browser {
   #tree = new TreeView();
   #preview = new FilePreview();
   #state = h("span", { class: "badge", role: "status" });
-  #changes = h("ol", { class: "changes", tabindex: "0", "aria-label": "Changes, the latest first" });
+  #changes = h("ol", { class: "changes", tabindex: "0", "aria-label": "Changes, latest first" });
   #follow = h("input", { type: "checkbox", checked: true });
   #follower = null;
 
@@ -58,7 +58,7 @@ export class Browser {
     const pane = h(
       "section",
       { class: "pane" },
-      h("p", { class: "muted", text: "Choose a file to see what is in it." }),
+      h("p", { class: "muted", text: "Choose a file to see its contents." }),
     );
     clear(
       this.#root,

@@ -63,7 +63,7 @@ async function tellModel(host, args) {
   const paths = pathsOf(args);
   if (host.can("updateModelContext")) {
     await host.updateContext(
-      `The user applied the edit of ${paths.join(", ")} that edit_file had shown by a dry run.`,
+      `The user applied the edit of ${paths.join(", ")} that edit_file had shown in a dry run.`,
     );
   }
 }

@@ -99,7 +99,7 @@ export class FilePreview extends HTMLElement {
       return [h("audio", { controls: true, src: source, "aria-label": visible(node.name, 300) })];
     }
     return [
-      h("p", { class: "muted", text: `No text, and nothing to be shown: ${sizeText(node.size) || "a file"}.` }),
+      h("p", { class: "muted", text: `No text, and nothing to show: ${sizeText(node.size) || "a file"}.` }),
     ];
   }
 

@@ -68,7 +68,7 @@ class Bounds:
         self._checkpoint()
         self.entries += 1
         if self.entries > MAX_ENTRIES:
-            raise FilesError("too_large", self._written, f"holds more than {MAX_ENTRIES:,} entries")
+            raise FilesError("too_large", self._written, f"contains more than {MAX_ENTRIES:,} entries")
         if self.beneath.roots.denies(entry.place):
             reason = "contains something whose name is denied to this server"
             raise FilesError("denied", self._written, reason, "Only the operator can allow it.")

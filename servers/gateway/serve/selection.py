@@ -19,8 +19,8 @@ class Selection(BaseModel):
     names: list[str] = positional("server to serve (default: all configured ones)", "NAME")
     config: Path | None = option(
         None,
-        "YAML file of these options by their names, such as log-level, and of the settings of each "
-        "server under servers: NAME:; paths are relative to its directory",
+        "YAML file of these options by name, such as log-level, and of each server's settings under "
+        "servers: NAME:; paths are relative to the file's directory",
         "FILE",
     )
     catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")
@@ -65,4 +65,4 @@ class Joining(BaseModel):
 class PageOptions(BaseModel):
     """Whether there is a page at `/`."""
 
-    no_page: bool = Field(False, description="don't serve the workbench at /")
+    no_page: bool = Field(False, description="do not serve the workbench at /")

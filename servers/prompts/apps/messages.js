@@ -32,7 +32,7 @@ export function messageCard(message, { source, onLink }) {
   const shown = message.blocks.map((block) => showBlock(block, source, onLink));
   return h(
     "section",
-    { class: "card message", "data-role": message.role, "aria-label": `Message of the ${message.role}` },
+    { class: "card message", "data-role": message.role, "aria-label": `Message from the ${message.role}` },
     h("span", { class: "badge", text: message.role }),
     h("div", { class: "message-body" }, ...shown),
   );
@@ -68,7 +68,7 @@ function textOfBlock(block) {
 
 function showBlock(block, source, onLink) {
   if (block.type === "image") {
-    return h("img", { alt: "An image of the prompt", src: `data:${block.mimeType};base64,${block.data}` });
+    return h("img", { alt: "An image in the prompt", src: `data:${block.mimeType};base64,${block.data}` });
   }
   if (block.type === "audio") {
     return h("audio", {

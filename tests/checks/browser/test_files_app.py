@@ -119,7 +119,7 @@ async def test_what_is_no_text_is_named_so(page: Page, site: Site, folder: Path)
     async with shown((page, site), folder) as framed:
         view = framed.view
         await item(view, "data.bin").press("Enter")
-        await expect(view.get_by_text("No text, and nothing to be shown: 1.0 kB.")).to_be_visible()
+        await expect(view.get_by_text("No text, and nothing to show: 1.0 kB.")).to_be_visible()
 
 
 async def test_changes_are_marked_and_told(page: Page, site: Site, folder: Path) -> None:

@@ -106,7 +106,7 @@ TYPED: list[tuple[Schema, str, Any]] = [
     ({"type": "string", "maxLength": 2}, "abc", "At most 2 characters are allowed, and these are 3."),
     ({"type": "string", "minLength": 2}, "a", "At least 2 characters are needed, and these are 1."),
     ({"type": "string", "pattern": "^[a-z]+$"}, "A", "This does not match the pattern ^[a-z]+$."),
-    ({"type": "string", "format": "email"}, "a", "This is not an e-mail address."),
+    ({"type": "string", "format": "email"}, "a", "This is not an email address."),
     ({"type": "string", "format": "email"}, "a@b.c", "a@b.c"),
     ({"type": "string", "format": "uri"}, "x.org", "This is not a URI: it begins with a scheme, as in https://…"),
     ({"type": "string", "format": "date"}, "2026-01-31", "2026-01-31"),
@@ -353,7 +353,7 @@ async def test_it_can_be_edited_as_json_and_back(show: Show) -> None:
 
 async def test_values_that_no_field_holds_stay_as_json(show: Show) -> None:
     page = await shown(show, {"n": {"type": "integer"}}, {"n": "seven", "more": 1})
-    await expect(page.get_by_text("These values do not fit into the form.")).to_be_visible()
+    await expect(page.get_by_text("These values do not fit the form.")).to_be_visible()
     assert await value(page) == {"n": "seven", "more": 1}
 
 

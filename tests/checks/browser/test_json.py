@@ -41,9 +41,9 @@ async def test_a_bare_value_is_shown(show: Show, value: Any, text: str) -> None:
 async def test_it_folds_and_opens(show: Show) -> None:
     page = await shown(show, {"a": {"b": {"c": 1}}})
     await expect(rows(page)).to_have_count(4)
-    await page.get_by_role("button", name="Fold all").click()
+    await page.get_by_role("button", name="Collapse all").click()
     await expect(rows(page)).to_have_text(["{a}", "a: {b}"])
-    await page.get_by_role("button", name="Open all").click()
+    await page.get_by_role("button", name="Expand all").click()
     await expect(rows(page)).to_have_count(4)
 
 
@@ -79,10 +79,10 @@ async def test_a_deep_value_is_shown_as_far_as_somebody_looks_and_is_not_copied(
     page = await show(SCRIPT)
     await page.evaluate("let deep = 1; for (let at = 0; at < 100000; at += 1) deep = [deep]; view.show(deep)")
     assert 10 < await rows(page).count() < 100
-    await page.get_by_role("button", name="Open all").click()
+    await page.get_by_role("button", name="Expand all").click()
     assert await rows(page).count() <= 501
     await page.get_by_role("button", name="Copy").click()
-    await expect(page.get_by_role("status")).to_have_text("It is too deep to be copied.")
+    await expect(page.get_by_role("status")).to_have_text("It is nested too deeply to be copied.")
 
 
 async def test_hostile_names_and_texts_are_text(show: Show) -> None:

@@ -71,7 +71,7 @@ async def test_numbers_alone_are_plotted_by_the_first_or_by_their_place(show: Sh
     page = await plotted(show, ["year", "sum"], [[2001, 5], [2002, 6]])
     await expect(page.locator("figcaption")).to_have_text("sum by year")
     await page.evaluate("plot.show({ columns: ['sum'], rows: [[5], [6]] })")
-    await expect(page.locator("figcaption")).to_have_text("sum by number of the row")
+    await expect(page.locator("figcaption")).to_have_text("sum by row number")
 
 
 @pytest.mark.parametrize("rows", [[], [["x", None]], [["x", "y"]]], ids=["no rows", "null", "texts"])

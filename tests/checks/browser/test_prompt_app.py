@@ -40,7 +40,7 @@ async def shown(where: tuple[Page, Site], name: str, *options: str | Path, **mor
 
 async def test_a_prompt_is_shown_rendered_and_without_marks(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
-        message = framed.view.get_by_label("Message of the user")
+        message = framed.view.get_by_label("Message from the user")
         await expect(message).to_contain_text("Explain the error below")
         await expect(message).to_contain_text("boom")
         await expect(message).not_to_contain_text("<library-")
@@ -51,7 +51,7 @@ async def test_other_arguments_give_another_prompt(page: Page, site: Site) -> No
     async with shown((page, site), "explain-error", given={"error": "boom"}) as framed:
         await framed.view.get_by_label("tried").fill("to turn it off and on")
         await framed.view.get_by_role("button", name="Render").click()
-        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("to turn it off and on")
+        await expect(framed.view.get_by_label("Message from the user")).to_contain_text("to turn it off and on")
 
 
 async def test_a_prompt_whose_arguments_are_missing_can_be_filled_in(page: Page, site: Site) -> None:
@@ -59,7 +59,7 @@ async def test_a_prompt_whose_arguments_are_missing_can_be_filled_in(page: Page,
         await expect(framed.view.get_by_text("missing_arguments")).to_be_visible()
         await framed.view.get_by_label("error").fill("bang")
         await framed.view.get_by_role("button", name="Render").click()
-        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("bang")
+        await expect(framed.view.get_by_label("Message from the user")).to_contain_text("bang")
 
 
 async def test_the_prompt_is_sent_to_the_chat(page: Page, site: Site) -> None:
@@ -84,20 +84,20 @@ async def test_the_form_is_worked_by_keys(page: Page, site: Site) -> None:
     async with shown((page, site), "review-code", given={"code": "print(1)"}) as framed:
         await framed.view.get_by_label("focus").select_option("security")
         await framed.view.get_by_label("code").press("Control+Enter")
-        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("security")
+        await expect(framed.view.get_by_label("Message from the user")).to_contain_text("security")
 
 
 async def test_nothing_can_be_sent_to_a_host_that_takes_no_messages(page: Page, site: Site) -> None:
     async with shown((page, site), "explain-error", given={"error": "boom"}, can={"serverTools": {}}) as framed:
-        await expect(framed.view.get_by_label("Message of the user")).to_be_visible()
+        await expect(framed.view.get_by_label("Message from the user")).to_be_visible()
         await expect(framed.view.get_by_role("button", name="Send to the chat")).to_be_hidden()
 
 
 async def test_several_messages_are_shown_with_their_roles(page: Page, site: Site, tmp_path: Path) -> None:
     write(tmp_path, {"talk.md": TALK})
     async with shown((page, site), "talk", tmp_path, given={"thing": "a river"}) as framed:
-        await expect(framed.view.get_by_label("Message of the user")).to_contain_text("What is a river?")
-        await expect(framed.view.get_by_label("Message of the assistant")).to_contain_text("Let me think.")
+        await expect(framed.view.get_by_label("Message from the user")).to_contain_text("What is a river?")
+        await expect(framed.view.get_by_label("Message from the assistant")).to_contain_text("Let me think.")
 
 
 async def test_the_text_can_be_seen_as_it_is_written(page: Page, site: Site) -> None:

@@ -138,7 +138,7 @@ async def test_the_next_page_of_a_canned_query_is_asked_of_its_own_tool(open_res
 
 async def test_rows_that_the_host_can_not_ask_for_are_mentioned(open_result: Open) -> None:
     host = await open_result("SELECT id FROM customers", given={"max_rows": 2}, capabilities={})
-    await expect(host.app.get_by_text("There are more rows than these")).to_be_visible()
+    await expect(host.app.get_by_text("There are more rows")).to_be_visible()
     await expect(host.app.get_by_role("button", name="Next page")).to_be_hidden()
 
 

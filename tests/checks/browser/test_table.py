@@ -132,7 +132,7 @@ async def test_the_next_page_is_added_and_the_last_one_ends_it(show: Show) -> No
     await button.click()
     await expect(status(page)).to_have_text("6 rows of 7")
     await button.click()
-    await expect(page.get_by_role("alert")).to_have_text("The next page could not be had: too late")
+    await expect(page.get_by_role("alert")).to_have_text("The next page could not be loaded: too late")
     await button.click()
     await expect(status(page)).to_have_text("7 rows")
     await expect(button).to_be_hidden()

@@ -241,7 +241,7 @@ async def test_a_call_goes_on_while_something_else_is_looked_at(page: Page, work
 
 async def test_what_a_tool_can_not_do_is_said(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "sqlite", "read_query", query="SELECT FROM")
-    await expect(view.locator(".result")).to_contain_text("The tool could not do it")
+    await expect(view.locator(".result")).to_contain_text("The tool failed")
     await expect(view.locator(".result")).to_contain_text("syntax error")
     await expect(view.locator(".status")).to_contain_text("Failed")
 
@@ -249,7 +249,7 @@ async def test_what_a_tool_can_not_do_is_said(page: Page, workbench: Workbench) 
 async def test_an_error_of_the_protocol_is_said(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "fail")
     await expect(view.locator(".result .error")).not_to_be_empty()
-    await view.get_by_text("Request and answer").click()
+    await view.get_by_text("Request and response").click()
     await view.locator(".exchange details").last.locator("summary").first.click()
     await expect(view.locator(".exchange")).to_contain_text("code")
 
@@ -289,7 +289,7 @@ async def test_on_a_phone_the_list_comes_first(new_page: NewPage, workbench: Wor
 
 async def test_the_exact_messages_are_below_the_result(page: Page, workbench: Workbench) -> None:
     view = await run(page, workbench, "everything", "echo", text="so exact")
-    await view.get_by_text("Request and answer (2 messages)").click()
+    await view.get_by_text("Request and response (2 messages)").click()
     messages = view.locator(".exchange details")
     await expect(messages).to_have_count(2)
     for message in await messages.all():

@@ -226,9 +226,9 @@ def test_what_is_too_large(files, at, tree, monkeypatch):
     (tree / "large").write_text("x" * 3_000)
     expected = "too_large: large: has 3,000 bytes; the limit is 2,000 for all files of a call"
     assert refusal(edit_file, files, at("large"), [("x", "")]) == expected
-    assert refusal(delete, files, at("dir"), recursive=True) == "too_large: dir: holds more than 0 entries"
+    assert refusal(delete, files, at("dir"), recursive=True) == "too_large: dir: contains more than 0 entries"
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 1)
-    assert refusal(copy, files, at("large"), at("new")) == "too_large: large: holds more than 2,000 bytes"
+    assert refusal(copy, files, at("large"), at("new")) == "too_large: large: contains more than 2,000 bytes"
     monkeypatch.setattr(deleting, "MAX_DEPTH", 0)
     expected = "too_large: dir: contains directories nested deeper than 0"
     assert refusal(delete, files, at("dir"), recursive=True) == expected

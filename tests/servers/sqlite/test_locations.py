@@ -48,5 +48,5 @@ def test_databases_are_given_as_urls() -> None:
         ("staff", Path("/data/staff.db"), True),
     ]
     for wrong in ({"databases": ["mysql://h/shop"]}, {"db": ["staff=mysql://h/shop"]}):
-        with pytest.raises(ValueError, match="a URL of mysql"):
+        with pytest.raises(ValueError, match="a URL with mysql"):
             Settings(**wrong)  # type: ignore[arg-type]

@@ -25,8 +25,8 @@ def watch_parser() -> SessionParser:
     parser = SessionParser(
         "watch",
         " [URI ...]",
-        "Show a line for each change of the resources; without a URI, of the lists of tools, prompts and resources. "
-        "A lost server is restarted or reconnected.",
+        "Print a line for each change to the resources or, without a URI, to the lists of tools, prompts and "
+        "resources. If the server is lost, it is restarted or reconnected.",
     )
     parser.add_argument("uris", nargs="*", default=[], metavar="URI", help="resource to watch")
     parser.add_argument(

@@ -89,9 +89,9 @@ class ResultPage {
     this.#plotted = false;
     this.#facts.textContent = elapsed === null ? "" : `${elapsed.toLocaleString("en-US")} ms`;
     if (changed) {
-      this.#status.say("The database was changed since the rows before, so some may be missing or double.");
+      this.#status.say("The database has changed since the earlier rows, so some may be missing or repeated.");
     } else if (truncated && !this.#canGoOn()) {
-      this.#status.say("There are more rows than these, which this host can't ask for.");
+      this.#status.say("There are more rows, but this host can't request them.");
     }
   }
 
