@@ -353,7 +353,7 @@ async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
         (takes_function, "Cannot generate a JsonSchema"),
         (takes_hidden, "'_x'"),
         (takes_configuration, "'model_config'"),
-        (takes_optional_context, "the type of 'ctx' is Context alone"),
+        (takes_optional_context, "the type of 'ctx' must be Context alone"),
         (takes_low_default, "the default of 'a', 0, is not valid: Input should be greater than or equal to 1"),
         (
             takes_none_default,
