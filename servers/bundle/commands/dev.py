@@ -73,7 +73,11 @@ def watched_folders(file: Path) -> set[Path]:
 def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None:
     """Serve the file in this process until a signal ends it. `words` are the options as text. Raises what the file
     raises."""
-    module = load_module(file)
+    try:
+        module = load_module(file)
+    except SystemExit:
+        guard = 'if __name__ == "__main__":'
+        exit_with_error(program, f"{file.name} ends when it is imported: put `run(app)` under `{guard}`")
     try:
         app = find_server(module, file)
         options = read_options(Options, words, os.environ, "MCP")

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.bundle.commands.dev import find_server, load_module, main, watched_folders
+from servers.bundle.commands.dev import find_server, load_module, main, serve, watched_folders
 from shared.client.connect import connect_http
 from shared.errors import PeerError
 from tests.ports import free_port
@@ -101,6 +101,16 @@ def test_a_file_that_python_does_not_import_is_refused(
     with pytest.raises(SystemExit, match="2"):
         main([str(tmp_path / name)])
     assert f"dev: Python can't import {name}: name it NAME.py" in capsys.readouterr().err
+
+
+def test_a_file_that_ends_when_it_is_imported_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "runs_at_once.py").write_text("raise SystemExit(0)")
+    with pytest.raises(SystemExit, match="2"):
+        serve("dev", tmp_path / "runs_at_once.py", {}, browse=False)
+    assert capsys.readouterr().err.startswith("dev: runs_at_once.py ends when it is imported: put `run(app)` under ")
 
 
 @pytest.mark.parametrize(
