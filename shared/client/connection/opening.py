@@ -55,11 +55,13 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         return
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
-    if isinstance(answer, Failure) and session.refused(answer):
+    if isinstance(answer, Failure):
+        is_version = session.refused(answer)
         # The server was slow to start: our probe timed out, but reached it all the same.
         if session.switch_to_stateless() and await _discover(connection, options) is Era.STATELESS:
             return
-        raise _nothing_shared(session, options)
+        if is_version:
+            raise _nothing_shared(session, options)
     if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):
         raise _nothing_shared(session, options)
     connection.flush()

@@ -174,7 +174,7 @@ class ClientSession:
         self._outgoing: list[Outgoing] = []
         self._unsent_replies = 0
         self._last_id = 0
-        self._asked_again = False
+        self._asked_again = self._is_unanswered = False
         self._tokens: set[str] = set()
         self._abandoned: dict[RequestId, ClientIdentity | None] = {}
 
@@ -219,6 +219,7 @@ class ClientSession:
         if isinstance(answer, Response):
             return self._choose(answer.result.get("supportedVersions"), answer.result)
         if answer is None:
+            self._is_unanswered = True
             return Era.HANDSHAKE
         # No older server has these codes: it supports our era, and refused only this request.
         if answer.code in _MODERN_ERRORS:
@@ -263,12 +264,14 @@ class ClientSession:
 
     def switch_to_stateless(self) -> bool:
         """Return True if a server that has refused the handshake named a stateless version that we support, which is
-        used then. A server that was slow to start has our first `discover` by now, and stays in its era."""
-        named = [version for version in self._accepted if version.stateless and version.date in self.named]
-        if not named or self._asked_again:
+        used then. A server that was slow to start has our first `discover` by now, and stays in its era, which its
+        error need not say."""
+        named = self.named if self.named or not self._is_unanswered else [version.date for version in self._accepted]
+        stateless = [version for version in self._accepted if version.stateless and version.date in named]
+        if not stateless or self._asked_again:
             return False
         self._asked_again = True
-        self._mode = named[-1]
+        self._mode = stateless[-1]
         return True
 
     def _note_versions(self, dates: list[Any]) -> None:

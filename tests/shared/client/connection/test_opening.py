@@ -88,11 +88,17 @@ async def test_old_servers_get_a_handshake(discover: Answer | None) -> None:
     assert script.methods == [*HANDSHAKE, "tools/list"]
 
 
-async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one() -> None:
+@pytest.mark.parametrize(
+    "refused",
+    [
+        _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"}),
+        _error(0),  # 'duplicate "initialize" received', as the Go SDK 1.8 says
+    ],
+)
+async def test_a_new_server_that_is_slow_to_start_is_not_taken_for_an_old_one(refused: Answer) -> None:
     """It has our first request by the time that it refuses the handshake, which is the answer to what came late."""
     discovered = _result({"supportedVersions": ["2026-07-28"], "capabilities": {}})
     late = iter([lambda _request: None, discovered])
-    refused = _error(-32022, {"supported": ["2026-07-28"], "requested": "2025-11-25"})
     script = Script(discover=lambda request: next(late)(request), initialize=refused)
     async with connected(script, probe_seconds=0.01) as client:
         assert (client.stateless, client.server.version) == (True, "2026-07-28")
@@ -106,6 +112,14 @@ async def test_a_server_that_refuses_whatever_is_offered_is_given_up() -> None:
         async with connected(script, probe_seconds=0.01):
             pass
     assert script.methods == ["server/discover", "initialize", "server/discover"]
+
+
+async def test_an_old_server_that_refuses_the_handshake_is_given_up_with_its_error() -> None:
+    script = Script(discover=_error(-32601), initialize=_error(-32000))
+    with pytest.raises(PeerError, match="no"):
+        async with connected(script):
+            pass
+    assert script.methods == ["server/discover", "initialize"]
 
 
 async def test_an_error_of_the_new_era_keeps_us_there() -> None:
