@@ -115,8 +115,9 @@ class Player:
 
     async def _shake_hands(self) -> None:
         params = {"protocolVersion": self.version, "capabilities": self._capabilities(), "clientInfo": CLIENT_INFO}
-        await self._connection.send({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})
+        # First: over HTTP+SSE the answer may be here before `send` ends.
         self.sent["init"] = Sent("", "initialize", succeeds)
+        await self._connection.send({"jsonrpc": "2.0", "id": "init", "method": "initialize", "params": params})
         await self._answered(["init"])
         await self._connection.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
