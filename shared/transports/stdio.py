@@ -50,6 +50,9 @@ _FEW = 8
 _WHOLE = getattr(select, "PIPE_BUF", 512)
 """Bytes that a pipe accepts atomically."""
 _LOOK_SECONDS = 0.02
+_UNREAD_SECONDS = 5.0
+"""Seconds without reading anything, because the peer does not read either, after which a peer that has closed its
+stream is considered gone."""
 _CAN_WAIT = os.name == "posix" and hasattr(os, "set_blocking") and hasattr(select, "poll")
 """True if the event loop can wait for pipes; on Windows it can't."""
 
@@ -69,9 +72,11 @@ class StdioTransport:
         self.send, self.try_send = self._out.send, self._out.try_send
 
     async def gone(self) -> None:
-        """Wait until the peer has ended its stream, or `stop` was called, and our stream has no reader any more."""
+        """Wait until the peer has ended its stream, or `stop` was called, and our stream has no reader any more, or
+        one that reads nothing."""
         await self.ended.wait()
-        while not self._out.is_deserted:  # noqa: ASYNC110 - the system reports it only when polled
+        # The system reports it only when polled.
+        while not (self._out.is_deserted or self._in.is_abandoned):  # noqa: ASYNC110
             await anyio.sleep(_LOOK_SECONDS)
 
     def stop(self) -> None:
@@ -117,9 +122,12 @@ class _Input(_Descriptor):
     def __init__(self, fd: int, codec: Codec) -> None:
         super().__init__(fd, codec)
         self.ended = anyio.Event()
+        self.is_abandoned = False
+        """True if the peer has closed its stream, and our data stay unread."""
         self._arrival: asyncio.Future[Sequence[Message]] | None = None
         self._is_armed = False
         self._take: Callable[[Sequence[Message]], Sequence[Message]] | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     async def receive(self) -> Sequence[Message]:
         """Return the messages that the next bytes complete. Raises EndOfStream at the end of the input, or after
@@ -160,6 +168,7 @@ class _Input(_Descriptor):
         """Arrange for the next bytes to arrive. The reader remains registered, because changing the registration
         costs more than a message."""
         loop = asyncio.get_running_loop()
+        self._stop_looking()
         if self._waits:
             loop.add_reader(self._fd, self._readable)
             self._is_armed = True
@@ -170,11 +179,27 @@ class _Input(_Descriptor):
         if self._is_armed:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._is_armed = False
+        self._stop_looking()
+
+    def _look(self) -> None:
+        """End the input if the peer has closed it while nothing was read."""
+        self._timer = None
+        if _hangs_up(self._fd):
+            self.is_abandoned = True
+            self.stop()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look)
+
+    def _stop_looking(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _readable(self) -> None:
         # Level-triggered: while there is unread data, the loop would call this without end.
         if self._arrival is None or self._arrival.done():
             self._disarm()  # nothing reads at the moment: the peer has to wait
+            self._timer = asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look)
             return
         try:
             chunk = os.read(self._fd, _CHUNK)
@@ -259,12 +284,7 @@ class _Output(_Descriptor):
     @property
     def is_deserted(self) -> bool:
         """True if the other side is closed, as far as can be detected without writing."""
-        if sys.platform == "win32" or not self._waits:
-            return False
-        poll = select.poll()
-        # Errors and hang-ups are always reported; asking for more would report that a pipe with room is ready.
-        poll.register(self._fd, 0)
-        return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+        return self._waits and _hangs_up(self._fd)
 
     async def _write(self, data: bytes) -> None:
         """Write all of `data`. Raises OSError if that fails."""
@@ -279,6 +299,16 @@ class _Output(_Descriptor):
                 view = view[os.write(self._fd, view) :]
             except BlockingIOError:
                 await anyio.wait_writable(self._fd)
+
+
+def _hangs_up(fd: int) -> bool:
+    """Return True if the other side of a pipe or socket is closed, even if data remain to be read."""
+    if sys.platform == "win32":
+        return False
+    poll = select.poll()
+    # Errors and hang-ups are always reported; asking for more would report that a pipe with room is ready.
+    poll.register(fd, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
 
 
 def _read(fd: int) -> bytes:

@@ -23,6 +23,7 @@ from shared.protocol.wire.jsonrpc import Malformed, Message, Notification, Reque
 from shared.server.dispatch.connection import serve
 from shared.transports import stdio
 from shared.transports.stdio import StdioTransport
+from tests.clock import forward
 from tests.wire import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -232,6 +233,26 @@ async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pyte
             assert gone == []
             os.close(inbox)
     assert gone == ["gone"]
+
+
+@pytest.mark.parametrize("leaves", [False, True])
+async def test_a_peer_that_closed_its_stream_and_reads_nothing_is_gone(leaves: bool) -> None:
+    with piped() as (transport, outbox, _), anyio.fail_after(1_000):
+        os.write(outbox, PING % 1 + b"\n")
+        assert len(await transport.receive()) == 1
+        os.write(outbox, PING % 2 + b"\n")  # not received, because the answer to the first has no reader
+        if leaves:
+            os.close(outbox)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(transport.gone)
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(3):
+                forward(stdio._UNREAD_SECONDS)
+                await anyio.wait_all_tasks_blocked()
+            assert transport.ended.is_set() is leaves
+            if not leaves:
+                assert len(await transport.receive()) == 1
+                tasks.cancel_scope.cancel()
 
 
 async def test_what_was_received_before_stop_is_not_lost() -> None:
