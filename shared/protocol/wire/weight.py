@@ -19,6 +19,8 @@ _VALUE_BYTES = 100
 _WIDE = 3
 """The factor by which a text that is not ASCII may be wider in memory: it takes 2 or 4 bytes a character, while UTF-8
 may take 1."""
+_MANY_PARTS = 1_000
+"""The number of parts of a result from which on it is weighed by its JSON."""
 _MAX_QUOTES = 4 * MAX_VALUES + 4
 """The greatest number of quotes of so many values: each value has four at most, its own and those of its name."""
 
@@ -47,13 +49,30 @@ def weigh_value(value: Any) -> int:
     return weigh(text, count_values(text))
 
 
-def weigh_result(result: dict[str, Any]) -> int:
-    """The bytes of memory that a result takes, about; 0 for one without JSON, which can't be sent."""
+def weigh_texts(result: dict[str, Any]) -> int | None:
+    """The bytes of memory that a result takes, about, if they are known without encoding it; otherwise None."""
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it has both forms
-    content = result.get("content")
+    # Nearly all other results are a few texts or images, and perhaps a little metadata.
+    parts, meta = result.get("content") or result.get("contents"), result.get("_meta") or ()
+    if "structuredContent" in result or "view" in meta or not isinstance(parts, list) or len(parts) > _MANY_PARTS:
+        return None
     size = 0
-    # Nearly all other tool results are mostly one text, which is not encoded twice.
+    for part in parts:
+        text = (part.get("text") or part.get("data") or part.get("blob")) if isinstance(part, dict) else None
+        if not isinstance(text, str):
+            return None
+        size += len(text)
+    return size
+
+
+def weigh_result(result: dict[str, Any]) -> int:
+    """The bytes of memory that a result takes, about; 0 for one without JSON, which can't be sent."""
+    known, size = weigh_texts(result), 0
+    if known is not None:
+        return known
+    content = result.get("content")
+    # Most other tool results are mostly one text, which is not encoded twice.
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         text = content[0].get("text")
         if isinstance(text, str):

@@ -28,6 +28,7 @@ from ...protocol.wire.weight import weigh_value
 from .hooks import Hooks
 from .limits import CallLimits, Limits
 from .portions import Portions
+from .room import Room
 from .turns import Turns
 
 _TOOL = "tools/call"
@@ -122,6 +123,8 @@ class Calls:
         self.turns, self.brief_turns = Turns(), Turns()
         """The turns for work in threads, and for such work that takes less than a second."""
         self._memory = Portions(limits.call_bytes)
+        self.room = Room(limits.call_bytes // 2)
+        """The room for large results on the way to clients."""
         self.hooks = hooks
         """Callbacks that limit the number of calls, and are notified of refused ones."""
         self._work = work
@@ -182,6 +185,8 @@ class Calls:
         answers instead."""
         # A call that has waited for its place is answered in turn.
         if call.origin_context is not None or link.is_behind:
+            return False
+        if self.room.used and not self.room.is_free(link.client):
             return False
         try:
             result = self._work.answer_at_once(link, call)
@@ -300,8 +305,8 @@ class Calls:
             with call.scope:
                 if call.is_over:
                     return
-                if not is_stream and link.is_behind:
-                    await link.wait_writable()
+                if not is_stream and (link.is_behind or self.room.used):
+                    await self._wait_for_peer(link, call)
                 call.began = self._loop.time()
                 if not is_stream:
                     # From the first step on, not from the request: a call that waited for its place has done nothing
@@ -333,6 +338,14 @@ class Calls:
                 call.link.ended(call)
             if self._ended is not None:
                 self._ended.wake()
+
+    async def _wait_for_peer(self, link: Link, call: Call) -> None:
+        """Wait until the peer has read enough of what was sent to it, on all its connections."""
+        if link.is_behind:
+            await link.wait_writable()
+        # The results of a batch are sent together, so its calls must not wait for each other.
+        if not (self.room.is_free(link.client) or link.session.is_in_batch(call)):
+            await self.room.wait(link.client)
 
     def _wait(self, link: Link, call: Call, most: int) -> None:
         if len(link.queue or ()) >= most:

@@ -69,6 +69,7 @@ class Connection(HttpToolsProtocol):
     _timed: str | None = None
     _timer: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
+    _on_read: tuple[Callable[[], None], ...] = ()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the head of a request."""
@@ -92,11 +93,13 @@ class Connection(HttpToolsProtocol):
         """Called when the client has read most of what was sent."""
         super().resume_writing()
         self._not_unread()
+        self._notify_read()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
         self._give_place()
         self._not_unread()
+        self._notify_read()
         self._awaits = None
         self._time()
         super().connection_lost(exc)
@@ -233,6 +236,18 @@ class Connection(HttpToolsProtocol):
         else:
             self._written.abort()
 
+    def when_read(self, call: Callable[[], None]) -> None:
+        """Call `call` once the client has read most of what was sent, or is gone."""
+        if self.flow.write_paused:
+            self._on_read += (call,)
+        else:
+            call()
+
+    def _notify_read(self) -> None:
+        waiting, self._on_read = self._on_read, ()
+        for call in waiting:
+            call()
+
     def _not_unread(self) -> None:
         self.unread.remove(self._written)
         if self._reading is not None:
@@ -275,6 +290,16 @@ def untaken(receive: Callable[..., Any]) -> int:
     connection is not a `Connection`, or nothing has been written."""
     cycle = getattr(receive, "__self__", None)
     return backlog(cycle.transport) if isinstance(cycle, RequestResponseCycle) else 0
+
+
+def when_read(receive: Callable[..., Any], call: Callable[[], None]) -> None:
+    """Call `call` once the client has read most of the answer to the request of this `receive`, or is gone. If its
+    connection is not a `Connection`, call it at once."""
+    connection = getattr(getattr(getattr(receive, "__self__", None), "on_response", None), "__self__", None)
+    if isinstance(connection, Connection):
+        connection.when_read(call)
+    else:
+        call()
 
 
 def hand_over(receive: Callable[..., Any], protocol: Upgraded, answer: bytes) -> bool:

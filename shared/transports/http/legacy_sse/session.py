@@ -27,8 +27,9 @@ from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Message, Request, failure
+from ....server.dispatch.room import LARGE
 from ....server.run import Run
-from ..engine.connections import break_off, untaken
+from ..engine.connections import break_off, untaken, when_read
 from ..limits.endpoint_limits import SessionLimits
 from ..streamable.reply import Http, Stage, Watch
 from ..streamable.session import CATCH_UP_SECONDS
@@ -151,10 +152,10 @@ class LegacySession:
             await http.reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
             while self._unsent or not self.is_ending:
                 if self._unsent:
-                    events, self._unsent, self._behind = self._unsent, [], 0
+                    events, size, self._unsent, self._behind = self._unsent, self._behind, [], 0
                     self._untaken = None  # it grows by the current write
                     self._deliver()
-                    await http.reply.events(events)
+                    await self._write(http, events, size)
                 else:
                     await self._ready.wait()
             await http.reply.end()
@@ -162,6 +163,17 @@ class LegacySession:
             log.warning("a stream was closed: its client is %d bytes behind", self._behind)
         if http.reply.stage is not Stage.ENDED:
             break_off(http.receive)
+
+    async def _write(self, http: Http, events: Sequence[ServerSentEvent], size: int) -> None:
+        room = self._connection.calls.room
+        if size < LARGE:
+            await http.reply.events(events)
+            return
+        room.add(self.client, size)
+        try:
+            await http.reply.events(events)
+        finally:
+            when_read(http.receive, partial(room.remove, self.client, size))
 
     def cut(self) -> None:
         """End the session at once: its client is gone, or the server has failed."""

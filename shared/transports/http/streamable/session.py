@@ -66,7 +66,8 @@ class HttpSession:
         one."""
         self._keeping = keeping
         self._known = NEW
-        self._streams = Streams(record.id, keeping.log.session(record.id), keeping.store, keeping.limits.retry_ms)
+        events, retry_ms, room = keeping.log.session(record.id), keeping.limits.retry_ms, running.calls.room
+        self._streams = Streams(record.id, events, keeping.store, retry_ms, room=room, client=record.client)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self.changes = running.parts.for_principal(record.principal).changes
         """The registry of the session's subscriptions."""
@@ -213,6 +214,10 @@ class HttpSession:
         if self._ended:
             reader.stream.forget()
         self.caught_up()
+
+    def give_room(self, size: int) -> None:
+        """Record that the client has read large answers of `size` bytes, or never will."""
+        self._connection.calls.room.remove(self.client, size)
 
     def caught_up(self) -> None:
         """Record that a reader has caught up: messages that any replica held back for it can be sent."""

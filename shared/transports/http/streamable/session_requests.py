@@ -176,5 +176,6 @@ async def _share(sessions: Sessions, session: HttpSession, message: Message, rea
         if reader is not None:
             session.opened()
             session.closed(reader)
+            session.give_room(reader.large)
         return False
     return True

@@ -21,8 +21,11 @@ from ....protocol.session.events import Outgoing
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Malformed, Message, Request, Response, failure
+from ....protocol.wire.weight import weigh_texts
 from ....server.dispatch.portions import Portions
+from ....server.dispatch.room import LARGE
 from ....server.run import Run
+from ..engine.connections import when_read
 from ..limits.endpoint_limits import EndpointLimits
 from .header_arguments import RepeatedArguments
 from .reply import Http, Stage, Watch
@@ -127,7 +130,8 @@ class _StatelessRequest:
         self._resource = http.resource
         self._ready = Signal()
         self._over = False
-        self._connection = running.connect(http.principal, self._ready.wake, http.client)
+        self._large = 0
+        self._connection = running.connect(http.principal, self._due, http.client)
         self._drain_seconds = running.calls.limits.drain_seconds
         self._timer: asyncio.TimerHandle | None = None
 
@@ -141,10 +145,25 @@ class _StatelessRequest:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
+            if self._large:
+                when_read(http.receive, partial(self._connection.calls.room.remove, http.client, self._large))
             # Most likely the client has gone away, which cancels the call (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
+
+    def _due(self) -> None:
+        # Before the answer is written: the calls of many requests may end in one turn of the event loop.
+        waiting = self._connection.session.waiting
+        answer = waiting[-1].message if waiting else None
+        if isinstance(answer, Response):
+            self._take_room(weigh_texts(answer.result) or 0)
+        self._ready.wake()
+
+    def _take_room(self, size: int) -> None:
+        if size >= LARGE and not self._large:
+            self._large = size
+            self._connection.calls.room.add(self._connection.client, size)
 
     async def _listen(self, http: Http) -> None:
         with ending_with_token(http.principal, lambda: None, self._connection.finish):
@@ -181,11 +200,14 @@ class _StatelessRequest:
             refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
             if refused is None:  # dialects have no other status
                 refused = (stateless_status(answer) if self._codec.dialect is None else 200), ()
-            await self._reply.json(refused[0], encode(answer), refused[1])
+            data = encode(answer)
+            self._take_room(len(data))
+            await self._reply.json(refused[0], data, refused[1])
         elif self._only != JSON:
             written = [encode(item.message) for item in outgoing if item.message is not None]
             events = [ServerSentEvent(data) for data in written if data]
             if events:
+                self._take_room(sum(map(len, written)))
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
             self._over = True

@@ -5,10 +5,11 @@ the client may reconnect if it is lost. Otherwise the stream begins with the fir
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from ....errors import Unavailable
 from ....protocol.http.rules import refused_with
-from ..engine.connections import break_off
+from ..engine.connections import break_off, when_read
 from .reply import Http, Reply, Stage, Watch
 from .session import LOST, HttpSession
 from .streams import Reader
@@ -38,6 +39,8 @@ async def follow(
             await _write(http, session, reader, headers)
     finally:
         session.closed(reader)
+        if reader.large:
+            when_read(http.receive, partial(session.give_room, reader.large))
     # A chunked response that ended cleanly would look complete: the client must see that it was not.
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
         break_off(http.receive)

@@ -33,6 +33,7 @@ from ....protocol.wire.jsonrpc import (
     Response,
     failure,
 )
+from ....server.dispatch.room import LARGE, Room
 
 _TOO_OLD = refuse(400, "the events after this one are no longer stored")
 _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LISTS)
@@ -41,7 +42,7 @@ _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LIST
 class Reader:
     """One HTTP response that reads a stream."""
 
-    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "may_read", "resumes", "retry_ms", "stream")
+    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "large", "may_read", "resumes", "retry_ms", "stream")
 
     def __init__(self, stream: EventStream, after: int | None = None, *, begin: bool = False) -> None:
         """Read the messages that no reader has taken, or everything after message number `after`. With `begin` the
@@ -54,6 +55,8 @@ class Reader:
         stream."""
         self.is_cut = False
         """True if the response must end at once."""
+        self.large = 0
+        """The bytes of large answers for it, which are in the room of its client until they are read."""
         self.may_read: Callable[[], bool] = _always
         """Returns True while the token of its client allows it to read the stream."""
         self._begin = begin
@@ -109,12 +112,23 @@ def _always() -> bool:
 class Streams:
     """The streams of one session, as one replica serves them."""
 
-    __slots__ = ("_events", "_forbidden", "_gets", "_id", "_posts", "_retry_ms", "_sessions")
+    __slots__ = ("_client", "_events", "_forbidden", "_gets", "_id", "_posts", "_retry_ms", "_room", "_sessions")
 
-    def __init__(self, id: str, events: SessionEvents, sessions: SessionStore, retry_ms: int = 1_000) -> None:
+    def __init__(
+        self,
+        id: str,
+        events: SessionEvents,
+        sessions: SessionStore,
+        retry_ms: int = 1_000,
+        *,
+        room: Room | None = None,
+        client: str = "",
+    ) -> None:
         """`id` is the id of the session, `events` are its streams on all replicas, and `sessions` records which
-        requests are being served. Clients should wait `retry_ms` before they reconnect."""
+        requests are being served. Clients should wait `retry_ms` before they reconnect. Large answers to the
+        `client` take `room`."""
         self._id = id
+        self._room, self._client = room, client
         self._events = events
         self._sessions = sessions
         self._retry_ms = retry_ms
@@ -266,7 +280,11 @@ class Streams:
         if isinstance(answer, Failure) and answer.kind in REFUSING and stream.is_read:
             self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
-            stream.answer(encode(answer))
+            data = encode(answer)
+            if len(data) >= LARGE and self._room is not None and isinstance(stream.reader, Reader):
+                stream.reader.large += len(data)
+                self._room.add(self._client, len(data))
+            stream.answer(data)
         else:
             stream.end()
 

@@ -25,6 +25,7 @@ from ....protocol.http.rules import Refusal, refuse
 from ....protocol.session.events import Outgoing
 from ....protocol.wire.jsonrpc import Message
 from ....server.dispatch.connection import serve
+from ....server.dispatch.room import Room
 from ....server.run import Run
 from ..engine.connections import hand_over
 from ..streamable.reply import Http
@@ -82,6 +83,7 @@ class WebSocketSession:
         self._encode = encode
         self._farewell: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
         self._scope = CancelScope()
+        self._room: Room
 
     @property
     def is_idle(self) -> bool:
@@ -103,6 +105,7 @@ class WebSocketSession:
         # Under another ASGI server there is no connection to take over.
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
+        self._room = running.calls.room
         try:
             end = partial(self.lapse_of_token, running.calls.limits.drain_seconds)
             with self._scope, logged(self.fail), ending_with_token(http.principal, lambda: None, end):
@@ -152,6 +155,7 @@ class WebSocketSession:
                 texts.append(text)
                 size += len(text)
             if size >= _CHUNK:  # more is encoded once the peer has read that
-                await self._socket.send(texts)
+                with self._room.taken(self.client, size):
+                    await self._socket.send(texts)
                 texts, size = [], 0
         await self._socket.send(texts)

@@ -90,4 +90,6 @@ def test_a_result_counts_with_all_its_parts():
     text = {"type": "text", "text": "a" * 100}
     assert weigh_result({"content": [text]}) == 100
     assert weigh_result({"content": [text], "structuredContent": {"a": "b" * 1_000}}) > 1_000
+    assert weigh_result({"content": [text], "_meta": {"view": "b" * 1_000}}) > 1_000
+    assert weigh_result({"contents": [{"uri": "a://b", "blob": "b" * 500}, text]}) == 600
     assert weigh_result({"content": ["plain"]}) > 0  # a method of one's own may have any result

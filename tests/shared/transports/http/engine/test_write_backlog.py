@@ -2,6 +2,7 @@
 
 import asyncio
 import socket as sockets
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
+from shared.server.dispatch.limits import CallLimits, Limits
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
 from shared.transports.http.engine.write_backlog import PAUSE_SECONDS, Unread
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import Site, make_server, served
+from tests.shared.transports.http.sse_wire import initialized
 from tests.shared.transports.http.web_socket import web_socket
 
 LARGE = 800_000
@@ -186,3 +189,71 @@ async def test_a_web_socket_that_does_not_read_is_cut_off(reads: bool, monkeypat
                 await socket.next()
                 answers += 1
         assert answers == 20 if reads else answers < 20
+
+
+# Calls that wait for their clients to read
+
+HUGE = 6_000_000  # more than the system buffers
+HUGE_CALL = "tools/call", {"name": "huge", "arguments": {}}
+Answer = Callable[[Site, anyio.Event], Awaitable[int]]
+
+
+def huge_answers() -> tuple[Any, list[int]]:
+    app, ran = make_server(), list[int]()
+    app.limits, app.budget = Limits(call_bytes=40 * 1_048_576), CallLimits(result_bytes=2 * HUGE)
+
+    @app.tool()
+    async def huge() -> str:
+        """Return much."""
+        ran.append(1)
+        return "x" * HUGE
+
+    return app, ran
+
+
+async def posted(site: Site, may_read: anyio.Event, message: Any, headers: Any) -> int:
+    async with site.stream(message, {**headers, "Accept-Encoding": "identity"}) as response:
+        await may_read.wait()
+        return len(await response.aread())
+
+
+async def stateless(site: Site, may_read: anyio.Event) -> int:
+    return await posted(site, may_read, *site.stateless(*HUGE_CALL))
+
+
+async def in_session(site: Site, may_read: anyio.Event) -> int:
+    return await posted(site, may_read, site.message(*HUGE_CALL), await site.initialize())
+
+
+async def on_web_socket(site: Site, may_read: anyio.Event) -> int:
+    async with web_socket(site) as socket:
+        await socket.initialize()
+        await socket.send(site.message(*HUGE_CALL))
+        await may_read.wait()
+        return len((await socket.next()).data)
+
+
+async def on_sse(site: Site, may_read: anyio.Event) -> int:
+    async with initialized(site) as stream:
+        await stream.send(site.message(*HUGE_CALL))
+        await may_read.wait()
+        return len((await stream.event()).data)
+
+
+@pytest.mark.parametrize("answer", [stateless, in_session, on_web_socket, on_sse])
+async def test_calls_wait_while_their_client_reads_no_large_answers(answer: Answer) -> None:
+    app, ran = huge_answers()
+    async with served(app) as site, anyio.create_task_group() as tasks:
+        may_read, sizes = anyio.Event(), list[int]()
+
+        async def ask() -> None:
+            sizes.append(await answer(site, may_read))
+
+        for number in range(6):
+            tasks.start_soon(ask)
+            while len(ran) <= number < 2:
+                await asyncio.sleep(0)
+            await quiet()
+        assert len(ran) < 4
+        may_read.set()
+    assert [size > HUGE for size in sizes] == 6 * [True]
