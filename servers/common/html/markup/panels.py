@@ -185,5 +185,7 @@ def _is_before(control: HtmlElement, panel: HtmlElement) -> bool:
 
 def _embolden(control: HtmlElement) -> None:
     """Turn a button into bold text, since it describes the text after it."""
+    if control.get("role") == "button":
+        del control.attrib["role"]
     if control.tag == "button" and not any(holder.tag in HEADINGS for holder in control.iterancestors()):
         control.tag = "b"

@@ -44,7 +44,7 @@ def expose_boundaries(text: str) -> str:
 def place_deferred(root: HtmlElement) -> None:
     """Move streamed content and shadow roots to where a browser shows them. The tree must still contain its
     scripts."""
-    moves = list(_moves(root))[:_MOST_CALLS]
+    moves = (list(_moves(root)) or list(_paired(root)))[:_MOST_CALLS]
     names = {name for move in moves for name in move[1:]}
     targets: dict[str, HtmlElement] = {}
     if names:
@@ -73,6 +73,17 @@ def _moves(root: HtmlElement) -> Iterator[_Move]:
         else:
             moves = [_called(*call) for call in _CALLS.findall(element.text or "")]
         yield from filter(None, moves)
+
+
+def _paired(root: HtmlElement) -> Iterator[_Move]:
+    """Yield the moves of a page that was saved without its scripts.
+
+    React gives a placeholder and its content the same number. The fallback stays, since its end is unknown.
+    """
+    if next(root.iter("script"), None) is not None:
+        return
+    places = [name for name in root.xpath("//template/@id") if name.startswith(("B:", "P:"))]
+    yield from ((None, name, f"S{name[1:]}") for name in places)
 
 
 def _called(name: str, first: str, second: str) -> _Move | None:

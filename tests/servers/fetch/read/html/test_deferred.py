@@ -36,6 +36,12 @@ def test_a_boundary_that_failed_or_never_came_shows_what_stands_in_its_place():
         assert markdown(place + rest) == "Not now"
 
 
+def test_react_without_scripts_pairs_what_has_one_number():
+    html = """<main><template id="B:1"></template></main><div hidden id="S:1">a <template id="P:a"></template></div>
+        <div hidden id="S:a">b</div><div hidden id="S:2">c</div>"""
+    assert markdown(html) == "a b"
+
+
 def test_other_frameworks():
     for html in (
         '<template id="pl-0-1"></template>wait<!--pl-0-1--><template id="0-1">text</template>'
@@ -49,7 +55,8 @@ def test_other_frameworks():
 
 
 def test_what_no_script_moves_stays_hidden():
-    page = read_body('<p>a</p><template id="B:0"></template><div hidden id="S:0">secret</div><!--$RC("B:0","S:0")-->')
+    hidden = '<template id="B:0"></template><div hidden id="S:0">secret</div><!--$RC("B:0","S:0")-->'
+    page = read_body(f"<p>a</p>{hidden}<script>start()</script>")
     assert (page.text, page.removed.elements) == ("a", 1)
 
 

@@ -344,6 +344,12 @@ def test_code_in_a_block_of_its_own_stays(block: str, code: str) -> None:
     assert code in text_of(block.format(code)).splitlines()
 
 
+def test_the_label_of_an_answer_stays_where_a_block_opens_it() -> None:
+    label = "<div role=button aria-controls=a aria-expanded=false><a>How long?</a></div>"
+    text = text_of(f"<div>{label}<div id=a style='display:none'><p>Three years long.</p></div></div>")
+    assert [said for said in ("How long?", "Three years long.") if said not in text] == []
+
+
 def test_a_term_keeps_its_meaning_where_that_is_links() -> None:
     text = text_of(
         "<dl><dt>Tags:</dt><dd><ul><li><a href=/a>dens</a></li><li><a href=/b>snow</a></li></ul></dd></dl>"
