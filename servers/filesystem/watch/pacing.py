@@ -92,9 +92,9 @@ class Watched:
         else:
             self.due = min(now + self.pace.quiet, self._first + self.pace.longest)
 
-    def demand(self, now: float) -> None:
-        """Schedule an immediate check of everything."""
-        self.due, self.noticed = now, None
+    def demand(self, time: float) -> None:
+        """Schedule a check of everything for this time."""
+        self.due, self.noticed = time, None
 
     def take(self, now: float) -> set[str] | None:
         """Return the paths to check, and record that the check begins."""

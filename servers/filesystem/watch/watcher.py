@@ -44,9 +44,9 @@ LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
 
 _SWEEP_SECONDS = 5.0
 _RECHECK_SECONDS = 0.25
-"""Seconds from a notice to a check of everything."""
+"""Seconds from a notice to a check of everything, and from the addition of a target to its next check."""
 _POLL_SECONDS = 1.0
-_GATHER_SECONDS, _GATHER_LONGEST = 0.02, 0.2
+_GATHER_SECONDS, _GATHER_LONGEST = 0.02, 1.0
 
 log = logging.getLogger("servers.filesystem")
 
@@ -79,11 +79,13 @@ class Watcher:
         self._watched: dict[Hashable, Watched] = {}
         self._ended: list[Watched] = []
         self._quota = EntryQuota()
-        self._on_trail: dict[str, list[Watched]] = {}
-        self._inside: dict[str, list[Watched]] = {}
+        self._on_trail: defaultdict[str, list[Watched]] = defaultdict(list)
+        self._inside: defaultdict[str, list[Watched]] = defaultdict(list)
+        self._directories: set[str] = set()
+        """The directories whose notices were last requested."""
         self._stale = False
         """True if the set of directories to watch may have changed."""
-        self._sweep_at = self._took = self._rests_until = 0.0
+        self._sweep_at = self._rests_until = 0.0
         self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()
@@ -132,10 +134,14 @@ class Watcher:
         return tree
 
     def unwatch(self, key: Hashable) -> None:
-        """Stop the notifications of `key`. The last key also stops the operating system watch."""
+        """Stop the notifications of `key`. The last key also stops the operating system watch; directories that only
+        this key needed are watched until the next sweep."""
         watched = self._watched.pop(key, None)
-        if watched is not None:
-            self._ended.append(watched)
+        if watched is None:
+            return
+        self._ended.append(watched)
+        self._close_ended()
+        if all(other.remote for other in self._watched.values()):
             self._set_changed()
 
     def concerned(self, uri: str) -> list[str]:
@@ -166,6 +172,7 @@ class Watcher:
                 try:
                     await self._serve()
                 finally:
+                    self._directories = set()
                     self._notices.close()
                 self._close_ended()
                 if not self._which(remote=False):
@@ -214,14 +221,22 @@ class Watcher:
         self._watched[key] = watched
         if watched.remote:
             self.on_polling(True)
-        # It has missed the notices since the check.
-        watched.demand(time.monotonic())
         (self._remote_wanted if watched.remote else self._local_wanted).set()
-        self._set_changed()
+        # It has missed the notices since the check.
+        now = time.monotonic()
+        if self._directories and self._directories.issuperset(_directories(target)):
+            # A check of everything for each of thousands of files in one directory would take minutes.
+            self._register(watched)
+            watched.demand(now + _RECHECK_SECONDS)
+        else:
+            watched.demand(now)
+            self._set_changed()
 
     def _set_changed(self) -> None:
-        self._stale = True
-        self._stop.set()
+        # If it is already stale, the set is computed before the next wait, or the wait is ending.
+        if not self._stale:
+            self._stale = True
+            self._stop.set()
 
     def _close_ended(self) -> None:
         """Close the targets whose watch has ended. They are not closed at once, because a check may have been in
@@ -237,13 +252,15 @@ class Watcher:
         while self._which(remote=False):
             # Created before the check, so that later changes of the set end the wait below.
             self._stop = threading.Event()
+            begun = time.monotonic()
             self._note(noticed)
             await self._check_and_notify(remote=False)
             self._close_ended()
             if self._stale:
                 self._stale = False
                 was_deaf = self._notices.deaf
-                is_new = await self._threads.run(self._notices.arm, self._directories())
+                self._directories = self._register_all()
+                is_new = await self._threads.run(self._notices.arm, self._directories)
                 self.on_polling(self.health["polled"] > 0)
                 if is_new:
                     noticed = None
@@ -251,14 +268,15 @@ class Watcher:
                 if self._notices.deaf and not was_deaf:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
             dues = [watched.due for watched in self._which(remote=False) if watched.due is not None]
-            seconds = max(0.0, min([*dues, self._sweep_at]) - time.monotonic())
+            now = time.monotonic()
+            seconds, took = max(0.0, min([*dues, self._sweep_at]) - now), now - begun
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
                 # A continuous stream of notices must not cause continuous checks of everything.
                 self._sweep_at = min(self._sweep_at, max(time.monotonic() + _RECHECK_SECONDS, self._rests_until))
             if noticed is None and self._stale:
                 # A client's many subscriptions cause one check of all of them, not one for each.
-                await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, self._took)))
+                await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, took)))
 
     def _note(self, noticed: set[str] | None) -> None:
         """Schedule the checks that are due."""
@@ -289,22 +307,29 @@ class Watcher:
         for _, watched in due:
             watched.busy = False
         if not remote:
-            self._took = time.monotonic() - begun
-            self._rests_until = max(self._rests_until, begun + 20 * self._took)
+            now = time.monotonic()
+            self._rests_until = max(self._rests_until, now + 19 * (now - begun))
             self._sweep_at = max(self._sweep_at, self._rests_until)
         for (key, watched), (changed, moved) in zip(due, results, strict=True):
-            self._stale |= moved
+            self._stale |= moved and not remote
             # An earlier callback may have stopped this watch.
             if changed and self._watched.get(key) is watched:
                 await watched.tell()
 
-    def _directories(self) -> set[str]:
+    def _register_all(self) -> set[str]:
         """Return the directories to watch, and record which targets their notices affect."""
-        on_trail, inside = defaultdict(list), defaultdict(list)
+        self._on_trail, self._inside = defaultdict(list), defaultdict(list)
         for watched in self._which(remote=False):
-            for path in watched.target.trail:
-                on_trail[path].append(watched)
-            for path in watched.target.directories:
-                inside[path].append(watched)
-        self._on_trail, self._inside = dict(on_trail), dict(inside)
-        return {*inside, *(os.path.dirname(path) for path in on_trail)}  # noqa: PTH120
+            self._register(watched)
+        return {*self._inside, *(os.path.dirname(path) for path in self._on_trail)}  # noqa: PTH120
+
+    def _register(self, watched: Watched) -> None:
+        for path in watched.target.trail:
+            self._on_trail[path].append(watched)
+        for path in watched.target.directories:
+            self._inside[path].append(watched)
+
+
+def _directories(target: Target) -> set[str]:
+    """Return the directories whose notices affect the target."""
+    return {*target.directories, *(os.path.dirname(path) for path in target.trail)}  # noqa: PTH120

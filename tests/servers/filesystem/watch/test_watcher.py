@@ -64,6 +64,7 @@ def seen():
     told.receive.close()
 
 
+LOOK = Spot.look
 SWEEP = "servers.filesystem.watch.watcher._SWEEP_SECONDS"
 
 
@@ -214,6 +215,28 @@ async def test_w11_unwatching_one_leaves_the_other(watching, seen, root, at):
 
 
 @pytest.mark.slow
+async def test_a_file_in_a_watched_directory_makes_it_look_at_no_other(watching, seen, root, at, monkeypatch):
+    looked = []
+    for name in ("first", "second"):
+        (root / name).write_text("x")
+    monkeypatch.setattr(Spot, "look", lambda spot, noticed: looked.append(spot.place.parts) or LOOK(spot, noticed))
+    async with watching() as watcher:
+        await watcher.watch("first", at("first"))
+        with anyio.fail_after(30):
+            while watcher._notices.deaf or watcher._stale:
+                await anyio.sleep(0.01)
+        await anyio.sleep(0.1)
+        looked.clear()
+        await watcher.watch("second", at("second"))
+        await anyio.sleep(0.1)
+        assert looked == [("second",)]
+        (root / "second").write_text("y")
+        assert await seen.next() == "second"
+        watcher.unwatch("first")
+        await anyio.sleep(0.1)
+        assert ("first",) not in looked
+
+
 async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching, seen, root, at):
     async with watching() as watcher:
         await watcher.watch("one", at("one"))
