@@ -27,15 +27,15 @@ _EAST_ASIAN = {
     "big5hkscs": "big5hkscs",
     "gb18030": "gb18030",
 }
-_FEW = 2
+_MIN_WORDS = 2
 """Number of different words, or of different letters in more than `_MORE` words, that is too small to identify a
 language."""
 _MORE = 6
-_LEAST = 0.002
+_UNNAMED_CONFIDENCE = 0.002
 """The confidence in a charset for which chardet names no language."""
-_FAULTY = 0.0001
+_FAULT_FACTOR = 0.0001
 """The factor applied to the confidence if every non-ASCII character is out of place."""
-_RIVAL = 0.3
+_RIVAL_SHARE = 0.3
 """A charset with at least this share of the best likelihood may also be the right one."""
 
 # Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
@@ -126,15 +126,15 @@ def likely_charsets(sample: bytes) -> list[Likely]:
     detected = detect_all(
         sample, ignore_threshold=True, include_encodings=(*_SINGLE, *_EAST_ASIAN), compat_names=False
     )
-    confidence = {candidate["encoding"]: candidate["confidence"] + _LEAST for candidate in detected}
+    confidence = {candidate["encoding"]: candidate["confidence"] + _UNNAMED_CONFIDENCE for candidate in detected}
     others = len(sample) - len(sample.translate(None, _HIGH))
     likely: list[Likely] = []
     best = 0.0
     western = None
-    for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _LEAST)):
+    for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _UNNAMED_CONFIDENCE)):
         # Faults only lower the confidence.
-        most = confidence.get(name, _LEAST)
-        if most < best * _RIVAL**2 and name != _WESTERN:
+        most = confidence.get(name, _UNNAMED_CONFIDENCE)
+        if most < best * _RIVAL_SHARE**2 and name != _WESTERN:
             continue
         codec = _EAST_ASIAN.get(name, name)
         try:
@@ -143,23 +143,25 @@ def likely_charsets(sample: bytes) -> list[Likely]:
         except UnicodeDecodeError:
             continue
         faults = _loans(text) if name in _EAST_ASIAN else len(_FAULT.findall(sample.translate(_classes(codec))))
-        likely.append(Likely(codec, most * _FAULTY ** (faults / others)))
+        likely.append(Likely(codec, most * _FAULT_FACTOR ** (faults / others)))
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]
     likely.sort(key=lambda candidate: -candidate.likelihood)
     words = {sample[slice(*word.span())] for word in _WORD.finditer(sample.translate(_classes(_WESTERN)))}
     letters = set(sample.translate(None, _ASCII))
-    if western is not None and (len(words) <= _FEW or (len(letters) <= _FEW and len(words) > _MORE)):
+    if western is not None and (len(words) <= _MIN_WORDS or (len(letters) <= _MIN_WORDS and len(words) > _MORE)):
         likely.remove(western)
         # With little evidence there are more rivals.
-        likely.insert(0, Likely(_WESTERN, best * _RIVAL))
+        likely.insert(0, Likely(_WESTERN, best * _RIVAL_SHARE))
     return likely
 
 
 def rivals(likely: list[Likely]) -> list[str]:
     """Return the codecs that are nearly as likely as the first one."""
-    return [candidate.codec for candidate in likely[1:] if candidate.likelihood >= likely[0].likelihood * _RIVAL]
+    return [
+        candidate.codec for candidate in likely[1:] if candidate.likelihood >= likely[0].likelihood * _RIVAL_SHARE
+    ]
 
 
 _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))

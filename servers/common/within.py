@@ -1,4 +1,4 @@
-"""Check that a directory, with links followed, is within one of the others, as a principal's directory must be."""
+"""Check that a directory is inside one of several others, with links followed, as a principal's directory must be."""
 
 import os
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def place_within(path: Path, directories: Iterable[Path]) -> Path:
-    """Return the real path of the directory `path`. Raises ValueError if it is none, or in none of the
+    """Return the real path of the directory `path`. Raises ValueError if it is not a directory, or not in any of the
     `directories`."""
     resolved = _resolved(path)
     if not resolved.is_dir():

@@ -17,7 +17,7 @@ from servers.common.documents.page_ranges import choose_pages
 MAX_CELLS = 30_000
 """Maximum number of cells that are read, in all tables together."""
 MAX_COLUMNS = 200
-_DEEPEST = 100
+_MAX_DEPTH = 100
 """Maximum depth of elements that are read."""
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 _TEXT, _TABLE, _DRAW, _OFFICE = (_URN % name for name in ("text", "table", "drawing", "office"))
@@ -123,7 +123,7 @@ class _Writer:
 
     def blocks(self, element: Element) -> str:
         """Return the blocks in an element, including those of sections, indexes and shapes in it."""
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             self._beyond = True
             return ""
         self._depth += 1

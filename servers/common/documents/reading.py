@@ -15,7 +15,7 @@ DocumentReader = Callable[[bytes, str | None, str | None], Document]
 """Takes the file, and the requested `pages` and `section`, which most kinds ignore."""
 
 _CUT = "The document has too many elements or nesting levels; the rest is left out."
-_LONGEST_CELL = 1_000
+_MAX_CELL = 1_000
 """Maximum length of a sheet's cell, in characters. A Markdown row is one line, which longer cells make hard to
 read."""
 
@@ -70,7 +70,7 @@ def visible_document(document: Document) -> VisibleDocument:
 def _put_long_cells_below(root: HtmlElement) -> None:
     """Move the text of each long cell below its table, under a number that replaces it in the cell."""
     for table in root.iter("table"):
-        cells = [cell for cell in table.iter("td", "th") if length(cell) > _LONGEST_CELL]
+        cells = [cell for cell in table.iter("td", "th") if length(cell) > _MAX_CELL]
         for number, cell in reversed(list(enumerate(cells, 1))):
             text = Element("div")
             text.text = f"({number}) {cell.text or ''}"

@@ -5,7 +5,7 @@ import re
 from typing import IO
 
 _BLOCK = 1_048_576
-_LONGEST = 65_536
+_MAX_CELL_BYTES = 65_536
 """Maximum size of a cell in bytes, enough for a formula of 8,192 characters."""
 # A formula whose result is empty text has the type "str".
 _CELL = re.compile(
@@ -23,5 +23,5 @@ def count_uncomputed(part: IO[bytes]) -> int:
         end = 0
         for cell in _CELL.finditer(text):
             count, end = count + 1, cell.end()
-        rest = text[max(end, len(text) - _LONGEST) :]
+        rest = text[max(end, len(text) - _MAX_CELL_BYTES) :]
     return count

@@ -44,7 +44,7 @@ r[style-name='Verbatim Char'] => code
 r[style-name='Source Text'] => code
 """
 _NOTE = re.compile(r'(<sup><a href="#(?:foot|end)note-\d+"[^>]*>)\[(\d+)\](</a></sup>)')
-_BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
+_LINK_BACK = re.compile(r' <a href="#(?:foot|end)note-ref-\d+">↑</a>')
 """The link back to its reference that mammoth writes after a note."""
 _DAMAGED = (AttributeError, ExpatError, LookupError, OSError, TypeError, ValueError)
 _OFF = ("0", "false", "off")
@@ -76,7 +76,7 @@ def read_word(body: bytes) -> Document:
     )
     if comments in package.names:
         left_out["comments"] = len(package.xml(comments))
-    html = _NOTE.sub(r"\1\2\3", _BACK.sub("", result.value))
+    html = _NOTE.sub(r"\1\2\3", _LINK_BACK.sub("", result.value))
     return Document(html, package.facts(), notes=tuple(name_left_out(left_out)))
 
 

@@ -38,7 +38,7 @@ _EXCHANGE = 2
 _BLOCK = 1024 * 1024
 _SETTLING, _PAUSE = 0.02, 0.0005
 """Seconds to wait for programs that have the old file open, and seconds between checks."""
-_LONGEST = 1.0
+_MAX_SECONDS = 1.0
 """Maximum number of seconds to wait for a program that keeps appending to the old file."""
 _ATTEMPTS = 20
 
@@ -128,13 +128,13 @@ def _mark(status: os.stat_result) -> tuple[int, ...]:
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
     """Append the file from `begin` on to `new`, including data that programs with the file open still append.
 
-    If one never stops, stop after `_LONGEST` seconds.
+    If one never stops, stop after `_MAX_SECONDS` seconds.
     """
     began, end = time.monotonic(), math.inf
     while begin < end:
         # Checked first: a program that writes and closes after this is read below.
         is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLING
-        if end == math.inf and time.monotonic() > began + _LONGEST:
+        if end == math.inf and time.monotonic() > began + _MAX_SECONDS:
             end = os.fstat(descriptor).st_size
         os.lseek(descriptor, begin, os.SEEK_SET)
         added = os.read(descriptor, _BLOCK)

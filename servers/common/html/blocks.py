@@ -26,9 +26,9 @@ _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LEVELS = 3
 """Number of enclosing levels on which a block's language may be given."""
 _MOST_COLUMNS = 200
-_LONGEST_CELL = 1_000
+_MAX_LAYOUT_CELL = 1_000
 """A table without headers and with a longer cell, in characters, may be used for layout."""
-_FEWEST_ROWS, _MOSTLY = 3, 0.7
+_MIN_ROWS, _MIN_SHARE = 3, 0.7
 """For a data table with long cells: the minimum number of rows with several cells, and their minimum share."""
 _LAYOUT = ("table", "form")
 """Elements that show that a table without headers is used for layout."""
@@ -115,11 +115,11 @@ def is_data(table: HtmlElement) -> bool:
         return False
     if any(_is_for_layout(cell) for cell in cells):
         return False
-    if headed or all(length(cell) <= _LONGEST_CELL for cell in cells):
+    if headed or all(length(cell) <= _MAX_LAYOUT_CELL for cell in cells):
         return True
     # A layout table has a long cell in one or two rows, surrounded by rows with one cell.
     full = sum(len(_cells(row)) > 1 for row in rows)
-    return full >= _FEWEST_ROWS and full > _MOSTLY * len(rows)
+    return full >= _MIN_ROWS and full > _MIN_SHARE * len(rows)
 
 
 def _is_for_layout(cell: HtmlElement) -> bool:

@@ -27,7 +27,7 @@ _EMPHASIS = {
     **dict.fromkeys(("del", "s", "strike"), "~~"),
 }
 _SCRIPTS = {"sup": "^", "sub": "_"}
-_NEAR = 40
+_MAX_DISTANCE = 40
 """Maximum number of characters before an exponent or an index, and of pieces of the line, in which its base is
 searched."""
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
@@ -117,7 +117,7 @@ class Inline:
             after = tail
             if not tail and following is not None and following.tag not in _SCRIPTS:
                 after = squeeze(following.text)
-            before = "".join(line[-_NEAR:])[-_NEAR:]
+            before = "".join(line[-_MAX_DISTANCE:])[-_MAX_DISTANCE:]
             line += write_script(_SCRIPTS[child.tag], self.inside(child), before, after), tail
 
     def picture(self, image: HtmlElement, caption: str) -> str:

@@ -14,7 +14,7 @@ from lxml import etree
 from lxml.etree import SubElement
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fromstring
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 """Maximum depth of elements; deeper ones are flattened into the last level."""
 _MOST_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
@@ -90,7 +90,7 @@ def flatten(root: HtmlElement) -> None:
     deep = False
     for event, element in etree.iterwalk(root, events=("start", "end")):
         depth += 1 if event == "start" else -1
-        if event == "start" and depth > _DEEPEST:
+        if event == "start" and depth > _MAX_DEPTH:
             element.tag = "deep"
             deep = True
     if deep:

@@ -1,1 +1,1 @@
-"""Everything that the SQL servers share, that is, all but the database engines."""
+"""The parts that the SQL servers share: everything except the database engines."""

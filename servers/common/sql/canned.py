@@ -1,6 +1,6 @@
 """Canned queries, read from the files of the operator's directory.
 
-A file has front matter in YAML between two lines of `---`, then the SQL. Files are read again when they change; a
+A file has front matter in YAML between two lines of `---`, then the SQL. Files are read again when they change. A
 file with a mistake keeps its last valid query.
 """
 
@@ -22,7 +22,7 @@ from shared.yaml import YamlError, read_yaml
 log = logging.getLogger("servers.sql")
 
 FindParameters = Callable[[str], Sequence[str]]
-"""The parameters of a statement, as they are written in it."""
+"""Finds the parameters of a statement, as they are written in it."""
 Signature = tuple[int, int, int]
 """Size, modification time and inode of a file: a different one means that the file was written or replaced."""
 
@@ -30,12 +30,12 @@ _MOST_BYTES = 1_000_000
 _FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_OURS = frozenset({"max_rows", "cursor"})
-"""Parameters that each query that reads has in addition to its own."""
+_ADDED_PARAMETERS = frozenset({"max_rows", "cursor"})
+"""Parameters that every reading query has in addition to its own."""
 _KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
 _OF_PARAMETER = {"type": str, "description": str, "default": object, "optional": bool}
 TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
-"""The types of parameters, and what each is in Python; a blob is base64."""
+"""The parameter types and their Python types; a blob is base64."""
 
 
 class QueryParameter(NamedTuple):
@@ -47,7 +47,7 @@ class QueryParameter(NamedTuple):
     description: str | None
     optional: bool
     default: Any
-    """The default value; None, which is NULL, also if no default is set."""
+    """The default value; None if it is NULL or not set."""
 
 
 class Definition(NamedTuple):
@@ -62,9 +62,9 @@ class Definition(NamedTuple):
 
 
 def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> Definition:
-    """Parse the `text` of a file into a query, which is called `stem` if the file gives no name.
+    """Parse the `text` of a file into a query, named `stem` if the file gives no name.
 
-    Raises ValueError, which says what is wrong.
+    Raises ValueError with the reason.
     """
     match = _FORM.fullmatch(text.removeprefix("\ufeff"))
     if match is None:
@@ -80,7 +80,9 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
         raise ValueError("it has no description")
     parameters = tuple(_parse_parameter(*item) for item in front.get("parameters", {}).items())
     writable = front.get("writable", False)
-    _require_same_names(find_parameters(sql), {item.name for item in parameters}, frozenset() if writable else _OURS)
+    _require_same_names(
+        find_parameters(sql), {item.name for item in parameters}, frozenset() if writable else _ADDED_PARAMETERS
+    )
     return Definition(name, description, parameters, writable, front.get("database"), sql)
 
 
@@ -113,7 +115,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
     kind, default = written.get("type"), written.get("default")
     if kind not in TYPES:
         raise ValueError(f"{where} has no type (there are: {', '.join(TYPES)})")
-    # A bool is an int in Python, and nowhere else.
+    # In Python, unlike elsewhere, a bool is an int.
     fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
     fits &= isinstance(default, bool) == (kind == "boolean")
     if default is not None and not fits:
@@ -140,13 +142,13 @@ class _File(NamedTuple):
     good: Definition | None
     """The last valid query of the file."""
     wrong: str | None
-    """The mistake in the current content, None if it is valid."""
+    """The mistake in the current contents; None if they are valid."""
 
 
 class QueryFiles:
     """The canned queries of a directory. Calls of `look` must not overlap.
 
-    `check` raises ValueError or SqlError for queries that can't be served, besides files that are no queries.
+    `check` raises ValueError or SqlError for queries that can't be served.
     """
 
     def __init__(
@@ -158,9 +160,9 @@ class QueryFiles:
         self._files: dict[str, _File] = {}
 
     async def look(self) -> list[Definition]:
-        """Return the valid queries, or the last valid ones, in the order of their file names; log what is wrong.
+        """Return the valid queries, or the last valid ones, by file name, and log mistakes.
 
-        A file with a mistake is tried again each time: the mistake may have been a missing table.
+        A file with a mistake is tried again each time, since the mistake may have been a missing table.
         """
         signatures = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
         for name in self._files.keys() - signatures.keys():
@@ -192,10 +194,10 @@ class QueryFiles:
 
 def _find_signatures(directory: Path) -> Iterator[tuple[str, Signature]]:
     paths: list[Path] = []
-    with suppress(OSError):  # the directory may be gone for a moment
+    with suppress(OSError):  # the directory may be missing for a moment
         paths += directory.glob("*.sql")
     for path in paths:
-        with suppress(OSError):  # gone in between, or a link to nothing
+        with suppress(OSError):  # deleted in the meantime, or a dangling link
             status = path.stat()
             yield path.name, (status.st_mtime_ns, status.st_size, status.st_ino)
 

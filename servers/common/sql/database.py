@@ -1,7 +1,7 @@
-"""The interface of an engine: one database without the details of its engine, and the databases by name.
+"""The engine interface: one database, independent of its engine, and the databases by name.
 
-Each engine has its own SQL, and its own words for kinds and types. Limits, forms and texts of answers, names of
-tools and the rules for confirmation are the same for all.
+Each engine has its own SQL, and its own words for kinds and types. Limits, result formats and texts, tool names and
+the rules for confirmation are the same for all.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,7 @@ class Database(Protocol):
 
     @property
     def system(self) -> str:
-        """The kind of database, as OpenTelemetry names it in `db.system.name`."""
+        """The kind of database, as in OpenTelemetry's `db.system.name`."""
 
     @property
     def writable(self) -> bool:
@@ -41,54 +41,54 @@ class Database(Protocol):
         """Seconds to wait for a lock that another process holds."""
 
     def bind(self, parameters: Parameters) -> Parameters:
-        """Return the parameters of a client as the database takes them.
+        """Convert a client's parameters to the form that the database accepts.
 
-        They are plain JSON or objects as answers have them. Raises SqlError `bad_parameters`.
+        They are plain JSON, or objects as in results. Raises SqlError `bad_parameters`.
         """
 
     async def check(self) -> None:
-        """Check that the database answers. If all connections are busy, it does."""
+        """Check that the database responds. If all connections are busy, it does."""
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return all rows of `query` if that can be done without making others wait; else None. Raises nothing."""
+        """Return all rows of `query` if that does not make others wait; otherwise None. Never raises."""
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
-        """Return the first rows of `query`, or the rows after a `cursor` from an earlier answer to `who`."""
+        """Return the first rows of `query`, or the rows after a `cursor` from an earlier result for `who`."""
 
     async def explain(self, query: Query, most: int) -> Plan:
-        """Return the plan of a statement that reads, in `most` bytes."""
+        """Return the plan of a reading statement, in at most `most` bytes."""
 
     async def explain_change(self, query: Query, most: int) -> Plan:
-        """Return the plan of a statement that changes the database; for one caller at a time."""
+        """Return the plan of a statement that changes the database. For one caller at a time."""
 
     async def list_tables(self, page: TablePage) -> TableList:
         """List the tables and views by name, without the database's internal ones."""
 
     async def describe_table(self, request: TableRequest, limits: AnswerLimits) -> TableDescription:
-        """Describe one table or view; the error `not_found` suggests the nearest names."""
+        """Describe one table or view. The error `not_found` suggests the most similar names."""
 
     async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-        """Summarize as much of the schema as fits into the `budget`."""
+        """Summarize as much of the schema as fits the `budget`."""
 
     async def read_schema(self, most: int) -> str:
-        """Return the statements that make the schema, in `most` bytes."""
+        """Return the statements that create the schema, in at most `most` bytes."""
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
-        """Return the first rows of a table, in the order of its key if it has one."""
+        """Return the first rows of a table, ordered by its key if it has one."""
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
         """Return the row with that key, as `uris.join_key` writes it. Raises SqlError `not_found`."""
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
-        """Return keys of rows that begin with `typed`."""
+        """Return row keys that begin with `typed`."""
 
     async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
         """Write all rows of a query to a file, and return the number of rows and bytes."""
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Raise what the statement would raise before it begins to run; do not run it."""
+        """Compile the statement without running it. Raises the errors that it would raise before it runs."""
 
     async def execute(
         self,
@@ -101,15 +101,15 @@ class Database(Protocol):
     ) -> Written | Figures:
         """Run the statements in one transaction and commit it.
 
-        If a user must agree first, change nothing and return the figures to ask with. With `only_tables` the
-        statements may make tables and nothing else. For one caller at a time.
+        If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
+        statements may only create tables. For one caller at a time.
         """
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
-        """Run the statements in one transaction, record what changes, and roll it back. For one caller at a time."""
+        """Run the statements in one transaction, record the changes, and roll it back. For one caller at a time."""
 
     async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
-        """Insert the rows of a CSV into a table, all or none; for one caller at a time."""
+        """Insert the rows of a CSV file into a table, all or none. For one caller at a time."""
 
 
 class Named(Protocol):
@@ -133,7 +133,7 @@ class Databases(Generic[D_co]):
         return iter(self._by_name.values())
 
     def get(self, name: str | None) -> D_co:
-        """Return the database called `name`; None is enough if there is only one. Raises SqlError."""
+        """Return the database called `name`, which may be None if there is only one. Raises SqlError."""
         if name is None and len(self._by_name) == 1:
             return next(iter(self))
         if name is None:

@@ -1,7 +1,7 @@
-"""The terms of one kind of database, as data for clients: its name, its words, and its parameter syntax.
+"""The terms of one kind of database in texts for clients: its name, its words, and its parameter syntax.
 
-The tools, resources and the prompt are declared once, in `features`. Where the words of engines differ, a docstring
-has a name in braces, which `words` fills.
+The tools, the resources and the prompt are declared once, in `features`. Where engines use different words, a
+docstring contains a name in braces, which `words` replaces.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +17,14 @@ class Dialect(NamedTuple):
     """One kind of database."""
 
     uris: Uris
-    """The URIs of its resources; their scheme is also the name of the server."""
+    """The URIs of its resources. Their scheme is also the server's name."""
     title: str
-    """The name as people write it."""
+    """The display name."""
     find_parameters: FindParameters
     split_statements: Callable[[str], Sequence[str]]
-    """Splits a script into statements, as the database does. Raises SqlError."""
+    """Splits a script into statements like the database. Raises SqlError."""
     parameters: str
-    """Description of the parameters of a statement."""
+    """The description of a statement's parameters."""
     read_only: str
     """The reason that nothing can be changed, if no database is writable."""
     words: Mapping[str, str]
@@ -39,20 +39,20 @@ class Dialect(NamedTuple):
 
     @property
     def query(self) -> str:
-        """Description of a statement."""
+        """The description of a statement."""
         return f"one statement in {self.title}'s SQL"
 
     @property
     def result_app(self) -> str:
-        """The page that shows rows."""
+        """The app page that shows rows."""
         return f"ui://{self.name}/result"
 
     @property
     def schema_app(self) -> str:
-        """The page that shows a database."""
+        """The app page that shows a database."""
         return f"ui://{self.name}/schema"
 
     def fill_words(self, function: F) -> F:
-        """Put the words into the docstring of `function`, which clients see as its description."""
+        """Fill the words into the docstring of `function`, which is its description for clients."""
         function.__doc__ = (function.__doc__ or "").format_map(self.words)
         return function

@@ -1,8 +1,8 @@
 """Errors of a database, as one exception with a stable code.
 
-`SqlError` is the only exception that an engine raises on purpose; each converts its library's errors in one place. A
-database's own messages, names in it and what a trigger raises are data, regardless of their author. They are put
-between marks as values are, each on one line.
+`SqlError` is the only exception that an engine raises on purpose; each engine converts its library's errors in one
+place. A database's messages, the names in it and errors raised by triggers are data, whoever wrote them. Like values,
+they are put between marks, each on one line.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from shared.text import escape
 
 
 class SqlError(CodedError):
-    """A refusal or failure, with lines that are `quoted` because others wrote them."""
+    """A refusal or failure. The `quoted` lines are untrusted data."""
 
     def __init__(self, code: str, reason: str, suggestion: str = "", quoted: Sequence[str] = ()) -> None:
         super().__init__(code, reason, suggestion)
@@ -26,9 +26,9 @@ class SqlError(CodedError):
 
     @property
     def line(self) -> str:
-        """The whole error on one line without marks, for a log or for a place that has marks already."""
+        """The whole error on one line without marks, for a log or for text that is already between marks."""
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
     def at(self, where: str) -> "SqlError":
-        """Return the same error with `where` it happened, unless that is empty."""
+        """Return the same error with `where` it happened added, unless that is empty."""
         return SqlError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self

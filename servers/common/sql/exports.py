@@ -1,8 +1,8 @@
-"""Exports: whole results of queries as files in a directory of this process, which is removed when the process ends.
+"""Exports: whole query results as files in a directory of this process, which is removed when the process ends.
 
-Each export belongs to the client that made it. An owner has at most `_MOST` exports: the oldest is removed when
-another one is made. All owners together have at most `_MOST_IN_ALL`: then the oldest export of the owner with the
-most is removed.
+Each export belongs to the client that made it. An owner has at most `_MAX_EXPORTS` exports; another one replaces the
+oldest. All owners together have at most `_MAX_TOTAL`; beyond that, the oldest export of the owner with the most is
+removed.
 """
 
 from collections import Counter
@@ -22,8 +22,8 @@ from servers.common.sql.query.formats import FORMATS, ExportRequest, FormatName
 from servers.common.sql.query.query import Query
 from servers.common.sql.temporary import temporary_directory
 
-_MOST = 16
-_MOST_IN_ALL = 64
+_MAX_EXPORTS = 16
+_MAX_TOTAL = 64
 
 
 class Export(NamedTuple):
@@ -58,8 +58,7 @@ class Exports:
     ) -> Export:
         """Write all rows of the `query` to a file that belongs to `who`.
 
-        Raises SqlError: `too_large` where that has more bytes than the operator allows, `no_space`, and what a
-        query raises.
+        Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the errors of queries.
         """
         if self._directory is None:
             self._directory = Path(self._end.enter_context(temporary_directory("exports")))
@@ -73,15 +72,15 @@ class Exports:
             unless_whole.pop_all()
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
         counts = Counter(export.who for export in self._exports.values())
-        if counts[who] > _MOST or len(self._exports) > _MOST_IN_ALL:
-            whose = who if counts[who] > _MOST else counts.most_common(1)[0][0]
+        if counts[who] > _MAX_EXPORTS or len(self._exports) > _MAX_TOTAL:
+            whose = who if counts[who] > _MAX_EXPORTS else counts.most_common(1)[0][0]
             gone = next(export for export in self._exports.values() if export.who == whose)
             del self._exports[gone.name]
             await to_thread.run_sync(partial(gone.path.unlink, missing_ok=True))
         return export
 
     def get(self, name: str, who: str | None) -> Export:
-        """Return the export of that name, which belongs to `who`.
+        """Return the export with that name, which belongs to `who`.
 
         Raises SqlError `not_found`, or `elsewhere` if another process made it.
         """

@@ -1,6 +1,6 @@
-"""Insights that clients keep while the server runs.
+"""Insights that clients store while the server runs.
 
-Each principal has a memo of its own; unauthenticated clients share one.
+Each principal has its own memo; unauthenticated clients share one.
 """
 
 from collections import OrderedDict, deque
@@ -10,7 +10,7 @@ from .errors import SqlError
 
 _MOST = 1_000
 _MEMOS = 100
-"""The number of memos; those used last are kept."""
+"""Maximum number of memos; the most recently used are kept."""
 _BYTES = 200_000
 
 
@@ -38,7 +38,7 @@ class Insights:
         return gone
 
     def memo(self) -> str:
-        """Return all insights, as a list in Markdown."""
+        """Return all insights as a Markdown list."""
         if not self._kept:
             return "No insights yet. The tool append_insight adds them."
         return "\n".join("- " + "\n  ".join(insight.splitlines()) for insight in self._kept)
@@ -49,11 +49,11 @@ class Memos:
 
     def __init__(self, has_replicas: Callable[[], bool] = lambda: False) -> None:
         self.has_replicas = has_replicas
-        """Returns True if there are other replicas, which keep memos of their own."""
+        """Returns True if there are other replicas, which have their own memos."""
         self._by_owner: OrderedDict[str, Insights] = OrderedDict()
 
     def of(self, owner: str) -> Insights:
-        """Return the insights of one principal."""
+        """Return one principal's insights."""
         insights = self._by_owner.setdefault(owner, Insights())
         self._by_owner.move_to_end(owner)
         if len(self._by_owner) > _MEMOS:

@@ -13,7 +13,7 @@ class Reached(NamedTuple):
 
 
 class Job:
-    """A piece of work that may take longer than a statement. The worker sets its progress, and others read it."""
+    """Work that may take longer than a single statement. The worker sets its progress, and others read it."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -22,7 +22,7 @@ class Job:
 
 
 class Progress(Protocol):
-    """A receiver of the progress of a piece of work, which also ends it."""
+    """Receives the progress of a piece of work, and can stop it."""
 
     def check(self) -> None:
         """Raise SqlError if it is time to stop."""

@@ -16,14 +16,14 @@ C = TypeVar("C")
 
 
 class Pool(ABC, Generic[C]):
-    """A pool of at most `size` connections; a caller waits `seconds` at most for one."""
+    """A pool of at most `size` connections. A caller waits at most `seconds` for one."""
 
     def __init__(self, size: int, seconds: float) -> None:
         self.size = size
         self._seconds = seconds
         self._slots = anyio.Semaphore(size)
         self.on_exhausted: Callable[[], Awaitable[None]] | None = None
-        """Called if all connections are lent, to release one that is only kept for a cursor."""
+        """Called if all connections are lent, to release one that is kept only for a cursor."""
 
     @property
     def is_free(self) -> bool:

@@ -29,7 +29,7 @@ _PAGES = Path(__file__).parent / "apps"
 
 
 def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence[Features[Opened]]) -> Server[Opened]:
-    """Make the server of one kind of database, without the function that opens it.
+    """Create the server for one kind of database, without the function that opens it.
 
     Clients see its tools in the order of `include`.
     """
@@ -69,8 +69,8 @@ def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence
 async def serve(
     opening: Opening, dialect: Dialect, databases: Databases[Database], watch: DatabaseWatch[Any], group: TaskGroup
 ) -> AsyncIterator[Opened]:
-    """Offer the databases for the time of the block, with the changes that `watch` notices; then end all tasks of the
-    `group`."""
+    """Offer the databases for the time of the block, with the changes that `watch` detects. At the end, cancel all
+    tasks of the `group`."""
     settings: SqlSettings = opening.settings
     if settings.files and not RACE_FREE:
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)

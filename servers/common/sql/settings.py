@@ -1,8 +1,8 @@
 """Settings that all SQL servers share.
 
-The help lists the options in the order in which pydantic collects them: of the bases of a model the last one comes
-first. So the options are in two models, between which a server can have others. An option that is declared again, in
-other words, keeps its place.
+The help lists the options in the order in which pydantic collects them: of a model's base classes, the last one comes
+first. So the options are in two models, between which a server can have others. An option that is declared again with
+another description keeps its position.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,13 +16,13 @@ from shared.program.settings.options import expand_home, option
 
 
 class Narrowing(BaseModel):
-    """What a principal can be given of the databases."""
+    """The part of the databases that a principal can be limited to."""
 
     databases: list[str] = Field([], description="names of databases that the server has")
     files: Path | None = Field(None, description="directory to import from, within the directory of the server")
 
     def place_files(self, known_names: Collection[str], files: Path | None) -> Path | None:
-        """Return the directory for a principal within `files`, and check the databases against the `known_names`.
+        """Return a principal's directory within `files`, and check the databases against the `known_names`.
 
         Raises ValueError for a name or directory that the server does not have.
         """
@@ -57,7 +57,7 @@ class Source(Protocol):
 
 
 class StatementLimits(BaseModel):
-    """What one statement may cost, and its answer."""
+    """The limits of one statement and its result."""
 
     timeout: float = Field(
         30, gt=0, le=3_600, description="seconds until a statement is stopped, unless it is a task"
@@ -70,13 +70,13 @@ class StatementLimits(BaseModel):
 
 
 class SqlSettings(StatementLimits):
-    """Who is asked, which files there are, and how much is done at once; and the databases, some or all."""
+    """Questions to the user, files and concurrency; and the databases, optionally limited to some."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     give_one: ClassVar[str]
-    """The error for an operator who configured no database."""
+    """The error if no database is configured."""
     name_them: ClassVar[str]
-    """The error for an operator who configured two of the same name."""
+    """The error if two databases have the same name."""
     _names: frozenset[str] | None = PrivateAttr(None)
 
     confirm: bool = Field(False, description="ask the user before each change")
@@ -93,7 +93,7 @@ class SqlSettings(StatementLimits):
 
     @property
     def sources(self) -> Sequence[Source]:
-        """The databases, each with its mode; limited to `_names` if that is set."""
+        """The databases, each with its mode; limited to `_names` if set."""
         raise NotImplementedError
 
     @model_validator(mode="after")
@@ -117,16 +117,16 @@ class SqlSettings(StatementLimits):
         return own
 
     def limit_to(self, names: Iterable[str]) -> None:
-        """Limit the databases to those of these names."""
+        """Limit the databases to those with these names."""
         self._names = frozenset(names)
         self.__dict__.pop("sources", None)  # it is cached
 
     @property
     def unasked_rows(self) -> int | None:
-        """Rows that may change without asking the user; None if the user is never asked."""
+        """Number of rows that may change without asking the user; None if the user is never asked."""
         return 0 if self.confirm and self.confirm_rows is None else self.confirm_rows
 
     @property
     def writes(self) -> bool:
-        """True if any database may be changed."""
+        """True if at least one database may be changed."""
         return any(source.writable for source in self.sources)

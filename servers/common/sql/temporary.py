@@ -4,8 +4,8 @@ from contextlib import AbstractContextManager
 
 
 def temporary_directory(what: str) -> AbstractContextManager[str]:
-    """Make a directory for `what` and yield its path; it is removed with its contents at the end of the block."""
-    # The module loads three kinds of compression, and most servers never need it.
+    """Create a directory for `what` and yield its path. It is removed with its contents at the end of the block."""
+    # The module imports three compression modules, and most servers never need it.
     import tempfile
 
     return tempfile.TemporaryDirectory(prefix=f"sql-{what}-", ignore_cleanup_errors=True)

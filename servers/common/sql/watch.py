@@ -1,8 +1,8 @@
 """Watches of databases, which report changes to subscribers.
 
-Here are the keys of subscriptions and the pace of reports; how to look at a database, and what shows a change, is up
-to each engine. The first change after a quiet time is reported at once. Changes that follow closely are reported
-once: when nothing more has changed for a moment, and after a second at the latest.
+This module contains the keys of subscriptions and the pace of reports. Each engine decides how to check a database
+and what counts as a change. The first change after a quiet time is reported at once. Changes that follow closely are
+reported together: when nothing more has changed for a moment, or after one second at the latest.
 """
 
 import time
@@ -22,13 +22,13 @@ from .uris import Target, Uris
 LISTING = "listing"
 """The key under which the list of resources is watched."""
 SWEEP_SECONDS = 1.0
-"""Seconds between two looks at a database, with or without notices."""
+"""Seconds between checks of a database, with or without notices."""
 _QUIET, _LONGEST = 0.1, 1.0
-_AGAIN_SECONDS = 5.0
-"""Seconds between two checks that the directories are still the same ones, and that there is a watch."""
+_RECHECK_SECONDS = 5.0
+"""Seconds between checks that the directories are still the same and that there is a watch."""
 
 Noticed = Callable[[Collection[str] | None], None]
-"""Takes the paths that were changed; None if any may have been."""
+"""Receives the changed paths; None if any path may have changed."""
 
 
 def ignore(_: object) -> None:
@@ -42,22 +42,22 @@ class Watched:
         self.scope = anyio.CancelScope()
         """Ends the watch of this database."""
         self.keys: dict[str, str | None] = {}
-        """Each key, with the table that it is about, in the form in which the engine compares names."""
+        """Each key with its table, in the form in which the engine compares names."""
         self._report = report
         self._noticed = anyio.Event()
 
     def notice(self) -> None:
-        """Record that something has happened to the database."""
+        """Record that the database may have changed."""
         self._noticed.set()
 
     async def _wait(self) -> None:
-        """Wait for the next reason to look."""
+        """Wait for the next reason to check the database."""
         with anyio.move_on_after(SWEEP_SECONDS):
             await self._noticed.wait()
         self._noticed = anyio.Event()
 
     async def _settle(self) -> None:
-        """Wait until the burst of changes is over."""
+        """Wait until a burst of changes is over."""
         end, again = time.monotonic() + _LONGEST, False
         while (remaining := end - time.monotonic()) > 0:
             with anyio.move_on_after(min(_QUIET, remaining)) as pause:
@@ -70,7 +70,7 @@ class Watched:
 
     def _report_all(self, keys: Collection[str]) -> None:
         for key in keys:
-            # Its last subscription may have ended meanwhile.
+            # Its last subscription may have ended in the meantime.
             if key in self.keys:
                 self._report(key)
 
@@ -79,9 +79,9 @@ W = TypeVar("W", bound=Watched)
 
 
 class DatabaseWatch(ABC, Generic[W]):
-    """Calls `changed(key)` when the target of a key has changed, and `listing()` when the set of tables has.
+    """Calls `changed(key)` when the target of a key has changed, and `listing()` when the set of tables has changed.
 
-    The callbacks must not wait.
+    The callbacks must not block.
     """
 
     def __init__(
@@ -93,22 +93,23 @@ class DatabaseWatch(ABC, Generic[W]):
         self._listing = listing
         self._watched: dict[str, W] = {}
         self.on_polling: Callable[[bool], None] = ignore
-        """Called with True if databases are polled every second for lack of notices, when that may have changed.
+        """Called when that may have changed, with True if databases are polled every second because there are no
+        notices.
 
-        It must not wait.
+        It must not block.
         """
         self.on_wrote: Callable[[str], None] = ignore
-        """Called with the key of a database that this server itself has changed. It must not wait."""
+        """Called with the key of a database that this server itself has changed. It must not block."""
 
     @property
     @abstractmethod
     def health(self) -> Mapping[str, object]:
-        """The number of watched databases, and the means of watching."""
+        """The number of watched databases, and how they are watched."""
 
     async def begin(self, uri: str) -> str:
         """Report changes of the target of `uri` from now on, and return the key of these reports.
 
-        The target is a database, its schema, or a table, which need not exist yet. A row counts as its table. Raises
+        The target is a database, its schema, or a table, which need not exist yet. A row stands for its table. Raises
         SqlError `not_found` and `bad_database`.
         """
         whole = self._uris.parse(f"{uri}/schema")
@@ -136,8 +137,8 @@ class DatabaseWatch(ABC, Generic[W]):
     def hear(self, key: str) -> tuple[str, ...]:
         """Handle a change of `key` that another replica reports.
 
-        If the key belongs to a watched database, this one looks at it, and reports what it sees. Returns the keys to
-        report that belong to no database.
+        If the key belongs to a watched database, check it and report the changes found. Return the keys to report
+        that belong to no database.
         """
         named = self._uris.parse(f"{key}/schema") or self._uris.parse(key)
         if named is None:
@@ -171,7 +172,7 @@ async def watch_events(
     noticed: Noticed,
     armed: Callable[[Notices], None] = ignore,
 ) -> None:
-    """Call `noticed` until cancelled, for the first time when the watch has begun; then close `notices`.
+    """Call `noticed` until cancelled, first when the watch has begun; then close `notices`.
 
     `armed` is called with `notices` whenever a watch was requested.
     """
@@ -182,7 +183,7 @@ async def watch_events(
             armed(notices)
             if is_new:
                 noticed(None)
-            paths = await wait_in_thread(notices.wait, _AGAIN_SECONDS, limiter)
+            paths = await wait_in_thread(notices.wait, _RECHECK_SECONDS, limiter)
             if paths is None or paths:
                 noticed(paths)
     finally:

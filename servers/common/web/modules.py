@@ -1,7 +1,7 @@
-"""Joins ES modules into one: each module once, after all that it imports, in a function of its own.
+"""Joins ES modules into one: each module once, after the modules it imports, in its own function.
 
-A minimal bundler: the output is the source without import lines, the word `export`, comments and indentation. Modules
-must follow a few rules; an error says where one does not:
+This is a minimal bundler: the output is the source without import lines, the word `export`, comments and indentation.
+Modules must follow a few rules, and errors give the place of a violation:
 
 - Imports are single lines at the top: `import { a, b } from "./other.js";`, or `import "./other.js";` for an element.
 - A declaration that starts a line is at the top, and has one name.
@@ -27,7 +27,7 @@ _BROKEN = {
 
 
 class PageError(ValueError):
-    """A page or module that breaks a rule; the message names the rule and the place."""
+    """Raised for a page or module that breaks a rule; the message gives the rule and the place."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Module:
 
 
 def read_modules(path: Path) -> list[Module]:
-    """Return the module at `path` with all that it imports, each after its imports. Raises PageError."""
+    """Return the module at `path` and all modules it imports, each after its imports. Raises PageError."""
     ordered: dict[Path, Module] = {}
     _collect(path.resolve(), ordered, ())
     owners: dict[str, Module] = {}
@@ -72,7 +72,7 @@ def _enclosed(module: Module) -> str:
 
 
 def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -> None:
-    """Add the module at `path` to `ordered`, after all that it imports."""
+    """Add the module at `path` to `ordered`, after the modules it imports."""
     if path in above:
         raise PageError(f"{above[-1]}: circular import of {path.name}")
     if path in ordered:
@@ -122,9 +122,9 @@ def _read_module(path: Path) -> Module:
 
 
 def without_comments(text: str) -> str:
-    """Return `text` without comments on lines of their own, indentation and empty lines.
+    """Return `text` without whole-line comments, indentation and empty lines.
 
-    A template that spans several lines stays unchanged.
+    A template literal that spans several lines stays unchanged.
     """
     lines = []
     in_comment = in_template = False
@@ -138,6 +138,6 @@ def without_comments(text: str) -> str:
         if not in_template and (not bare or bare.startswith("//")):
             continue
         lines.append(bare)
-        # A single backtick in a string only means that some comments stay.
+        # If a string contains a single backtick, some comments are kept.
         in_template ^= line.count("`") % 2 == 1
     return "\n".join(lines)

@@ -1,7 +1,8 @@
-"""Assembly of one HTML response from a page, its style sheets and its modules, with the digests that a policy names.
+"""Assembly of one HTML response from a page, its style sheets and its modules, with the digests for its content
+security policy.
 
-One response is the fastest page there is, and the safest: it requests nothing else, so its policy allows nothing
-else; and a host that shows an app gives it no origin from which it could load a second file.
+A single response is fastest and safest: it requests nothing else, so its policy allows nothing else. Besides, a host
+that shows an app gives it no origin from which it could load a second file.
 """
 
 import base64
@@ -28,7 +29,7 @@ _BROKEN = {
 
 @dataclass(frozen=True)
 class Page:
-    """A whole page: its text, and the digests of its scripts and styles in the notation of a content security
+    """An assembled page: its text, and the digests of its scripts and styles in the notation of a content security
     policy."""
 
     html: str
@@ -54,7 +55,7 @@ class Page:
             "base-uri": "'none'",
             "form-action": "'none'",
             "frame-ancestors": "'none'",
-            # HTML written from a string, against our own rules, is an error and has no effect.
+            # Assigning a string as HTML, which the rules forbid, is an error and has no effect.
             "require-trusted-types-for": "'script'",
             "trusted-types": "'none'",
         }
@@ -65,9 +66,9 @@ class Page:
 def assemble(path: Path) -> Page:
     """Assemble the page at `path`, an HTML file; it is read once. Raises PageError if a file breaks a rule.
 
-    Styles and modules are named by `<link rel="stylesheet" href="x.css">` and one `<script type="module"
-    src="x.js"></script>`, exactly so, and `modules.py` has the rules for modules. A module's own style sheet has its
-    name, is in the same folder, and is added without being named.
+    Styles and modules are referenced exactly as `<link rel="stylesheet" href="x.css">` and one `<script type="module"
+    src="x.js"></script>`; `modules.py` contains the rules for modules. A module's own style sheet has the same name
+    and folder, and is added automatically.
     """
     html = _read(path)
     for fault, pattern in _BROKEN.items():
@@ -81,7 +82,8 @@ def assemble(path: Path) -> Page:
     modules = [module for name in _SCRIPT.findall(html) for module in read_modules(path.parent / name)]
     linked = [(path.parent / name).resolve() for name in _STYLE.findall(html)]
     parts = [sheet for module in modules if (sheet := module.path.with_suffix(".css")).exists()]
-    # The parts follow the theme, whose variables they use, and precede the page's own rules, which override them.
+    # The modules' styles follow the theme, whose variables they use, and precede the page's own rules, which override
+    # them.
     sheets = list(dict.fromkeys([*linked[:1], *(part for part in parts if part not in linked), *linked[1:]]))
     if sheets and not linked:
         raise PageError(f"{path}: it names no style sheet, and its modules have some")
@@ -89,7 +91,7 @@ def assemble(path: Path) -> Page:
     first = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
     styles = [first, *(texts[sheet] for sheet in linked[1:])] if linked else []
     scripts = [join_modules(modules)] if modules else []
-    # With functions, since the inlined text has backslashes, which a template would interpret.
+    # With functions, since a replacement template would interpret the backslashes in the inlined text.
     following = iter(styles)
     html = _STYLE.sub(lambda _: f"<style>{next(following)}</style>", html)
     html = _SCRIPT.sub(lambda _: f'<script type="module">{scripts[0]}</script>', html)

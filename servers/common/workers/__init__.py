@@ -1,1 +1,1 @@
-"""Worker processes of a server, for work that can't be trusted or interrupted."""
+"""Worker processes of a server, for work that is untrusted or can't be interrupted."""

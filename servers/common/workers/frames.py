@@ -1,7 +1,7 @@
-"""Messages between a server and a worker: frames of a head in JSON, and a body of bytes.
+"""Messages between a server and a worker: frames with a JSON head and a body of bytes.
 
-Nothing is pickled, and nothing else could make one side run code of the other: a file that takes over the worker that
-reads it still has only a pipe to write text into.
+Nothing is pickled, so neither side can make the other run code. A file that takes over its worker can still only
+write text into a pipe.
 """
 
 import json
@@ -16,7 +16,7 @@ MAX_BODY = 100_000_000
 
 
 def pack(head: Head, length: int) -> bytes:
-    """Return the beginning of a frame whose body has `length` bytes and follows it."""
+    """Return the beginning of a frame, to be followed by a body of `length` bytes."""
     text = json.dumps(head).encode()
     return LENGTHS.pack(len(text), length) + text
 

@@ -1,4 +1,4 @@
-"""Worker processes of the server: started on demand, used for one request at a time, and killed; their number is
+"""Worker processes of the server, started on demand, used for one request at a time, and killed. Their number is
 limited, and callers are served in order of arrival.
 """
 
@@ -16,10 +16,11 @@ from servers.common.workers.process import kill_worker, start_worker
 from shared.coded_errors import CodedError
 
 START_SECONDS = 60
-"""Seconds that a worker may take to start and to load its libraries: a slow disk is not the fault of a file."""
+"""Maximum number of seconds in which a worker must start and load its libraries. A slow disk is not a file's
+fault."""
 _CHUNK = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
-# Skip OpenSSL, a tenth of the memory: a worker makes no connections, and Python has built-in hashes.
+# Skip OpenSSL, a tenth of the memory, since a worker makes no connections and Python has built-in hashes.
 _START = """
 import sys
 sys.path[:] = sys.argv[5:]
@@ -35,7 +36,7 @@ class Limits(NamedTuple):
     seconds: float
     mebibytes: int
     requests: int = 500
-    """Requests after which a process ends, because not all memory is returned to the system."""
+    """Number of requests after which a process ends, because not all memory is returned to the system."""
 
 
 class Program(NamedTuple):
@@ -43,18 +44,18 @@ class Program(NamedTuple):
 
     module: str
     subject: str
-    """The noun for the files it reads, such as page."""
+    """The noun for the files it reads, such as "page"."""
 
 
 class WorkerError(CodedError):
-    """A request without an answer: `unreadable`."""
+    """Raised for a request that the worker could not answer; the code is `unreadable`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("unreadable", reason)
 
 
 class Worker:
-    """A worker with at most one process, which is started on the first request, and again if it has ended since."""
+    """A worker with at most one process, which is started at the first request, and restarted if it has ended."""
 
     def __init__(self, program: Program, limits: Limits) -> None:
         self._program = program
@@ -69,15 +70,14 @@ class Worker:
         return self._process.pid if self._process else None
 
     async def prepare(self, kind: str) -> None:
-        """Start the process if none runs, and load the reader of files of `kind`."""
+        """Start the process if none is running, and load the reader for files of `kind`."""
         async with self._lock, self._killed_on_failure():
             await self._ready(kind)
 
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
         """Return the answer to a request about a file of `kind`.
 
-        The process is killed if the caller is cancelled, or if it does not answer in time or at all. Raises
-        WorkerError.
+        The process is killed if the caller is cancelled or the process does not answer in time. Raises WorkerError.
         """
         async with self._lock, self._killed_on_failure():
             await self._ready(kind)
@@ -92,7 +92,7 @@ class Worker:
             return answer, text
 
     async def end(self) -> None:
-        """Kill the process, if there is one, and wait until it has ended."""
+        """Kill the process, if any, and wait until it has ended."""
         process, self._process = self._process, None
         self._prepared.clear()
         if process is None:
@@ -101,8 +101,7 @@ class Worker:
 
     @asynccontextmanager
     async def _killed_on_failure(self) -> AsyncIterator[None]:
-        """End the process on a failure, so that no part of a request or an answer stays in a pipe that is used
-        again."""
+        """Kill the process on a failure, so that no part of a request or an answer stays in a pipe that is reused."""
         whole = False
         try:
             yield
@@ -147,7 +146,7 @@ class Worker:
 
 
 class Pool:
-    """A pool of at most `size` workers, of which only as many have a process as were needed at the same time."""
+    """A pool of at most `size` workers. Only as many have a process as were needed at the same time."""
 
     def __init__(self, program: Program, size: int, limits: Limits) -> None:
         self._slots = anyio.Semaphore(size)
@@ -160,14 +159,14 @@ class Pool:
         return [worker.pid for worker in self._workers if worker.pid is not None]
 
     async def warm(self, kind: str) -> None:
-        """Start one process if none runs, ahead of the first request. Raises WorkerError."""
+        """Start one process if none is running, before the first request. Raises WorkerError."""
         if not self.pids and self._idle:
             await self._idle[-1].prepare(kind)
 
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
         """Return the answer of a worker. Raises WorkerError."""
         async with self._slots:
-            # The one that was used last: it is likely to have a process.
+            # The worker used last, which probably has a process.
             worker = self._idle.pop()
             try:
                 return await worker.ask(kind, head, body)
@@ -175,6 +174,6 @@ class Pool:
                 self._idle.append(worker)
 
     async def close(self) -> None:
-        """End all processes."""
+        """Kill all processes."""
         for worker in self._workers:
             await worker.end()

@@ -1,6 +1,6 @@
-"""Starts and ends a process for work that can't be trusted or interrupted.
+"""Starts and kills a process for work that is untrusted or can't be interrupted.
 
-The messages to it, and its lifetime, are up to the server.
+The server decides on the messages to it, and on its lifetime.
 """
 
 import os
@@ -11,8 +11,8 @@ from contextlib import suppress
 import anyio
 from anyio.abc import Process
 
-# Variables that Python needs; a worker must not get the rest, keys and tokens perhaps, least of all
-# one that reads hostile pages.
+# Variables that Python needs. A worker must not get the others, which may be keys and tokens, least of all one that
+# reads malicious pages.
 _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
 
 
@@ -21,12 +21,12 @@ async def start_worker(program: str, *arguments: str) -> Process:
 
     Its command line has the `arguments`, and then the search path of modules. Raises OSError.
     """
-    # -P and -s: neither the current directory nor packages of the user's come before our own modules.
+    # -P and -s: neither the current directory nor the user's packages precede the bundle's modules.
     command = [sys.executable, "-P", "-s", "-W", "ignore", "-c", program, *arguments, *filter(None, sys.path)]
     environment = {name: value for name, value in os.environ.items() if name.upper() in _ENVIRONMENT}
-    # A process that was started by a cancelled call would be leaked.
+    # A process started by a cancelled call would be leaked.
     with anyio.CancelScope(shield=True):
-        # In a session of its own Ctrl+C does not reach it: the server ends it.
+        # In its own session, Ctrl+C does not reach it; the server ends it.
         process: Process = await anyio.open_process(
             command, stderr=subprocess.DEVNULL, env=environment, start_new_session=True
         )
@@ -40,7 +40,7 @@ async def kill_worker(process: Process) -> None:
             with suppress(ProcessLookupError):
                 process.kill()
         assert process.stdout is not None
-        # asyncio regards a process as ended when its output is, which it stops reading if it is not consumed.
+        # asyncio considers a process ended only when its output ends, and stops reading output that is not consumed.
         with suppress(anyio.BrokenResourceError):
             async for _ in process.stdout:
                 pass

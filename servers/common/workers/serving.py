@@ -1,8 +1,8 @@
 """The worker itself: it answers one request after another, from standard input to standard output.
 
-It loads the reader of a kind of file with the first one of that kind, holds nothing but the file it reads, and ends
-when the server does. If a file causes an error, uses up the memory or crashes the worker, that costs this file and no
-other.
+It imports the reader for a kind of file at the first file of that kind, stores nothing but the file it reads, and
+ends when the server does. If a file causes an error, uses up memory or crashes the worker, only that file is
+affected.
 """
 
 import gc
@@ -21,14 +21,14 @@ from shared.coded_errors import CodedError
 
 MEBIBYTE = 1024 * 1024
 _STATM = Path("/proc/self/statm")
-# Memory does not all come back once it was taken. A worker that holds so much more than at its start makes room for
-# a fresh one.
+# Not all memory is returned to the system. A worker that uses this much more than at its start is replaced by a new
+# one.
 MAX_GROWTH = 48 * MEBIBYTE
 
 Read = Callable[[Head, bytes], tuple[Head, bytes]]
 """Takes the head of a request and a file, and returns the head and the body of the answer.
 
-Raises CodedError, or anything if the file is damaged.
+Raises CodedError, or any exception if the file is damaged.
 """
 
 
@@ -51,7 +51,7 @@ class _Worker:
                 _limit_memory(self._mebibytes)
                 self._small = _resident()
                 return {}, b""
-            # This ends the process if the server, which would end it otherwise, is gone.
+            # This ends the process if the server, which would otherwise end it, no longer exists.
             _set("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
             answer, text = read(head, body)
             return self._ended(answer), text
@@ -75,7 +75,7 @@ class _Worker:
 def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: int, requests: int) -> None:
     """Answer up to `requests` requests. Each may take `seconds`, and `mebibytes` of memory.
 
-    `load` returns the reader of files of a kind, its libraries loaded; `subject` is the noun for one of them.
+    `load` imports and returns the reader for a kind of file; `subject` is the noun for such a file.
     """
     source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # Output and prompts of a library must not come between the frames.
@@ -84,7 +84,7 @@ def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: 
         os.dup2(nothing, stream)
     logging.disable()
     warnings.simplefilter("ignore")
-    # A crash leaves no copy of a file on the disk.
+    # No core dump, since it would leave a copy of a file on disk.
     _set("RLIMIT_CORE", 0)
     _limit_memory(mebibytes)
     worker = _Worker(load, subject, mebibytes, requests)
@@ -97,23 +97,23 @@ def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: 
         answers.flush()
 
 
-# Limits on the resources of the process, if the platform has them
+# Resource limits of the process, if the platform has them
 
 
 _RESOURCE: ModuleType | None
 try:
     _RESOURCE = importlib.import_module("resource")
-except ModuleNotFoundError:  # Windows has none: there the time is limited, and the memory is not
+except ModuleNotFoundError:  # Windows has none: there the time is limited, but not the memory
     _RESOURCE = None
 
 
 def _limit_memory(mebibytes: int) -> None:
-    """Allow this process `mebibytes` more than it uses now."""
+    """Allow this process `mebibytes` more memory than it uses now."""
     _set("RLIMIT_AS", _memory_column(0) + mebibytes * MEBIBYTE)
 
 
 def _resident() -> int:
-    """Return the bytes of memory that this process uses; 0 if that is unknown."""
+    """Return the number of bytes of memory that this process uses; 0 if unknown."""
     return _memory_column(1)
 
 
@@ -124,7 +124,7 @@ def _set(name: str, value: int) -> None:
     soft = value if hard == _RESOURCE.RLIM_INFINITY else min(value, hard)
     try:
         _RESOURCE.setrlimit(getattr(_RESOURCE, name), (soft, hard))
-    except (OSError, ValueError):  # a system that knows the limit and does not have it
+    except (OSError, ValueError):  # a system that defines the limit but does not support it
         return
 
 

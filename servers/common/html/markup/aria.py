@@ -17,11 +17,11 @@ _CHECKED = {"true": "[x] ", "false": "[ ] ", "mixed": "[ ] "}
 _NESTED = ".//table | .//*[@role='table' or @role='grid' or @role='treegrid']"
 _AROUND_CELLS = ("row", "cell", "gridcell", "columnheader", "rowheader", "table", "grid", "treegrid")
 _CELLS = {"cell": "td", "gridcell": "td", "columnheader": "th", "rowheader": "th"}
-_LARGE = 100
+_MIN_PICTURE = 100
 """Minimum size in pixels of a picture that is more than an icon."""
-_NEAR = 20
+_MAX_DISTANCE = 20
 """Maximum number of elements in which a checkbox's text is searched."""
-_LONGEST_NAME = 40
+_MAX_NAME = 40
 """Maximum number of characters of an icon's alternative text."""
 
 
@@ -47,7 +47,7 @@ def _show_boxes(root: HtmlElement) -> None:
     """Put a mark before the text of each checkbox in a list item, and of each item that is a checkbox itself."""
     for item in root.xpath("//li[@data-checked]"):
         mark = _CHECKED.get(item.get("data-checked"))
-        first = next((element for element in islice(item.iter(), _NEAR) if squeeze(element.text)), None)
+        first = next((element for element in islice(item.iter(), _MAX_DISTANCE) if squeeze(element.text)), None)
         if mark and first is not None:
             first.text = mark + first.text.lstrip()
     for box in root.xpath("//li//input[@type='checkbox'] | //li//*[@role='checkbox']"):
@@ -117,7 +117,7 @@ def _alternatives(cell: HtmlElement) -> Iterator[tuple[HtmlElement, str]]:
 def _is_icon(picture: HtmlElement, words: str) -> bool:
     width = (picture.get("width") or "").strip().removesuffix("px")
     return (
-        int(width) <= _LARGE
+        int(width) <= _MIN_PICTURE
         if width.isascii() and width.isdigit() and len(width) < 6
-        else len(words) <= _LONGEST_NAME
+        else len(words) <= _MAX_NAME
     )

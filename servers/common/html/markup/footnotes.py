@@ -27,9 +27,9 @@ _TEXINFO = re.compile(r"\(\d{1,4}\)")
 _LEADING = re.compile(r"[\s^\u2191]*")
 _HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr", "td", "th", "ul", "ol", "dl"}
 """Elements that can be a note."""
-_LONGEST = 5_000
+_MAX_NOTE = 5_000
 """Maximum length of a note, in characters."""
-_MOST = 5_000
+_MAX_MARKS = 5_000
 """Maximum number of linked marks on a page."""
 _WRAPPERS = names_in("sup span b i em small cite")
 _SENTENCE_END = re.compile(r"[.,;:!?\"\u201d\u2019\u00bb\u3002\u300d\u2026][*_`]*$")
@@ -39,7 +39,7 @@ _WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
 def mark_footnotes(root: HtmlElement) -> None:
     """Mark the footnotes of a page and the references to them; remove the links back."""
     links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#") and _label(link))
-    if first := list(islice(links, _MOST)):
+    if first := list(islice(links, _MAX_MARKS)):
         _mark_linked(root, first)
     _mark_raised(root)
 
@@ -94,7 +94,7 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
         # Texinfo puts the mark into a separate heading, in parentheses, unlike a chapter's number.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
         block = _with_what_follows(block) if is_note else None
-    if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _LONGEST:
+    if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _MAX_NOTE:
         return None
     return block
 
@@ -103,7 +103,7 @@ def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
     """Join a heading that is only a mark with the text up to the next heading; return None if the text is too
     long."""
     blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
-    if sum(map(length, blocks)) > _LONGEST:
+    if sum(map(length, blocks)) > _MAX_NOTE:
         return None
     note = Element("div")
     heading.addprevious(note)

@@ -20,7 +20,7 @@ _TEX = "application/x-tex"
 _OPENING = re.compile(
     r"(?<!\\)(?:\\(?P<bracket>[(\[])|\\begin\{(?P<name>\w{1,20}\*?)\})|(?<![\\\w$])\$\$?(?=[^\s$]|\s*\S)"
 )
-_LONGEST = 2_000
+_MAX_TEX = 2_000
 """Maximum number of characters of TeX in a text."""
 _LIKE_TEX = re.compile(r"[\\^_{]")
 _MARKUP = re.compile(r"\][(\[:]|`|<[a-zA-Z/!?][^$]*[\"'>]|&#?\w+;")
@@ -36,7 +36,7 @@ def split_tex(text: str, escape: Callable[[str], str]) -> str:
     while opening := _OPENING.search(text, place):
         place = opening.end()
         closing = _closing(opening)
-        end = text.find(closing, place, place + _LONGEST)
+        end = text.find(closing, place, place + _MAX_TEX)
         if end > place and _is_tex(text[place:end], closing, text[end + len(closing) :][:1]):
             place = end + len(closing)
             parts += escape(text[done : opening.start()]), text[opening.start() : place]

@@ -24,7 +24,7 @@ from servers.common.html.tree import drop, length, outermost, squeeze
 
 _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", "object", "embed", "applet", "canvas")
 """Elements that no page shows: scripts, sheets, templates, and their fallbacks."""
-_MOST_CHARACTERS = 500_000
+_MAX_CHARACTERS = 500_000
 """Maximum total size of a page's style sheets, in characters."""
 _LONGEST_VALUE = 200
 _MOST_RULES = 5_000
@@ -150,7 +150,7 @@ def sheet_rules(root: HtmlElement) -> Rules:
     """Return the rules that hide elements in the style sheets within an element. A later rule that shows the same
     elements cancels a rule."""
     hidden: dict[str, bool | None] = {}
-    room = _MOST_CHARACTERS
+    room = _MAX_CHARACTERS
     for sheet in root.iter("style"):
         text = (sheet.text or "")[:room]
         room -= len(text)

@@ -27,7 +27,7 @@ _CONTROLS = (
 _NO_PANELS = names_in("nav dialog menu select datalist")
 _NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation search tooltip status alert log")
 _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
-_FEW = 20
+_MAX_ELEMENTS = 20
 """Maximum number of elements in a line with a button, and of texts in which a panel's label is searched."""
 _LONGEST_LABEL = 200
 _LEVELS = 3
@@ -142,8 +142,8 @@ def _control_before(panel: HtmlElement) -> list[HtmlElement]:
     before = panel.getprevious()
     if before is None or squeeze(before.tail):
         return []
-    inner = list(islice(before.iter(), _FEW + 1))
-    if len(inner) > _FEW or not has_text(before):
+    inner = list(islice(before.iter(), _MAX_ELEMENTS + 1))
+    if len(inner) > _MAX_ELEMENTS or not has_text(before):
         return []
     by_browser = (panel.get("hidden") or "").lower() == "until-found"
     return [
@@ -166,7 +166,7 @@ def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
         if not any(sign.isalpha() for sign in words) or panel in control.iterancestors():
             return
         drop(control)
-        texts = map(squeeze, islice(panel.itertext(), _FEW))
+        texts = map(squeeze, islice(panel.itertext(), _MAX_ELEMENTS))
         if next(filter(None, texts), "").casefold() != words.casefold():
             label = Element("p")
             SubElement(label, "b").text = words

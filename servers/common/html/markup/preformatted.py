@@ -16,7 +16,7 @@ _KEEPS_ALL = re.compile(r"white-space\s*:\s*(?:pre(?:-wrap)?|break-spaces)\b(?!-
 _MONOSPACE = re.compile(r"font(?:-family)?\s*:[^;]*\bmono", re.IGNORECASE)
 _CODE = ("code", "samp", "kbd", "tt")
 _PREFORMATTED = ("pre", "listing", "plaintext", "textarea")
-_FEWEST_BREAKS = 2
+_MIN_BREAKS = 2
 """Minimum number of line breaks in the source of code that is more than a wrapped line."""
 _TYPES_OF_TEXT = ("text", "url")
 
@@ -48,7 +48,7 @@ def _has_breaks(element: HtmlElement) -> bool:
     if next(element.iter("br", "div", "p"), None) is not None:
         return True
     text = element.text_content()
-    return text.count("\n") >= _FEWEST_BREAKS and "\n" in text.strip()
+    return text.count("\n") >= _MIN_BREAKS and "\n" in text.strip()
 
 
 def _is_alone_in_block(element: HtmlElement) -> bool:

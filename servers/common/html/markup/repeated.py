@@ -16,7 +16,7 @@ from servers.common.html.tree import BLOCKS, has_text, is_alone, length, names_i
 _AROUND = names_in("nav header footer dialog menu select form label button a")
 """Elements whose hidden parts are menus, messages and choices."""
 _AROUND_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
-_SHORTEST = 60
+_MIN_AVERAGE = 60
 """Minimum average number of characters of panels. Shorter elements are tooltips or messages."""
 _LONGEST_LABEL = 200
 _LINKED = 0.5
@@ -93,5 +93,5 @@ def _are_panels(blocks: list[HtmlElement]) -> bool:
     size = sum(map(length, blocks))
     linked = sum(length(link) for block in blocks for link in block.iter("a"))
     texts = {block.text_content().strip() for block in blocks}
-    are_long = size >= _SHORTEST * len(blocks) or all(block.tag == "dd" for block in blocks)
+    are_long = size >= _MIN_AVERAGE * len(blocks) or all(block.tag == "dd" for block in blocks)
     return are_long and linked < _LINKED * size and 2 * len(texts) > len(blocks)

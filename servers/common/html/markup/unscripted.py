@@ -15,12 +15,12 @@ from servers.common.html.tree import length, outermost
 _FADES = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*\.?0*|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
 _WAITS = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
 _PLACED = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
-_LITTLE = 1_000
+_MAX_SHOWN = 1_000
 """Maximum number of characters that a page shows without the parts revealed by scripts. A page with more only hides a
 menu or the like."""
-_LEAST = 400
+_MIN_TEXT = 400
 """Minimum number of characters of a page's text."""
-_MOST = 20
+_MAX_ELEMENTS = 20
 """Maximum number of elements of each kind that are examined."""
 _UNREAD = ("script", "style", "noscript", "template")
 
@@ -34,22 +34,24 @@ def show_unscripted(root: HtmlElement) -> bool:
     body = root.find("body")
     if body is None:
         return False
-    asides = [candidate for candidate in islice(body.iter("noscript"), _MOST) if length(candidate) >= _LEAST]
+    asides = [
+        candidate for candidate in islice(body.iter("noscript"), _MAX_ELEMENTS) if length(candidate) >= _MIN_TEXT
+    ]
     waiting = ((candidate, length(candidate)) for candidate in outermost(body, _is_late))
-    late = dict(islice(((candidate, size) for candidate, size in waiting if size >= _LEAST), _MOST))
+    late = dict(islice(((candidate, size) for candidate, size in waiting if size >= _MIN_TEXT), _MAX_ELEMENTS))
     if not asides and not late:
         return False
     others = length(body) - sum(length(candidate) for candidate in body.iter(*_UNREAD))
     for candidate in asides:
         if length(candidate) > others:
             candidate.tag = "div"
-    if others - sum(late.values()) > _LITTLE:
+    if others - sum(late.values()) > _MAX_SHOWN:
         late = {candidate: size for candidate, size in late.items() if not _WAITS.search(candidate.get("style"))}
     if 3 * sum(late.values()) <= 2 * others:
         return False
     for outer in late:
         for candidate in filter(_is_late, outer.iter()):
-            if length(candidate) >= _LEAST:
+            if length(candidate) >= _MIN_TEXT:
                 candidate.set("style", _PLACED.sub("", _WAITS.sub("", _FADES.sub("", candidate.get("style")))))
     return True
 

@@ -1,4 +1,4 @@
-"""The canned queries as tools, which are added and removed with their files."""
+"""Canned queries as tools, which are added and removed with their files."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -34,9 +34,9 @@ _QUIET, _LONGEST = 0.1, 1.0
 
 
 async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
-    """Offer the queries of the operator's directory, and keep them up to date until cancelled.
+    """Offer the queries in the operator's directory, and keep them up to date until cancelled.
 
-    `task_status` reports when clients may come.
+    `task_status` reports when the server is ready for clients.
     """
     directory = opened.settings.queries
     if directory is None:
@@ -66,7 +66,7 @@ class _Canned:
         self.noticed = anyio.Event()
 
     async def run(self) -> None:
-        """Watch the files and announce changes of the tools, until cancelled."""
+        """Watch the files and announce changed tools, until cancelled."""
         while True:
             with anyio.move_on_after(_SWEEP_SECONDS):
                 await self.noticed.wait()
@@ -75,7 +75,7 @@ class _Canned:
                 self._changes.tools()
 
     async def refresh(self) -> bool:
-        """Offer what the files have now; return True if it changed."""
+        """Offer the queries that the files now contain. Return True if they have changed."""
         definitions = {definition.name: definition for definition in await self._files.look()}
         if definitions == self._offered:
             return False
@@ -91,7 +91,7 @@ class _Canned:
             self._tools.add(_make_tool(definition, self._app))
 
     async def _settle(self) -> None:
-        """Wait until nothing more has changed for a moment, because editors write a file in several steps."""
+        """Wait until nothing has changed for a moment, because editors write a file in several steps."""
         with anyio.move_on_after(_LONGEST):
             while self.noticed.is_set():
                 self.noticed = anyio.Event()
@@ -147,7 +147,7 @@ def _make_query(source: Database, definition: Definition, arguments: dict[str, A
     values = {}
     for parameter in definition.parameters:
         value = arguments[parameter.name]
-        # Base64 alone would be taken for a text.
+        # Base64 alone would be treated as text.
         is_blob = parameter.type == "blob" and value is not None
         values[parameter.name] = {"type": "blob", "base64": value} if is_blob else value
     return Query(definition.sql, source.bind(values))

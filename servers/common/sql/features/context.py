@@ -1,4 +1,4 @@
-"""The state that all features share: what a run of the server has open, the limits of an answer, and turns."""
+"""The state that all features share: the open objects of a server's run, the limits of a result, and turns."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -23,7 +23,7 @@ from ..settings import SqlSettings
 from ..watch import DatabaseWatch
 
 _REPORT_EVERY = 0.5
-"""Seconds between two reports of progress."""
+"""Seconds between progress reports."""
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ SCALAR = {"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]
 PARAMETERS = WithJsonSchema({"type": "array", "items": SCALAR})
 """The schema of the parameters of one statement."""
 TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "table"))]
-"""The name of a table. It was `table` in `import_csv` once, and `table_name` elsewhere."""
+"""The name of a table. Formerly called `table` in `import_csv`, and `table_name` elsewhere."""
 DatabaseArgument = str | None
 """The name of a database, if there are several. Without it the error lists the names."""
 NO_PARAMETERS: Any = ()
@@ -46,7 +46,7 @@ SAME_PARAMETERS = Field(description="as in read_query")
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The objects that one run of a server has open."""
+    """The open objects of one run of a server."""
 
     databases: Databases[Database]
     watch: DatabaseWatch[Any]
@@ -54,7 +54,7 @@ class Opened:
     settings: SqlSettings
     memos: Memos
     turns: Mapping[str, tuple[Turns, Turns]]
-    """By the name of a database, the turns to read it and the turns to change it."""
+    """For each database, by name, the turns to read it and the turns to change it."""
     dialect: Dialect
 
 
@@ -62,14 +62,14 @@ Ctx = Context[Opened]
 
 
 def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """Return the limits of one answer for which the caller asks for `max_rows`."""
+    """Return the limits of one result for which the caller requests `max_rows`."""
     settings = ctx.state.settings
     return AnswerLimits(_row_limit(ctx, max_rows), min(settings.max_page, ctx.budget.page_bytes), settings.max_cell)
 
 
 def limit_rows(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
-    """Return the limits of an answer with rows, which has them as text and as data. A host shows one of these to its
-    model, and the larger is at most two thirds of both."""
+    """Return the limits of a result with rows, which contains them both as text and as data. A host shows one of the
+    two to its model, and the larger is at most two thirds of both together."""
     settings, budget = ctx.state.settings, ctx.budget
     both = min(settings.max_page, budget.result_bytes, budget.page_bytes * 3 // 2)
     return AnswerLimits(_row_limit(ctx, max_rows), both, settings.max_cell)
@@ -81,14 +81,14 @@ def _row_limit(ctx: Ctx, max_rows: int | None) -> int:
 
 
 def job_of(ctx: Ctx) -> Job:
-    """Return the job of a call: a task may run until the client no longer keeps it, all else for the time
-    of a statement."""
+    """Return the job of a call. A task may run as long as the client keeps it, any other call for the time limit of a
+    statement."""
     return Job(ctx.budget.seconds if ctx.may_be_task else ctx.state.settings.timeout)
 
 
 async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
-    """Return the result of `work`, and report the progress of the `job` to the client meanwhile. Raises SqlError as
-    `work` does."""
+    """Return the result of `work`, and meanwhile report the progress of the `job` to the client. Raises SqlError like
+    `work`."""
     outcome: T | SqlError
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_report, ctx, job)
@@ -99,7 +99,7 @@ async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) ->
         finally:
             tasks.cancel_scope.cancel()
     if isinstance(outcome, SqlError):
-        # Raised here, since a task group would wrap it.
+        # Raised here, since a task group would wrap the exception.
         raise outcome
     return outcome
 
@@ -114,7 +114,7 @@ async def _report(ctx: Ctx, job: Job) -> None:
 
 
 def turn_to_read(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[None]:
-    """Wait until it is this client's turn to read. It leaves a connection for others."""
+    """Wait until it is this client's turn to read. One connection stays available to others."""
     return _ReportingTurn(ctx, database, ctx.state.turns[database.name][0])
 
 
@@ -124,7 +124,7 @@ def turn_to_write(ctx: Ctx, database: Database) -> AbstractAsyncContextManager[N
 
 
 class _ReportingTurn(AbstractAsyncContextManager[None]):
-    """A turn after which the user is notified if the database was locked."""
+    """A turn that notifies the user afterwards if the database was locked."""
 
     def __init__(self, ctx: Ctx, database: Database, turns: Turns) -> None:
         self._ctx, self._database, self._turn = ctx, database, ctx.turn(turns)

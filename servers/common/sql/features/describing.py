@@ -17,7 +17,7 @@ from .context import Ctx, DatabaseArgument, Opened, TableName, limit_answer, tur
 
 _TABLES = 1_000
 _OVERVIEW = 20_000
-"""Bytes of an overview."""
+"""Maximum size of an overview in bytes."""
 
 
 def declare(dialect: Dialect) -> Features[Opened]:
@@ -76,7 +76,7 @@ async def _describe_databases(ctx: Ctx, max_bytes: int, database: str | None) ->
     chosen = list(databases) if database is None else [databases.get(database)]
     remaining = min(max_bytes, limit_answer(ctx, None).bytes)
     summaries: list[DatabaseSummary] = []
-    # A diagram is of one database.
+    # A diagram shows a single database.
     drawn = len(chosen) == 1 and shows_apps(ctx)
     for index, source in enumerate(chosen):
         budget = ByteBudget(remaining // (len(chosen) - index))

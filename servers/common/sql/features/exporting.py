@@ -35,8 +35,8 @@ from .context import (
     turn_to_read,
 )
 
-_BESIDE = 1_000
-"""Bytes of a result in addition to its text."""
+_OVERHEAD_BYTES = 1_000
+"""Size in bytes of a result without its text."""
 Contents = TextResourceContents | BlobResourceContents
 Bytes = Annotated[int | None, Field(ge=0)]
 
@@ -92,14 +92,14 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
 
     Raises ResourceNotFound, and InvalidParams if it is larger than an answer may be.
     """
-    budget = max(ctx.budget.result_bytes - _BESIDE, 8)
+    budget = max(ctx.budget.result_bytes - _OVERHEAD_BYTES, 8)
     try:
         export = ctx.state.exports.get(name, ctx.owner)
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
             return _make_whole(export, format_uri(ctx, export), data, budget)
         first = offset or 0
-        # JSON seldom takes more than twice the bytes of a text.
+        # As JSON, a text seldom takes more than twice its bytes.
         most = budget // 2 if length is None else min(length, budget // 2)
         data = await ctx.state.exports.read(export, first, most)
     except SqlError as error:
@@ -121,8 +121,8 @@ def _make_whole(export: Export, uri: str, data: bytes, budget: int) -> Contents:
 
 
 def _decode(data: bytes, *, ends: bool) -> str | None:
-    """Return the bytes as text, without a character that is cut off unless it `ends` there; None if they are not
-    UTF-8."""
+    """Return the bytes as text; None if they are not UTF-8. An incomplete last character is dropped unless the file
+    `ends` there."""
     try:
         return getincrementaldecoder("utf-8")().decode(data, ends)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The tool that puts the rows of a file into a table."""
+"""The tool that imports the rows of a file into a table."""
 
 from functools import partial
 from typing import Annotated, Literal
@@ -58,7 +58,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         )
         what, opener = _open_source(ctx, csv, file, table_name)
         act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))
-        # The user is asked about all of it, and shown `what`.
+        # The user is asked about the whole import, and shown `what`.
         return format_import(await run_agreed(ctx, ctx.state.databases.get(database), what, act, csv, form))
 
     return features

@@ -11,14 +11,14 @@ from ..uris import INSIGHTS
 from .context import Ctx, Opened
 
 _ELSEWHERE = "\n\nThese are the insights of one replica; the others have what was appended there."
-_SHOWN = 1_000
-"""Characters of an insight that a question shows."""
+_MAX_SHOWN = 1_000
+"""Maximum number of characters of an insight shown in a question."""
 
 features = Features[Opened]()
 
 
 def insights_key(ctx: Ctx) -> str:
-    """Return the key of a subscription to the insights; each owner has its own."""
+    """Return the subscription key for the insights; each owner has its own."""
     return f"{INSIGHTS}#{_owner(ctx)}"
 
 
@@ -37,7 +37,7 @@ async def read_insights(ctx: Ctx) -> str:
 async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1)]) -> str:
     """Store a finding in the resource memo://insights, for as long as the server runs."""
     if ctx.settings.confirm:
-        await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _SHOWN)}", insight)
+        await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _MAX_SHOWN)}", insight)
     gone = ctx.state.memos.of(_owner(ctx)).append(insight)
     ctx.changes.resource(insights_key(ctx))
     return "Insight added to memo" + (f"; the {gone} oldest were dropped" if gone else "")

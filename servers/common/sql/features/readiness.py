@@ -12,17 +12,17 @@ async def find_problem(running: Run[Opened]) -> str | None:
         try:
             await database.check()
         except SqlError as error:
-            # A database that another process has locked is all right, and will answer.
+            # A database locked by another process is fine, and will respond later.
             if error.code != "busy":
                 return f"the database {database.name!r} does not answer: {error.code}"
     return None
 
 
 def describe_health(running: Run[Opened]) -> dict[str, object]:
-    """Return the number of watched databases, and the means of watching."""
+    """Return the number of watched databases, and how they are watched."""
     return {"watching": running.state.watch.health}
 
 
 def explain(error: SqlError) -> ToolError:
-    """Return the error as a client gets it."""
+    """Return the error in the form for clients."""
     return ToolError(f"{error.code}: {error}")

@@ -1,6 +1,6 @@
 """The tools that query a database, and explain how a query would be run.
 
-The result of a query is given in both forms: the same arrays of JSON, as data and as lines of a text.
+The result of a query is given in two forms: the same JSON arrays, as data and as lines of text.
 """
 
 from collections.abc import Sequence
@@ -43,8 +43,8 @@ _SCHEMA: JsonDict = {
     },
     "required": ["columns", "rows", "truncated", "next_cursor"],
 }
-"""The part of the schema that programs use. All else in a result is left out, since the models of some hosts pay for
-each word."""
+"""The part of the schema that programs use. The rest is left out, since in some hosts the model pays for each
+word."""
 
 
 @with_config(json_schema_extra=_SCHEMA)
@@ -61,7 +61,7 @@ class QueryResult(TypedDict):
     declared: Sequence[str | None]
     """The type that each column was declared with; None for an expression."""
     types: Sequence[str]
-    """The type of the values in each column, in the database's words."""
+    """The type of the values in each column, in the database's terms."""
     rows: list[list[Any]]
 
 
@@ -126,7 +126,7 @@ def declare_explain_query(dialect: Dialect) -> Features[Opened]:
 def answer_at_once(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult] | None:
-    """Return all rows of a query, in both forms, if nothing has to be waited for; else None."""
+    """Return all rows of a query, in both forms, if no wait is necessary; otherwise None."""
     result = source.read_at_once(query, limit_rows(ctx, max_rows)) if cursor is None else None
     return None if result is None else _both_forms(make_result(result))
 
@@ -135,7 +135,7 @@ async def answer_query(
     ctx: Ctx, source: Database, query: Query, max_rows: int | None, cursor: str | None
 ) -> Data[QueryResult]:
     """Return the next rows of a query, in both forms. Raises SqlError."""
-    # The middleware around a call may have prevented an answer at once, or other calls were in progress.
+    # Middleware may have prevented an immediate result, or other calls were in progress.
     answer = answer_at_once(ctx, source, query, max_rows, cursor)
     if answer is not None:
         return answer
@@ -189,7 +189,7 @@ def format_result(result: QueryResult) -> str:
 async def explain(ctx: Ctx, source: Database, query: Query) -> str:
     """Return the plan of a statement as text.
 
-    The reader compiles the statement, or the writer if it does not only read. Raises SqlError.
+    A reading connection compiles the statement, or a writing one if the statement changes data. Raises SqlError.
     """
     require_unexplained(query.sql)
     most = limit_answer(ctx, None).bytes

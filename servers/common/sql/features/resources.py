@@ -22,11 +22,11 @@ from .context import Ctx, Opened, limit_answer, turn_to_read
 from .insights import insights_key
 
 _JSON, _SQL = "application/json", "application/sql"
-_FIRST = Annotations(priority=0.8)
-"""The priority of a schema: a model that has read it needs few of the tables."""
+_SCHEMA_PRIORITY = Annotations(priority=0.8)
+"""The priority of a schema. A model that has read it needs few of the tables."""
 _ROWS = 100
-_LISTED = 1_000
-"""Tables of one database among the resources."""
+_MAX_TABLES = 1_000
+"""Maximum number of tables of one database among the resources."""
 _STEPS = """
 1. Call describe_database{named} for the tables, their columns and how they refer to each other.
 2. Call describe_table for the tables that matter, with `sample` 5 and `statistics` true, to learn what the values \
@@ -89,7 +89,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
 @contextmanager
 def _translating_errors(ctx: Ctx, target: Target) -> Iterator[None]:
-    """Translate errors of a resource into those of the protocol."""
+    """Translate a resource's errors into the protocol's errors."""
     try:
         yield
     except SqlError as error:
@@ -128,9 +128,9 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     for database in ctx.state.databases:
         title = f"Schema of {database.name}"
         uri = ctx.state.dialect.uris.format(Target(database.name))
-        listed.append(Resource(uri=uri, name="schema", title=title, mime_type=_SQL, annotations=_FIRST))
-        for table in await _list_tables(ctx, database, _LISTED):
-            # A table may have an empty name, which no URI can hold.
+        listed.append(Resource(uri=uri, name="schema", title=title, mime_type=_SQL, annotations=_SCHEMA_PRIORITY))
+        for table in await _list_tables(ctx, database, _MAX_TABLES):
+            # A table may have an empty name, which no URI can contain.
             if table["name"]:
                 uri = ctx.state.dialect.uris.format(Target(database.name, table["name"]))
                 listed.append(Resource(uri=uri, name=table["name"], mime_type=_JSON))
@@ -148,8 +148,7 @@ async def _list_tables(ctx: Ctx, database: Database, most: int) -> list[ListedTa
 
 
 def _guide_exploration(ctx: Ctx, topic: str, database: str) -> str:
-    """Return the text that guides a model through a database, or through all, in a good order. Raises
-    InvalidParams."""
+    """Return the text that guides a model through one or all databases, in a useful order. Raises InvalidParams."""
     named, system = "", ctx.state.dialect.title
     if database:
         try:
@@ -168,7 +167,7 @@ async def complete_database(ctx: Ctx, typed: str, _settled: dict[str, str]) -> l
 
 
 async def complete_table(ctx: Ctx, typed: str, settled: dict[str, str]) -> list[str]:
-    """Return the tables and views whose names begin with `typed`, in upper or lower case, with quotes or without."""
+    """Return the tables and views whose names begin with `typed`, in upper or lower case, with or without quotes."""
     try:
         database = ctx.state.databases.get(settled.get("db"))
     except SqlError:
@@ -200,10 +199,10 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
 
 
 async def unsubscribe(running: Run[Opened], key: str) -> None:
-    """Stop watching for a key that has no subscription any more."""
+    """Stop watching for a key without subscriptions."""
     running.state.watch.end(key)
 
 
 async def begin_listing(running: Run[Opened]) -> None:
-    """Watch for added and removed tables, which are among the resources."""
+    """Watch for added and removed tables, which are listed as resources."""
     await running.state.watch.begin_listing()

@@ -1,6 +1,7 @@
 """The tools that change databases.
 
-The user is asked if the operator requires that; each call is one transaction, and its result is given in both forms.
+The user is asked if the operator requires it. Each call is one transaction, and its result is given both as text and
+as data.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -36,7 +37,7 @@ from .context import (
 
 T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
-"""Does something with the consent that exists, or returns figures to ask with."""
+"""Performs an action with the existing consent, or returns the figures for the question."""
 _MOST_STATEMENTS = 500
 OneOrSeveral = Annotated[
     str | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS)],
@@ -51,13 +52,13 @@ OfEach = Annotated[
 ]
 
 _FRAME = 2_000
-"""Bytes of an answer in addition to its contents."""
-_LONG = 20_000
-"""Characters from which on a script is split in a thread."""
-_NAME = 100
-"""Characters of a name in an error."""
-_SHOWN = 1_000
-"""Characters of SQL that a question shows."""
+"""Size in bytes of a result without its contents."""
+_THREAD_CHARACTERS = 20_000
+"""Minimum number of characters of a script that is split in a thread."""
+_MAX_NAME = 100
+"""Maximum number of characters of a name in an error."""
+_MAX_SHOWN = 1_000
+"""Maximum number of characters of SQL shown in a question."""
 
 
 def declare(dialect: Dialect) -> Features[Opened]:
@@ -93,7 +94,8 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
 
 def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
-    """Return a function that gives the reason that a tool which changes a database is not offered, None if it is."""
+    """Return a function that returns the reason that tools that change databases are not offered, or None if they
+    are."""
     return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
 
 
@@ -106,8 +108,8 @@ async def _write_query(
     max_rows: int | None,
 ) -> Data[WriteResult]:
     make = partial(_make_statements, ctx.state.dialect, source, query, parameters)
-    # To cut a long script takes a while.
-    is_long = isinstance(query, str) and len(query) > _LONG
+    # Splitting a long script takes a while.
+    is_long = isinstance(query, str) and len(query) > _THREAD_CHARACTERS
     statements = await to_thread.run_sync(make) if is_long else make()
     if not dry_run:
         return await execute_statements(ctx, source, statements, max_rows)
@@ -124,8 +126,8 @@ async def execute_statements(
     *,
     only_tables: bool = False,
 ) -> Data[WriteResult]:
-    """Run the statements in one transaction, once the user has agreed if the operator requires that."""
-    # The question shows the parameters, too.
+    """Run the statements in one transaction, after asking the user if the operator requires it."""
+    # The question shows the parameters too.
     what = ";\n".join(
         f"{statement.sql} -- {statement.parameters!r}" if statement.parameters else statement.sql
         for statement in statements
@@ -148,14 +150,14 @@ def require_files(ctx: Ctx) -> Path:
 
 
 def limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
-    """Return the limits of the answer to statements."""
+    """Return the limits of the result of statements."""
     return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
 
 
 def _make_statements(
     dialect: Dialect, source: Database, query: str | list[str], parameters: list[Any] | dict[str, Any]
 ) -> list[Statement]:
-    """Return the statements of a call with their parameters; a script is split. Raises SqlError."""
+    """Return the statements of a call with their parameters. A script is split. Raises SqlError."""
     parts = [*dialect.split_statements(query)] if isinstance(query, str) else query
     if isinstance(query, str) and len(parts) < 2:
         return [Statement(query, source.bind(parameters))]
@@ -174,11 +176,11 @@ def _make_statements(
 def _share(
     dialect: Dialect, source: Database, parts: Sequence[str], parameters: dict[str, Any]
 ) -> Iterator[Statement]:
-    """Yield the statements of a script, each with those of the `parameters` that it names. Raises SqlError."""
+    """Yield the statements of a script, each with the `parameters` that it uses. Raises SqlError."""
     values = {name.lstrip(":@$"): value for name, value in parameters.items()}
     names = [{name.lstrip(":@$") for name in dialect.find_parameters(sql)} for sql in parts]
     if odd := values.keys() - set().union(*names):
-        raise SqlError("bad_parameters", f"no statement has :{min(odd)[:_NAME]}")
+        raise SqlError("bad_parameters", f"no statement has :{min(odd)[:_MAX_NAME]}")
     for sql, used in zip(parts, names, strict=True):
         yield Statement(sql, source.bind({name: value for name, value in values.items() if name in used}))
 
@@ -190,16 +192,16 @@ def _bind_one(source: Database, values: Any) -> Parameters:
 
 
 async def run_agreed(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid: object) -> T:
-    """Run `act`, once the user has agreed to it if the operator requires that.
+    """Run `act`, after asking the user if the operator requires it.
 
-    The user agrees to `what`, which is shown, and to all that is `unsaid`. Raises ToolError if the user declines, or
+    The user agrees to `what`, which is shown, and to `unsaid`, which is not. Raises ToolError if the user declines or
     can't be asked.
     """
     limit = ctx.state.settings.unasked_rows
     done = await _write(ctx, source, what, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
-    shown = what if len(what) <= _SHOWN else f"{what[:_SHOWN]} [cut: {len(what):,} characters]"
+    shown = what if len(what) <= _MAX_SHOWN else f"{what[:_MAX_SHOWN]} [cut: {len(what):,} characters]"
     await ctx.confirm(f"Change {source.name}? {done}:\n{shown}", what, unsaid, done)
     done = await _write(ctx, source, what, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)

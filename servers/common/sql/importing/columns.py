@@ -1,7 +1,8 @@
-"""The types of the columns of a file, decided over all rows and never by the first ones alone.
+"""The types of a file's columns, determined from all rows and never from the first ones alone.
 
-A column keeps each possible reading until a field contradicts it. The decimal mark of a file is decided at its end,
-by the columns that allow only one. A column that can be read in two ways stays text if nothing decides between them.
+A column keeps each possible reading until a field contradicts it. The decimal mark of a file is determined at its
+end, by the columns that allow only one. A column that can be read in two ways stays text if nothing decides between
+them.
 """
 
 import re
@@ -33,8 +34,8 @@ from servers.common.sql.importing.readings import (
     join,
 )
 
-_MIXED = 0.5
-"""The share of fields like numbers, from which a column of text is reported as mixed."""
+_MIXED_SHARE = 0.5
+"""A text column with at least this share of number-like fields is reported as mixed."""
 _LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCII)
 _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r" *[+-]?0\d.*", re.ASCII), "leading zeros"),
@@ -47,13 +48,13 @@ _LONG_FIELD = 19
 _LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
 DAY_OR_MONTH = "dates whose day and month can't be told apart: give the type date dmy or date mdy"
-"""The note for a column of dates that stays text for this reason."""
+"""The note for a column of dates that stays text because their order is unclear."""
 _GIVE_MARK = 'give "." or "," as decimal'
-_SHOWN = 30
-"""Maximum length of a field in an answer, in characters."""
-_SEVERAL = 2
-"""Number of different values such as 1,234 that make the comma a thousands separator where commas separate the fields
-too: as decimals, all of them would have three digits after the comma."""
+_MAX_FIELD = 30
+"""Maximum length of a field in a result, in characters."""
+_MIN_DISTINCT = 2
+"""Minimum number of different values such as 1,234 that make the comma a thousands separator although commas also
+separate fields: as decimals, all of them would have three digits after the comma."""
 
 _BY_NAME: Mapping[str, tuple[Kind, Sequence[Reading]]] = {
     "text": ("text", ()),
@@ -73,19 +74,19 @@ N = TypeVar("N", str, None)
 
 
 class Column(NamedTuple):
-    """A column of a file: its name, its type and the way to read its fields."""
+    """A column of a file: its name, its type, and how its fields are read."""
 
     name: str
     kind: Kind = "text"
     reading: Reading | None = None
-    """The way to read its fields; None for text."""
+    """How its fields are read; None for text."""
     nulls: frozenset[str] = frozenset({""})
     """The fields that mean no value."""
     note: str = ""
-    """The reason why it stays text though it looks like numbers or dates, or the effect of reading it."""
+    """The reason that it stays text although it looks like numbers or dates, or the effect of its reading."""
 
     def convert(self, fields: Sequence[str], null: N) -> list[str | N]:
-        """Return the fields in the form that engines read, with `null` for no value."""
+        """Return the fields in the form that engines accept, with `null` for missing values."""
         nulls = self.nulls
         if self.reading is None or self.reading.rewrite is None:
             return [null if field in nulls else field for field in fields]
@@ -94,23 +95,23 @@ class Column(NamedTuple):
 
 
 class DecimalMark(NamedTuple):
-    """The mark before the fraction of the numbers of a file."""
+    """The decimal mark of the numbers in a file."""
 
     mark: str
-    """The mark, "." or ","; "" if nothing decides it, or if each column has to decide for its own fields."""
+    """The mark, "." or ","; "" if nothing determines it, or if each column determines its own."""
     is_sure: bool = True
-    """True if a column or the client decides it, rather than the delimiter alone."""
+    """True if a column or the client determines it, rather than the delimiter alone."""
 
 
 class ColumnSurvey:
     """The possible readings of one column, given the fields so far."""
 
     def __init__(self, nulls: frozenset[str] | None) -> None:
-        """`nulls` are the null marks that the client gives; they count in columns of text too."""
+        """`nulls` are the client's null marks, which also apply to text columns."""
         self.is_empty = True
         """True if every field so far means no value."""
         self.marks: dict[str, int] = {}
-        """Counts of the fields that mean no value, without the empty field."""
+        """Counts of the fields that mean no value, except the empty field."""
         self.readings: Sequence[Reading] = ALL
         self._marks = NULL_MARKS if nulls is None else nulls
         self._given = frozenset({""}) if nulls is None else nulls | {""}
@@ -119,7 +120,7 @@ class ColumnSurvey:
         self._with_comma: set[str] = set()
 
     def look(self, fields: Sequence[str], first_row: int) -> None:
-        """Take more fields into account; `first_row` is the number of the row of the first one."""
+        """Take more fields into account. `first_row` is the row number of the first one."""
         if not self.readings:
             return
         joined = join(fields)
@@ -161,16 +162,16 @@ class ColumnSurvey:
         self._has_comma = self._has_comma or "," in joined
         if not self._has_point and ("e" in joined or "E" in joined):
             self._has_bare_exponent = self._has_bare_exponent or _BARE_EXPONENT.search(joined) is not None
-        if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _SEVERAL:
+        if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _MIN_DISTINCT:
             self._with_comma.update(field.strip() for field in fields if "," in field)
         # Dates are as long, and come after numbers in the order of readings.
         if not self._is_long and self.readings[0] in NUMBERS and max(map(len, fields)) >= _LONG_FIELD:
             self._is_long = any(_LONG.match(field) for field in fields if len(field) >= _LONG_FIELD)
 
     def _explain(self, fields: Sequence[str], values: Sequence[str], first_row: int) -> str:
-        """Return the field that makes the column text, and the reason; "" if the column was like text anyway."""
+        """Return the field that makes the column text, and the reason; "" if the column looked like text anyway."""
         texts = [field for field in values if not _LIKE_NUMBER.fullmatch(field)]
-        if self.is_empty and len(texts) > len(values) * _MIXED:
+        if self.is_empty and len(texts) > len(values) * _MIXED_SHARE:
             return ""
         candidates = [*filter(_is_chosen, self.readings)]
         wrong = next(
@@ -182,7 +183,7 @@ class ColumnSurvey:
 
     @property
     def sure_mark(self) -> str | None:
-        """The only decimal mark with which the column is a number; None if the column does not decide it."""
+        """The only decimal mark with which the column is a number; None if the column does not determine it."""
         if INTEGER in self.readings:
             return None
         marks = [mark for mark, readings in BY_MARK.items() if any(reading in self.readings for reading in readings)]
@@ -225,16 +226,16 @@ class ColumnSurvey:
         return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
 
     def is_open(self, mark: DecimalMark) -> bool:
-        """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide."""
+        """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide which."""
         allows_both = all(any(reading in self.readings for reading in readings) for readings in BY_MARK.values())
         if mark.is_sure or not allows_both or not (self._has_comma or self._has_point):
             return False
         is_decimal = self._has_point and not self._has_comma
-        is_thousands = not self._has_point and len(self._with_comma) >= _SEVERAL
+        is_thousands = not self._has_point and len(self._with_comma) >= _MIN_DISTINCT
         return not mark.mark or not (is_decimal or is_thousands)
 
     def refuse_open(self, name: str) -> SqlError:
-        """Return the error for an open column that has to be numbers."""
+        """Return the error for an ambiguous column that has to be numbers."""
         return SqlError("bad_csv", self._open_reason, f"{_GIVE_MARK.capitalize()}.", [f"column {name}"])
 
     @property
@@ -256,12 +257,12 @@ class ColumnSurvey:
 
 
 def _is_chosen(reading: Reading) -> bool:
-    """Return True if a column is read this way without a request of the client."""
+    """Return True if a column is read this way without the client's request."""
     return reading not in (ZEROS, ANSWERS)
 
 
 def find_mark(surveys: Iterable[ColumnSurvey], requested: str | None, delimiter: str) -> DecimalMark:
-    """Return the decimal mark of a text: the requested one, or that of the columns that allow only one."""
+    """Return the decimal mark of a file: the requested one, or that of the columns that allow only one."""
     if requested is not None:
         return DecimalMark(requested)
     sure = {survey.sure_mark for survey in surveys} - {None}
@@ -272,7 +273,7 @@ def find_mark(surveys: Iterable[ColumnSurvey], requested: str | None, delimiter:
 
 
 def parse_types(types: Iterable[str]) -> dict[str, str]:
-    """Return the types that a client gives, as in `zip=text`, by column name in lower case. Raises SqlError."""
+    """Return the client's types, as in `zip=text`, by lowercase column name. Raises SqlError."""
     parsed: dict[str, str] = {}
     for entry in types:
         name, _, kind = entry.rpartition("=")
@@ -283,5 +284,5 @@ def parse_types(types: Iterable[str]) -> dict[str, str]:
 
 
 def shorten(field: str) -> str:
-    """Return a field, shortened as an answer shows it."""
-    return field if len(field) <= _SHOWN else f"{field[:_SHOWN]}…"
+    """Return a field, shortened for a result."""
+    return field if len(field) <= _MAX_FIELD else f"{field[:_MAX_FIELD]}…"

@@ -1,6 +1,7 @@
 """Detection of the CSV dialect of a text from its first lines: the delimiter, the quotes, and their escape.
 
-The delimiter is the one by which most lines have the same number of fields, whose fields hold no other delimiter.
+The delimiter is the one with which most lines have the same number of fields, and whose fields contain no other
+delimiter.
 """
 
 import csv
@@ -15,7 +16,7 @@ from servers.common.sql.importing.layouts import find_names
 
 DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"
-"""The delimiter of a text with one column, whose fields may hold any other delimiter."""
+"""The delimiter for a text with one column, whose fields may contain any other delimiter."""
 _ROWS = 500
 _LEAST, _MOST, _SURE = 0.3, 0.8, 0.9
 _FEW = 3
@@ -41,11 +42,11 @@ class Dialect(NamedTuple):
 
     delimiter: str = ","
     quote: str = '"'
-    """The character around a field that holds a delimiter; "" if quotes are not used."""
+    """The character around a field that contains a delimiter; "" if quotes are not used."""
     escape: str = ""
     """The character before a quote within a field, if it is not another quote."""
     skips_blanks: bool = False
-    """True if blanks after a delimiter are not part of a field."""
+    """True if spaces after a delimiter are not part of the field."""
 
     def read(self, lines: Iterable[str]) -> RowReader:
         """Return a reader of rows, which raises csv.Error."""
@@ -72,15 +73,15 @@ class Dialect(NamedTuple):
 
 
 def read_separator_line(text: str) -> str | None:
-    """Return the delimiter that a first line such as `sep=;` names, or None."""
+    """Return the delimiter given in a first line such as `sep=;`, or None."""
     match = _SEPARATOR_LINE.match(text)
     return match[1] if match else None
 
 
 def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -> Dialect:
-    """Return the dialect of a text from its first lines, which are all of it where they are the `whole`.
+    """Return the dialect of a text from its first lines, which are the `whole` text if so marked.
 
-    What the client gives as `delimiter` and `quote` is kept.
+    The client's `delimiter` and `quote` are kept.
     """
     text = _LEADING_COMMENTS.sub("", text)
     candidates = DELIMITERS if delimiter is None else (delimiter,)
@@ -102,7 +103,7 @@ def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -
 
 
 def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> tuple[Dialect, Rows]:
-    """Return the first way to quote by which the text can be read, and its rows."""
+    """Return the first kind of quoting with which the text can be read, and its rows."""
     first = Dialect(delimiter, skips_blanks=delimiter == " ")
     if quote is not None:
         ways = [first._replace(quote=quote)]
@@ -112,7 +113,7 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> t
         has_single = '"' not in text and re.search(rf"{edge}'[^'\n]*'{edge}", text, re.MULTILINE) is not None
         ways = [*escaped, *([first._replace(quote="'")] if has_single else []), first, first._replace(quote="")]
     for way in ways:
-        # A blank before a quote is not part of the field.
+        # A space before a quote is not part of the field.
         for dialect in dict.fromkeys((way, way._replace(skips_blanks=True))):
             rows = _try(text, dialect, whole)
             if rows is not None and (way.quote or quote is not None or _has_no_quotes(rows)):
@@ -121,7 +122,7 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> t
 
 
 def _has_no_quotes(rows: Rows) -> bool:
-    """Return True if quotes in the fields of a table are part of them, rather than a mistake."""
+    """Return True if quotes in a table's fields are part of the text, rather than a mistake."""
     is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for row in rows for field in row)
     return not is_quoted and len(rows) > _FEW and len({*map(len, rows)}) == 1 < len(rows[0])
 
@@ -139,7 +140,8 @@ def _skip_blanks(dialect: Dialect, rows: Rows, text: str, whole: bool) -> tuple[
 def _try(text: str, dialect: Dialect, whole: bool) -> Rows | None:
     """Return the first rows; None if the text does not have this dialect."""
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
-    # The last field of a part may be cut. But where a quote is none, the field after it holds most of the text.
+    # The last field of a part may be cut. But if a quote is not really one, the field after it contains most of the
+    # text.
     if error is not None and (whole or sum(len(field) + 1 for row in rows for field in row) * 2 < len(text)):
         return None
     return [row for row in rows if row]
@@ -157,7 +159,7 @@ def read_rows(reader: RowReader, count: int) -> tuple[list[list[str]], csv.Error
 
 
 def _score(rows: Rows, delimiter: str) -> float:
-    """Return a score from 0 to 1 of a delimiter: how well it explains the rows below titles."""
+    """Return a delimiter's score from 0 to 1: how well it explains the rows below any titles."""
     rows = rows[find_names(rows) or 0 :]
     widths = Counter(map(len, rows))
     if not widths:
@@ -165,7 +167,7 @@ def _score(rows: Rows, delimiter: str) -> float:
     width, count = max(widths.items(), key=lambda item: (item[1], item[0]))
     if width == 1 or (len(rows[0]) == 1 and count < len(rows) * 2 * _LEAST):
         return 0.0
-    # A name above 1,5 and 2,75 is that of one column of decimals, rather than a title above two columns.
+    # A name above 1,5 and 2,75 is the name of one column of decimals, rather than a title above two columns.
     if delimiter == "," and len(rows[0]) == 1 and all(map(_DECIMAL.fullmatch, map(",".join, rows[1:]))):
         return 0.0
     fields = [field for row in rows for field in row if field]
@@ -175,7 +177,7 @@ def _score(rows: Rows, delimiter: str) -> float:
 
 
 def _is_table(rows: Rows) -> bool:
-    """Return True if rows separated by blanks are a table, with numbers in it, rather than prose."""
+    """Return True if rows separated by spaces are a table with numbers, rather than prose."""
     widths = Counter(map(len, rows))
     width, count = max(widths.items(), key=lambda item: item[1], default=(1, 0))
     fields = [field for row in rows[1:] for field in row]

@@ -1,7 +1,6 @@
 """Sources of rows to import: text that a client sends, or a file in the operator's directory.
 
-A client names files in that directory, and nothing else: no path leads out of it. Only the last part of a name is
-followed, so a link in the directory is no way out either.
+A client can only name files directly in that directory. Paths can't lead out of it, and links in it are not followed.
 """
 
 import io
@@ -17,11 +16,11 @@ from servers.common.files.directories import entry_in, open_directory, open_to_r
 from servers.common.sql.errors import SqlError
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
-"""Opens the bytes at their beginning."""
+"""Opens the source at its beginning."""
 
 
 def open_text(text: str) -> Opener:
-    """Return an opener of a text as UTF-8. Raises SqlError for a text that UTF-8 can't encode."""
+    """Return an opener for a text as UTF-8. Raises SqlError for a text that UTF-8 can't encode."""
     try:
         return partial(io.BytesIO, text.encode())
     except UnicodeEncodeError:
@@ -29,11 +28,11 @@ def open_text(text: str) -> Opener:
 
 
 def open_file(directory: Path, name: str) -> Opener:
-    """Return an opener of a file in the operator's directory. It raises SqlError."""
+    """Return an opener for a file in the operator's directory. The opener raises SqlError."""
     return partial(_open_file, directory, name)
 
 
-# The reader opens and closes it: the caller may have ended by then, and its descriptor been reused.
+# The reader opens and closes the file, since the caller may have ended by then and its descriptor been reused.
 @contextmanager
 def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
@@ -42,7 +41,7 @@ def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_named(directory: Path, name: str) -> Iterator[int]:
-    """Yield a descriptor of the regular file called `name`, to read from. Raises SqlError."""
+    """Yield a descriptor for reading the regular file called `name`. Raises SqlError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
         raise SqlError("bad_file", "a file is given by its name alone, without any directory")
     try:
@@ -61,7 +60,8 @@ def open_named(directory: Path, name: str) -> Iterator[int]:
 
 
 def measure(file: BinaryIO) -> tuple[int, Callable[[], int]]:
-    """Return the size of a file that was just opened in bytes, and a function that returns the bytes read so far."""
+    """Return the size in bytes of a file that was just opened, and a function that returns the number of bytes read
+    so far."""
     if isinstance(file, io.BytesIO):
         return file.getbuffer().nbytes, file.tell
     descriptor = file.fileno()

@@ -1,5 +1,5 @@
-"""An import, apart from the engine that inserts the rows: the rows of the file, their columns, and the text of the
-answer.
+"""An import, without the engine that inserts the rows: the rows of the file, their columns, and the text of the
+result.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ from servers.common.sql.texts import fence, format_name, format_names, format_ro
 from shared.text import escape
 
 _NAMES = 1_000
-"""Characters of a list of names in the words of an error."""
+"""Maximum number of characters of a list of names in an error."""
 _CHANGED = "the file was changed while it was imported"
 
 
@@ -27,7 +27,7 @@ class Import(NamedTuple):
     opener: Opener
     written: Written = Written()
     preview: bool = False
-    """True if the import is only described, and nothing is done."""
+    """True if the import is only described, without changing anything."""
 
 
 class Imported(NamedTuple):
@@ -37,16 +37,16 @@ class Imported(NamedTuple):
     created: bool
     rows: int
     columns: Sequence[tuple[str, str]]
-    """The names and declared types of the columns that got values."""
+    """The names and declared types of the columns that received values."""
     seconds: float
     words: Sequence[str] = ()
-    """The way the file was read, with the reasons."""
+    """How the file was read, with the reasons."""
     preview: Sequence[Sequence[str | None]] | None = None
-    """The first rows, if nothing was done."""
+    """The first rows, if nothing was changed."""
 
 
 def format_import(done: Imported) -> str:
-    """Format the number of rows, the columns with their declared types, and the way the file was read."""
+    """Format the number of rows, the columns with their declared types, and how the file was read."""
     rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
     into = "a new table" if done.created else "an existing table"
     columns = [f"{name} {kind}".strip() for name, kind in done.columns]
@@ -79,7 +79,7 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
 
 
 def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Return the columns of the table that the fields of a row are for."""
+    """Return the table's columns for the fields of a row."""
     columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_NAMES]
     if plan.layout.names is None:
         if len(plan.columns) != len(there):

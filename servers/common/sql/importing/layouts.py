@@ -1,6 +1,7 @@
-"""The layout of a file: the start of its rows, their width, and the row that names the columns, if there is one.
+"""The layout of a file: where its rows start, their width, and the row with the column names, if any.
 
-A row names columns if it is unlike the rows below: text above numbers or dates, or text that does not occur again.
+A row contains column names if it differs from the rows below: text above numbers or dates, or text that does not
+occur again.
 """
 
 import re
@@ -23,9 +24,9 @@ _TITLES = 50
 """Maximum number of lines above a table."""
 _COMPARED = 200
 _EVIDENT = 3
-"""Number of rows of another width that show that the first row is not part of them, or leaves one column unnamed."""
+"""Number of rows with another width that show that the first row is not one of them, or leaves one column unnamed."""
 _SHARE = 0.5
-"""The minimum share of rows that are as wide as the table, from the first such row on."""
+"""Minimum share of rows that are as wide as the table, counted from the first such row."""
 # The weights of the fields of the first row as evidence for names, above columns with values: no name, as pandas
 # writes an index; a number; a text that occurs again below; another text, and a text above numbers or dates.
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
@@ -40,9 +41,9 @@ class Layout(NamedTuple):
     """The position of a table in the rows of a file, and the names of its columns."""
 
     names: Sequence[str] | None
-    """The names as the file has them; None if no row names the columns."""
+    """The names in the file; None if no row contains column names."""
     skipped: int
-    """Number of rows above the first row of the table, including the row of names and empty lines."""
+    """Number of rows above the first data row, including the row of names and empty lines."""
     width: int
     has_comments: bool
     """True if rows that begin with # and are shorter than others are comments."""
@@ -53,8 +54,8 @@ class Layout(NamedTuple):
 def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[str]) -> Layout:
     """Return the position of the table in a file with these first rows, in which empty lines are rows without fields.
 
-    `header` is set by the client: a bool says if a row names the columns, an int is the number of that line.
-    `table_columns` are the columns of the table that the rows are imported into. Raises SqlError if there are no
+    `header` comes from the client: True or False if a row does or does not contain column names, or the line number
+    of that row. `table_columns` are the columns of the table that receives the rows. Raises SqlError if there are no
     rows.
     """
     width = _usual_width(rows)
@@ -82,18 +83,18 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
 
 
 def _has_comments(rows: Rows, width: int) -> bool:
-    """Return True if # begins a comment: the first row begins with it, and no more than half of the rows of the usual
-    width are tags or colours."""
+    """Return True if # begins a comment: the first row begins with it, and at most half of the rows of the usual
+    width begin with hashtags or colors."""
     tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trimmed(row)) == width]
-    # A single row holds names, as of a table without rows.
+    # A single row contains names, as of a table without rows.
     return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(tags) <= max(len(tags), 2)
 
 
 def find_names(rows: Rows) -> int | None:
-    """Return the index of the row that names the columns of a table below titles, as in exports of banks.
+    """Return the index of the row with the column names in a table below titles, as in bank exports.
 
     It is the first row as wide as the table, has text above numbers or dates, and all rows above it are narrower.
-    None if there is no such row, or if the rows above are a table too.
+    None if there is no such row, or if the rows above are also a table.
     """
     width = _usual_width(rows)
     first = next((index for index, row in enumerate(rows[: _TITLES + 1]) if len(_trimmed(row)) >= width), 0)
@@ -105,7 +106,7 @@ def find_names(rows: Rows) -> int | None:
 
 
 def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
-    """Return True if a row of two texts or more has one of them above a column of numbers or dates."""
+    """Return True if a row with at least two texts has one of them above a column of numbers or dates."""
     names = [name.strip() for name in row]
     if sum(map(bool, names)) < 2 or any(map(_TYPED.fullmatch, names)):
         return False
@@ -116,8 +117,8 @@ def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
 def _usual_width(rows: Rows) -> int:
     """Return the number of fields of most rows, without empty fields at the end.
 
-    The rows that count are all, or those from the first row of that width on, which may have titles above it. Of
-    several such widths it is the largest.
+    Either all rows count, or those from the first row of that width on, which may follow titles. If there are several
+    such widths, the largest is returned.
     """
     widths = [len(_trimmed(row)) for row in rows if row]
     for width in sorted(set(widths), reverse=True):
@@ -130,7 +131,7 @@ def _usual_width(rows: Rows) -> int:
 
 
 def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments: bool) -> tuple[int, list[str]]:
-    """Return the index of the first row of the table or of the row of names, and a note on the lines above it."""
+    """Return the index of the row of names or of the table's first row, and a note on the lines above it."""
     if header is not None and not isinstance(header, bool):
         if not 1 <= header <= len(rows) or not rows[header - 1]:
             raise SqlError("bad_csv", f"line {header} contains no column names")
@@ -162,12 +163,12 @@ def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
 
 
 def _names_all(row: Sequence[str], rest: Rows, width: int) -> bool:
-    """Return True if a row that begins with # names the columns: it has enough fields, and no comment follows."""
+    """Return True if a row that begins with # contains column names: it has enough fields, and no comment follows."""
     return len(_trimmed(row)) >= width > 1 and not any(after[0].startswith(_COMMENT) for after in rest[:1] if after)
 
 
 def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tuple[bool, str]:
-    """Return True if the first row names the columns, and the reason for the decision."""
+    """Return True if the first row contains column names, and the reason for the decision."""
     if table_columns and 2 * len(table_columns.intersection(name.strip().lower() for name in names)) >= len(names):
         return True, "the table has columns with those names"
     texts = [name for name in names if name.strip() and not _TYPED.fullmatch(name.strip())]
@@ -213,9 +214,9 @@ def _trimmed(row: Sequence[str]) -> Sequence[str]:
 
 
 def name_columns(layout: Layout, max_bytes: int | None = None) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and notes on those that had no name, or the name of another column.
+    """Return the names of all columns, and notes on those without a name or with another column's name.
 
-    `max_bytes` is the number of bytes of a name that the database keeps; None if it keeps all.
+    `max_bytes` is the maximum length of a name in the database; None if it is unlimited.
     """
     names: list[str] = []
     changed: list[str] = []

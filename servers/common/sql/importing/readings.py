@@ -21,10 +21,10 @@ NULL_MARKS = frozenset(
 
 _LONG = re.compile(r"\d{19}")
 _SHORT = r"(?:0|[1-9]\d{0,14})"
-"""Digits that are exact as a binary number, too."""
+"""Maximum number of digits that a double represents exactly."""
 _SMALL = r"(?:0|-?[1-9]\d{0,14})"
 _EXPONENT = r"(?:[eE](?:[+-]?[0-2]?\d{1,2}|-3[01]\d))?"
-"""Exponents that fit into a double."""
+"""Exponents that fit in a double."""
 _DATE = re.compile(r"(\d+)([./-])(\d+)\2(\d+)")
 _ISO_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
 _TIME = r"[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?"
@@ -45,15 +45,15 @@ class Reading:
     ) -> None:
         self.kind = kind
         self.rewrite = rewrite
-        """Converts a field into the form that engines read; None if it has that form."""
+        """Converts a field to the form that engines accept; None if it already has that form."""
         self.wider: set[Reading] = {reading for other in wider for reading in (other, *other.wider)}
         """The readings that accept all that this one accepts."""
         self._pattern = pattern
         self._check = check
 
     def matches(self, fields: Sequence[str], joined: str) -> bool:
-        """Return True if all fields that are not empty can be read this way; `joined` has each with a separator after
-        it."""
+        """Return True if all fields that are not empty can be read this way. `joined` contains each with a separator
+        after it."""
         return self._expression.fullmatch(joined) is not None and (self._check is None or self._check(fields))
 
     # A possessive quantifier does not backtrack, which would take memory for each field.
@@ -68,7 +68,7 @@ def _fit(fields: Sequence[str]) -> bool:
 
 
 def _exist(days: Callable[[str], str], fields: Sequence[str]) -> bool:
-    """Return True if all dates are in the calendar."""
+    """Return True if all dates exist."""
     try:
         for field in filter(str.strip, set(fields)):
             date.fromisoformat(days(field))
@@ -82,7 +82,7 @@ def _iso_day(field: str) -> str:
 
 
 def _reorder(order: Sequence[int], field: str) -> str:
-    """Return a date in ISO 8601; `order` has the groups of year, month and day."""
+    """Return a date in ISO 8601. `order` contains the groups of year, month and day."""
     match = _DATE.fullmatch(field.strip())
     if match is None:
         raise ValueError(field)
@@ -96,7 +96,8 @@ def _without(thousands: str, mark: str) -> Callable[[str], str]:
 
 
 def _numbers(mark: str, thousands: str) -> tuple[Reading, Reading, Reading]:
-    """Return readings of decimals, of integers with thousands separators, and of decimals with or without those."""
+    """Return readings for decimals, for integers with thousands separators, and for decimals with or without
+    separators."""
     point, comma = re.escape(mark), re.escape(thousands)
     plain = rf"-?{_SHORT}{_EXPONENT}|[+-]?(?:(?:0|[1-9]\d*){point}\d*|{point}\d+){_EXPONENT}"
     groups = rf"[+-]?[1-9]\d{{0,2}}(?:(?:{comma}\d{{3}})+|(?:['’\u00a0\u202f]\d{{3}})+)"
@@ -124,7 +125,7 @@ MONTH_FIRST = _dates(_MONTH, _DAY, "/-", (4, 1, 3))
 TIMESTAMP = Reading("timestamp", f"{_ISO_DATE}(?:{_TIME})?", check=partial(_exist, _iso_day))
 TIMESTAMPTZ = Reading("timestamptz", rf"{_ISO_DATE}{_TIME}(?:Z|[+-]\d\d(?::?\d\d)?)", check=partial(_exist, _iso_day))
 BOOLEAN = Reading("boolean", "(?i:true|false)")
-# Where a client asks for them:
+# If a client requests them:
 ZEROS = Reading("integer", r"[+-]?\d{1,18}")
 ANSWERS = Reading("boolean", "(?i:true|false|yes|no|t|f|y|n|on|off|[01])")
 
@@ -135,10 +136,10 @@ BY_MARK = {
 }
 """The readings of numbers with each decimal mark, the narrowest first."""
 NUMBERS = (SMALL, INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA, POINT_GROUPED, COMMA_GROUPED)
-"""All readings of numbers, each before those that accept all that it does."""
+"""All readings of numbers, each before those that accept everything that it accepts."""
 ALL: tuple[Reading, ...] = (*NUMBERS, ZEROS, BOOLEAN, ANSWERS, *DATES)
 
 
 def join(fields: Iterable[str]) -> str:
-    """Return the fields, one at least, as readings try them."""
+    """Return the fields, at least one, in the form for readings."""
     return SEPARATOR.join(fields) + SEPARATOR

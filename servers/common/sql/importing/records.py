@@ -1,6 +1,6 @@
-"""The rows of a file in batches, each row with as many fields as there are columns.
+"""The rows of a file in batches, each with as many fields as there are columns.
 
-Short rows are filled. A row that is too long is refused, because it is unclear which of its fields are meant.
+Short rows are padded. A row that is too long is an error, because it is unclear which of its fields count.
 """
 
 import re
@@ -12,7 +12,7 @@ from servers.common.sql.importing.dialects import RowReader, read_rows
 from servers.common.sql.importing.layouts import Layout
 
 BATCH = 1_000
-"""Rows between two checks of the clock."""
+"""Number of rows between checks of the clock."""
 _MOST_ROWS = 10_000_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -23,7 +23,7 @@ class Records:
     """The rows of a file, to iterate over once."""
 
     def __init__(self, rows: RowReader, layout: Layout, on_batch: Callable[[], None]) -> None:
-        """Read from `rows`, which begin with the first of the file; `on_batch` raises if it is time to stop."""
+        """Read from `rows`, which start at the beginning of the file. `on_batch` raises if it is time to stop."""
         self._rows = rows
         self._layout = layout
         self._on_batch = on_batch
@@ -31,15 +31,15 @@ class Records:
         self._line = 0
         self._before = 0
         self.count = 0
-        """Rows so far."""
+        """Number of rows so far."""
         self.short = 0
-        """Rows that were filled."""
+        """Number of rows that were padded."""
         self.first_short = ""
-        """The place of the first of these."""
+        """The position of the first padded row."""
         self.comments = 0
 
     def __iter__(self) -> Iterator[Rows]:
-        """Yield batches of rows. Raises SqlError, which names the place, and UnicodeDecodeError."""
+        """Yield batches of rows. Raises SqlError with the position, and UnicodeDecodeError."""
         self._read(self._layout.skipped)
         while raw := self._read(BATCH):
             width = self._layout.width
@@ -53,7 +53,7 @@ class Records:
                 yield rows
 
     def where(self, index: int) -> str:
-        """Return the place of a row of the last batch."""
+        """Return the position of a row in the last batch."""
         numbers = (number for number, row in enumerate(self._raw) if row and not self._is_comment(row))
         return self._place(next(islice(numbers, index, None)), self._before + index)
 

@@ -1,4 +1,4 @@
-"""The first pass over a file, which decides its format, and from all of its rows the types of its columns."""
+"""The first pass over a file, which determines its format and, from all of its rows, the types of its columns."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
@@ -23,8 +23,8 @@ from shared.text import format_count
 
 _PREVIEW = 5
 """Number of rows that a preview shows."""
-_NAMED = 20
-"""Maximum number of columns that an answer lists for one reason."""
+_MAX_NAMED = 20
+"""Maximum number of columns that a result lists for one reason."""
 
 
 class Plan(NamedTuple):
@@ -41,12 +41,12 @@ class Plan(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """The table that the rows are imported into."""
+    """The table that receives the rows."""
 
     columns: Sequence[tuple[str, str]] = ()
     """The names and declared types of its columns; empty if the table does not exist."""
     keeps_text: Callable[[str, Kind], bool] = lambda _declared, _kind: False
-    """Returns True if a column of a declared type takes fields of a kind as they are written."""
+    """Returns True if a column of a declared type stores fields of a kind as they are written."""
     name_bytes: int | None = None
     """Maximum length of the name of a column, in bytes; None if there is no limit."""
     max_columns: int | None = None
@@ -54,7 +54,7 @@ class Expected(NamedTuple):
 
 
 def survey(opener: Opener, written: Written, expected: Expected, progress: Progress) -> Generator[None, None, Plan]:
-    """Read all of a file, and return the plan for its import; yield after each batch of rows.
+    """Read a whole file, yielding after each batch of rows, and return the plan for its import.
 
     Raises SqlError if the file is not a table, or if a column is not of the type that the client gives.
     """
@@ -129,7 +129,7 @@ def _decide(
     declared: str | None,
     expected: Expected,
 ) -> Column:
-    """Return the column; its fields go into a column of the `declared` type, if that is known. Raises SqlError."""
+    """Return the column, given the `declared` type of the table's column if it is known. Raises SqlError."""
     column = survey.decide(name, mark, requested)
     is_open = survey.is_open(mark)
     kind: Kind = "decimal" if is_open else column.kind
@@ -138,13 +138,13 @@ def _decide(
     if expected.keeps_text(declared, kind):
         return survey.decide(name, mark, "text")
     if is_open:
-        # The database would read 1.234 by its own rules.
+        # The database would interpret 1.234 by its own rules.
         raise survey.refuse_open(name)
     return column
 
 
 def _find_declared(expected: Expected, names: Sequence[str], *, has_header: bool) -> list[str | None]:
-    """Return the declared types of the columns that take the fields; None for a column that does not exist."""
+    """Return the declared types of the columns that receive the fields; None for a column that does not exist."""
     existing = expected.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, expected.columns)]  # noqa: B905
     by_name = {name.lower(): kind for name, kind in existing}
     return [by_name.get(name.lower()) for name in names]
@@ -194,5 +194,5 @@ def _describe_rows(records: Records, left_out: int) -> list[str]:
 def _list(items: Sequence[str], what: str) -> list[str]:
     if not items:
         return []
-    more = f", and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
-    return [f"{what}: {'; '.join(items[:_NAMED])}{more}"]
+    more = f", and {len(items) - _MAX_NAMED:,} more" if len(items) > _MAX_NAMED else ""
+    return [f"{what}: {'; '.join(items[:_MAX_NAMED])}{more}"]

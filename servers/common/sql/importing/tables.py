@@ -1,6 +1,7 @@
 """A file as rows of fields: a text in some charset with some delimiter, or a sheet of a workbook.
 
-The format is decided by the start of the file. If its charset turns out to be another one later, it is read again.
+The format is determined from the start of the file. If its charset later turns out to be another one, the file is
+read again.
 """
 
 import codecs
@@ -17,13 +18,13 @@ from servers.common.sql.importing.dialects import Dialect, RowReader, read_rows,
 from servers.common.sql.importing.files import Opener
 from servers.common.sql.importing.workbooks import is_workbook, open_sheet
 
-_START = 262_144
-"""Bytes by which the format of a text is decided."""
+_HEAD_BYTES = 262_144
+"""Number of bytes from which the format of a text is determined."""
 _BLOCK = 1_048_576
 _ROWS = 1_000
-"""Rows by which the position of the table is decided."""
-_NAMED = 20
-"""Sheets that an answer names."""
+"""Number of rows from which the position of the table is determined."""
+_MAX_SHEETS = 20
+"""Maximum number of sheets listed in a result."""
 _ENDS = ("\r", "\n")
 _OTHERS = {
     b"PAR1": ("a Parquet file", "Write it as CSV first, with DuckDB or pandas for example."),
@@ -38,7 +39,7 @@ _OTHERS = {
 
 
 class Written(NamedTuple):
-    """The client's description of the format of a file; None is detected from the file."""
+    """The client's description of a file's format. None means that a property is detected."""
 
     delimiter: str | None = None
     quote: str | None = None
@@ -54,13 +55,13 @@ class Written(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The way to read the rows of a file."""
+    """How to read the rows of a file."""
 
     encoding: str
     """The codec; "" for a workbook."""
     dialect: Dialect
     start: Sequence[Sequence[str]]
-    """The first rows, an empty line as one of no field."""
+    """The first rows. An empty line is a row without fields."""
     words: Sequence[str]
     """The decisions, with their reasons."""
     notes: Sequence[str] = ()
@@ -68,25 +69,25 @@ class Table(NamedTuple):
 
 
 def open_table(opener: Opener, written: Written, codec: str | None = None) -> Table:
-    """Return the way to read the rows of a file; `codec` is one that was detected from more than the start.
+    """Determine how to read the rows of a file. `codec` is a codec detected from more than the start.
 
-    Raises SqlError for what is neither a text nor a workbook.
+    Raises SqlError if the file is neither a text nor a workbook.
     """
     with opener() as file:
-        start = file.read(_START)
+        start = file.read(_HEAD_BYTES)
         if is_workbook(start):
             return _open_workbook(file, written)
         encoding, why = (codec, "the likeliest for its letters") if codec else _find_encoding(start, written.encoding)
-        text, whole = _decode(start, encoding), len(start) < _START
+        text, whole = _decode(start, encoding), len(start) < _HEAD_BYTES
     if not whole:
-        # A line that is cut would be short.
+        # A line that is cut would be too short.
         text = text[: max(map(text.rfind, _ENDS)) + 1] or text
     named = read_separator_line(text)
     csv.field_size_limit(written.field_bytes)
     dialect = sniff(text, whole=whole, delimiter=written.delimiter or named, quote=written.quote)
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
     if error is not None and not rows:
-        # The reading of all rows reports the place.
+        # Reading all rows reports the position of the error.
         rows = [[""]]
     if named:
         rows[0] = []
@@ -98,11 +99,11 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
     sheet = open_sheet(file, written.sheet)
     words = [f"the sheet {sheet.name!r} of a workbook"]
     if sheet.others:
-        more = f" and {len(sheet.others) - _NAMED:,} more" if len(sheet.others) > _NAMED else ""
-        words.append(f"others are {', '.join(sheet.others[:_NAMED])}{more}: give sheet for one of them")
+        more = f" and {len(sheet.others) - _MAX_SHEETS:,} more" if len(sheet.others) > _MAX_SHEETS else ""
+        words.append(f"others are {', '.join(sheet.others[:_MAX_SHEETS])}{more}: give sheet for one of them")
     start = list(islice(sheet.rows, _ROWS))
     if not any(start):
-        quoted = [f"sheet {sheet.name}", *(f"other sheet: {name}" for name in sheet.others[:_NAMED])]
+        quoted = [f"sheet {sheet.name}", *(f"other sheet: {name}" for name in sheet.others[:_MAX_SHEETS])]
         raise SqlError(
             "bad_csv", "the sheet has no rows", "Give sheet for another one." if sheet.others else "", quoted
         )
@@ -115,7 +116,7 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
 
 @contextmanager
 def read_table(opener: Opener, table: Table, written: Written) -> Iterator[tuple[BinaryIO, RowReader]]:
-    """Yield the file, and all its rows from the first one on. They raise csv.Error and UnicodeDecodeError."""
+    """Yield the file and all its rows. The rows raise csv.Error and UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:
             yield file, open_sheet(file, written.sheet).rows
@@ -150,7 +151,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
 def _require_codec(name: str, mark: str | None) -> str:
     try:
         codec = codecs.lookup(name).name
-        # A codec that is no charset, such as zip or base64, can't encode a text.
+        # A codec that is not a charset, such as zip or base64, can't encode a text.
         "a;1\n".encode(codec)
     except (LookupError, UnicodeError, ValueError):
         advice = "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
@@ -159,12 +160,12 @@ def _require_codec(name: str, mark: str | None) -> str:
 
 
 def _without_mark(codec: str) -> str:
-    """Return the codec that does not take a byte order mark for a part of the text."""
+    """Return the codec that does not treat a byte order mark as part of the text."""
     return "utf-8-sig" if codec == "utf-8" else codec[:6]
 
 
 def guess_encoding(file: BinaryIO) -> str:
-    """Return the likeliest codec of a text that is not UTF-8. Raises SqlError if no codec fits."""
+    """Return the most likely codec of a text that is not UTF-8. Raises SqlError if no codec fits."""
     evidence = b""
     while len(evidence) < EVIDENCE and (block := file.read(_BLOCK)):
         evidence += evidence_lines(block)

@@ -1,4 +1,4 @@
-"""The rows of a sheet of an Excel workbook, read with openpyxl: its values as in a CSV."""
+"""The rows of a sheet in an Excel workbook, read with openpyxl. Its values are written as in a CSV file."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +13,8 @@ from servers.common.sql.importing.columns import DecimalMark
 _OPEN_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
 """The text of a cell that may be 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
-"""Maximum size of all unpacked parts of a workbook, in bytes, by the sizes in the archive; no part is read past its
-size."""
+"""Maximum total uncompressed size in bytes of a workbook's parts, according to the archive. No part is read beyond
+its size."""
 
 
 def is_workbook(start: bytes) -> bool:
@@ -28,7 +28,7 @@ class Sheet(NamedTuple):
     rows: "SheetRows"
     name: str
     others: Sequence[str]
-    """The names of the other sheets, with a mark at hidden ones."""
+    """The names of the other sheets, with a mark on hidden ones."""
     count_uncomputed: Callable[[], int]
     """Counts the formulas whose values are not in the file."""
 
@@ -36,8 +36,8 @@ class Sheet(NamedTuple):
 def open_sheet(file: BinaryIO, name: str | None) -> Sheet:
     """Return the sheet called `name`, hidden or not; without a name, the first visible sheet.
 
-    Formulas are read as their last computed values. Rows without a value are empty. Raises SqlError if the file is
-    not a workbook or exceeds the limit, or if there is no such sheet.
+    Formulas are read as their last computed values. Rows without values are empty. Raises SqlError if the file is not
+    a workbook or exceeds the limit, or if there is no such sheet.
     """
     from zipfile import BadZipFile, ZipFile
 
@@ -72,14 +72,13 @@ def _name(sheet: Any) -> str:
 
 
 def _count_uncomputed(sheet: Any) -> int:
-    # openpyxl has no public access to the XML of a sheet, without which a missing value can't be told from an empty
-    # one.
+    # openpyxl has no public access to a sheet's XML, without which missing and empty values can't be distinguished.
     with sheet._get_source() as part:  # noqa: SLF001
         return count_uncomputed(part)
 
 
 class SheetRows:
-    """The rows of a sheet, in the form of a `csv` reader; a row without a value has no fields."""
+    """The rows of a sheet, in the form of a `csv` reader. A row without values has no fields."""
 
     def __init__(self, sheet: Any) -> None:
         self._rows = sheet.iter_rows(values_only=True)
@@ -102,8 +101,8 @@ class SheetRows:
         return fields if any(fields) else []
 
     def find_mark(self, column: int, requested: str | None) -> DecimalMark:
-        """Return the decimal mark of a column after all rows were read: a point if its cells are numbers, and the
-        `requested` mark if they are texts."""
+        """Return the decimal mark of a column after all rows were read: a point if its cells are numbers, the
+        `requested` mark if they are text."""
         if column in self._with_fractions:
             return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
         if requested is not None:

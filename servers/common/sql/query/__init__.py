@@ -1,1 +1,1 @@
-"""Queries, their rows in an answer, and the file formats of exports."""
+"""Queries, their rows in a result, and the file formats of exports."""

@@ -1,8 +1,8 @@
-"""Cursors of queries whose rows did not fit into one answer.
+"""Cursors of queries whose rows did not fit into one result.
 
-Each has its position in the query, and the source of its next rows is kept for `KEPT` seconds, which occupies a
-connection. The oldest source is released first. A query whose source was released, or is in another replica, runs
-again from its position.
+Each contains its position in the query. The source of its next rows is kept for `KEPT` seconds, which occupies a
+connection. The oldest source is released first. If the source was released, or is at another replica, the query runs
+again from the position.
 """
 
 import hashlib
@@ -21,12 +21,12 @@ from servers.common.sql.errors import SqlError
 KEPT = 30.0
 """Seconds for which the source of a cursor is kept."""
 KEPT_SHARE = 2
-"""At most one in so many connections of a database is kept for cursors: the rest is for other queries."""
+"""At most one connection in this many is kept for a database's cursors; the rest are for other queries."""
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
-"""A secret, then both digests of the position, then twice its offset, plus one where it is `changed`."""
+"""A secret, then both digests of the position, then twice its offset, plus one if it is `changed`."""
 _MOST_OFFSET = 2**31 - 1
-"""The largest count of rows that PostgreSQL accepts."""
+"""The largest row count that PostgreSQL accepts."""
 
 K = TypeVar("K")
 
@@ -37,23 +37,22 @@ class Position(NamedTuple):
     request: bytes
     """The fingerprint of the client, the query and the database."""
     offset: int
-    """Rows that were returned so far."""
+    """Number of rows returned so far."""
     state: bytes
-    """The fingerprint of the state that the query saw: a different one means that the database may have been
-    changed."""
+    """The fingerprint of the state that the query saw. If it differs, the database may have been changed."""
     changed: bool
-    """True if the database may have been changed before these rows already."""
+    """True if the database may already have been changed before these rows."""
 
 
 def fingerprint(*facts: object) -> bytes:
-    """Return a digest of facts, such as client and query: a cursor is valid for these alone."""
+    """Return a digest of values such as the client and the query, for which alone a cursor is valid."""
     return hashlib.sha256(repr(facts).encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
 
 
 class Cursors(Generic[K]):
     """The cursors of one server.
 
-    `run` must run meanwhile; `let_go` releases a source that is no longer kept.
+    `run` must be running. `let_go` releases a source that is no longer kept.
     """
 
     def __init__(self, let_go: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
@@ -63,7 +62,7 @@ class Cursors(Generic[K]):
         self._some = anyio.Event()
 
     async def run(self) -> None:
-        """Release each source when its time is over, until cancelled; then release all the rest."""
+        """Release each source when it expires. When cancelled, release all the rest."""
         try:
             while True:
                 await self._some.wait()
@@ -80,7 +79,7 @@ class Cursors(Generic[K]):
                 await self._let_go(self._kept.popitem()[1][0])
 
     def place(self, position: Position, source: K | None) -> str:
-        """Return a cursor for the rows after `position`, with the source to keep for it."""
+        """Return a cursor for the rows after `position`, and keep the source for it."""
         number = 2 * position.offset + position.changed
         # The same as `secrets` gives, but that loads OpenSSL.
         packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, number)
@@ -91,7 +90,7 @@ class Cursors(Generic[K]):
         return cursor
 
     def find(self, cursor: str, requested: bytes) -> Position:
-        """Return the position of a cursor of any replica.
+        """Return the position of any replica's cursor.
 
         Raises SqlError `bad_cursor` if the cursor belongs to another query or client.
         """
@@ -102,7 +101,7 @@ class Cursors(Generic[K]):
         return position
 
     def take(self, cursor: str) -> K | None:
-        """Return the source kept for a cursor, which the caller owns from now on; None if it was released."""
+        """Return the source kept for a cursor, which the caller now owns; None if it was released."""
         entry = self._kept.pop(cursor, None)
         return None if entry is None else entry[0]
 
@@ -121,7 +120,7 @@ class Cursors(Generic[K]):
 
 
 def _parse(cursor: str) -> Position | None:
-    """Return the position in a cursor; None if it is not one of ours."""
+    """Return the position in a cursor; None if it is invalid."""
     try:
         _, requested, state, number = _LAYOUT.unpack(urlsafe_b64decode(cursor.encode()))
     except (ValueError, struct.error):

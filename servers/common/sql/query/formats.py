@@ -1,8 +1,8 @@
-"""The formats of exports, and the file that one is written to.
+"""The formats of exports, and the file that an export is written to.
 
-CSV is that of RFC 4180: lines end in CRLF, the first one has the names. NULL is empty, and an empty text is `""`. In
-JSON and JSON Lines a row is an array, because names may occur twice, and a value that JSON can't represent is an
-object that names its type, as in the answers to queries. JSON Lines has the names in its first line.
+CSV follows RFC 4180: lines end in CRLF, and the first one contains the names. NULL is empty, and empty text is `""`.
+In JSON and JSON Lines a row is an array, because names may occur twice, and a value that JSON can't represent is an
+object with its type, as in query results. The first line of JSON Lines contains the names.
 """
 
 import errno
@@ -26,17 +26,18 @@ _QUOTED = re.compile(r'[",\r\n]|^$')
 
 
 class Codec(Protocol):
-    """The encoding of fetched values."""
+    """Encodes fetched values."""
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """Return the rows as JSON holds them; each value takes at most `cell_bytes` bytes."""
+        """Return the rows as JSON values, each with at most `cell_bytes` bytes."""
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
-        """Return the rows as texts; None is NULL."""
+        """Return the rows as text; None is NULL."""
 
 
 class Format(NamedTuple):
-    """A format: its type, and the functions that write the names of columns and then rows, which may be the first."""
+    """A format: its media type, and the functions that write the column names and then rows, given whether they are
+    the first."""
 
     mime_type: str
     begin: Callable[[Sequence[str]], bytes]
@@ -80,7 +81,7 @@ FORMATS: dict[FormatName, Format] = {
 
 
 class ExportRequest(NamedTuple):
-    """A file that is to be written."""
+    """A file to be written."""
 
     path: Path
     format: FormatName

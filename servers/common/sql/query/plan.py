@@ -1,4 +1,4 @@
-"""The plan of a statement: a tree of steps, and the tables that are read whole."""
+"""The plan of a statement: a tree of steps, and the tables that are scanned completely."""
 
 from collections.abc import Sequence
 
@@ -9,23 +9,23 @@ from servers.common.sql.texts import fence, format_name
 from shared.text import format_count
 
 _FRAME = 300
-"""Bytes of a plan in addition to its lists."""
+"""Size in bytes of a plan without its lists."""
 
 
 class PlanStep(TypedDict):
-    """A step of a plan, in the words of the database."""
+    """A step of a plan, in the database's terms."""
 
     level: int
-    """Depth in the tree: a step is part of the last step before it with a smaller level."""
+    """Depth in the tree. A step's parent is the last step before it with a smaller level."""
     detail: str
 
 
 class Plan(TypedDict):
-    """A tree of steps, each before its parts."""
+    """A tree of steps, each before its children."""
 
     steps: list[PlanStep]
     scans: list[str]
-    """Tables that are read whole, or results of WITH under a second name, as the statement calls them."""
+    """Tables (or WITH results under an alias) that are scanned completely, with their names in the statement."""
     notes: list[str]
     """Further remarks."""
     truncated: bool
@@ -42,7 +42,7 @@ def make_plan(
     notes: Sequence[str] = (),
     ran: bool = False,
 ) -> Plan:
-    """Return the plan in `most` bytes. `cut` means that the steps are not complete."""
+    """Return the plan in at most `most` bytes. `cut` means that the steps are incomplete."""
     budget = ByteBudget(most - _FRAME)
     shown_notes, more_notes = budget.share(4).fitting(notes, str) if notes else ([], 0)
     shown_scans, more_scans = budget.share(2).fitting(scans, format_name)
@@ -58,7 +58,7 @@ def make_plan(
 
 
 def format_plan(plan: Plan) -> str:
-    """Format the tree, indented, and the tables that are read whole."""
+    """Format the tree with indentation, and the tables that are scanned completely."""
     ran = "the statement was run" if plan["ran"] else "the statement was not run"
     head = f"{format_count(len(plan['steps']), 'step')}{', cut' if plan['truncated'] else ''}; {ran}"
     scans = [f"read whole: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []

@@ -1,4 +1,4 @@
-"""A query, and its rows in an answer."""
+"""A query, and its rows in a result."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ class Query(NamedTuple):
     sql: str
     parameters: Parameters
     offset: int = 0
-    """Rows that earlier answers have returned."""
+    """Number of rows that earlier results have returned."""
 
 
 class QueryRows(NamedTuple):
@@ -29,9 +29,10 @@ class QueryRows(NamedTuple):
     more: bool
     """True if there are rows after these."""
     cursor: str | None
-    """The cursor with which the query goes on; None after the last rows."""
+    """The cursor with which the query continues; None after the last rows."""
     changed: bool
-    """True if the database was changed between these rows and those before, so that some may be missing or double."""
+    """True if the database was changed between these rows and the previous ones, so that some may be missing or
+    repeated."""
     seconds: float
 
 
@@ -40,7 +41,7 @@ class TableRows(TypedDict):
 
     table: str
     key: list[str]
-    """The columns that identify a row; empty in a view."""
+    """The columns that identify a row; empty for a view."""
     columns: list[str]
     rows: list[tuple[Any, ...]]
     next_query: str | None
@@ -50,5 +51,5 @@ class TableRows(TypedDict):
 def make_table_rows(
     table: str, key: Sequence[str], names: list[str], page: Page, next_query: str | None = None
 ) -> TableRows:
-    """Return the rows of a page of the `table`, whose rows are identified by the columns of `key`."""
+    """Return the rows of a page of the `table`, whose rows are identified by the `key` columns."""
     return {"table": table, "key": [*key], "columns": names, "rows": page.rows, "next_query": next_query}

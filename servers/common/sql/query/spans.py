@@ -1,4 +1,4 @@
-"""Tracing spans of statements: the kind of a statement and its database, never its text."""
+"""Tracing spans of statements, which contain a statement's kind and its database, never its text."""
 
 import re
 from contextlib import AbstractContextManager
@@ -24,7 +24,7 @@ def kind_of(statement: str) -> str:
 def statement_span(statement: str, system: str, database: str) -> AbstractContextManager[spans.Span]:
     """Open a span for the block, in which `statement` runs in the `database` of a `system`.
 
-    If there are several statements, it is the first.
+    Of several statements, the first one is given.
     """
     if spans.tracer is None:
         return spans.NOBODY

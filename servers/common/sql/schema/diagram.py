@@ -12,14 +12,14 @@ from servers.common.sql.schema.records import Entry, ForeignKey, TableColumn
 _MAX_BYTES = 90_000
 """Maximum size of the diagram as JSON, in bytes."""
 _MIN_ROOM = 100
-"""Bytes that the smallest table needs."""
+"""Number of bytes that the smallest table needs."""
 _MAX_COLUMNS = 100
-"""Maximum columns of one table."""
+"""Maximum number of columns of one table."""
 _MAX_MISSES = 3
-"""Tables in a row that don't fit, after which only names are drawn."""
+"""Number of consecutive tables that don't fit after which only names are drawn."""
 
 Columns = Callable[[str], Sequence[TableColumn]]
-"""Returns the columns of the table or view of that name; none if there is no time to read them."""
+"""Returns the columns of the table or view with that name; none if there is no time to read them."""
 
 
 class DrawnColumn(TypedDict):
@@ -50,7 +50,7 @@ class DrawnTable(TypedDict):
 
 
 class Diagram(TypedDict):
-    """As many tables as fit; `more` is true if any were left out or reduced."""
+    """As many tables as fit. `more` is true if any were left out or reduced."""
 
     database: str
     tables: list[DrawnTable]
@@ -60,7 +60,7 @@ class Diagram(TypedDict):
 def make_diagram(
     database: str, entries: Sequence[Entry], keys: Sequence[ForeignKey], rows: Mapping[str, int], columns: Columns
 ) -> Diagram:
-    """Return as many tables and views as fit, in their order; a table that is too large is reduced to its name.
+    """Return as many tables and views as fit, in order. A table that is too large is reduced to its name.
 
     `keys` must be ordered by table.
     """

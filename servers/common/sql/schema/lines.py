@@ -1,4 +1,4 @@
-"""The parts of a description as lines of text, as many as fit into one answer."""
+"""The parts of a description as lines of text, as many as fit into one result."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,11 +11,11 @@ from servers.common.sql.texts import format_name, format_names
 
 T = TypeVar("T")
 _BETWEEN = 4
-"""Bytes before a line: its end and its indentation."""
+"""Size in bytes of a line's end and indentation."""
 
 
 def format_column(column: TableColumn) -> str:
-    """Format the name, the type, and the other facts of a column."""
+    """Format the name, the type, and the other properties of a column."""
     parts = [format_name(column["name"]), column["type"]]
     if column["primary_key"]:
         parts.append(f"primary key {column['primary_key']}")
@@ -62,25 +62,25 @@ def format_statistics(statistics: ColumnStatistics) -> str:
 
 
 def format_left_out(left_out: dict[str, int]) -> str:
-    """Format the counts of what there was no room for."""
+    """Format the counts of omitted parts."""
     return ", ".join(f"{count} {what.replace('_', ' ')}" for what, count in left_out.items())
 
 
 def format_section(title: str, parts: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a section with its title; none if it is empty."""
+    """Yield the lines of a section with its title; nothing if it is empty."""
     if parts:
         yield f"{title}:"
         yield from ("  " + part.replace("\n", "\n  ") for part in parts)
 
 
 class ByteBudget:
-    """The bytes of text that are left, as JSON."""
+    """The number of bytes left for text, as JSON."""
 
     def __init__(self, size: int) -> None:
         self.left = size
 
     def takes(self, line: str) -> bool:
-        """Return True if there is room for a text of one line or more, and reserve that room."""
+        """Return True if a text of one or more lines fits, and reserve its bytes."""
         size = len(to_json(line)) + _BETWEEN * (1 + line.count("\n"))
         if size > self.left:
             return False
@@ -88,7 +88,7 @@ class ByteBudget:
         return True
 
     def fitting(self, items: Iterable[T], line: Callable[[T], str]) -> tuple[list[T], int]:
-        """Return the items for whose lines there is room, and the number of the others."""
+        """Return the items whose lines fit, and the number of the others."""
         fitting_items: list[T] = []
         left_out = 0
         for item in items:
@@ -99,7 +99,7 @@ class ByteBudget:
         return fitting_items, left_out
 
     def share(self, parts: int) -> "ByteBudget":
-        """Split off one of `parts` equal parts of the remaining bytes, as a budget of its own."""
+        """Split off one of `parts` equal parts of the remaining bytes as a separate budget."""
         size = self.left // parts
         self.left -= size
         return ByteBudget(size)

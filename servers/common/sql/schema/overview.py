@@ -1,5 +1,5 @@
-"""An overview of a database: its tables and views by name, page by page; and as much of its schema as fits, the most
-useful first.
+"""An overview of a database: its tables and views by name, page by page; and as much of its schema as fits, most
+useful parts first.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -18,13 +18,13 @@ from servers.common.sql.texts import fence, format_name, format_names
 from shared.text import format_count
 
 _FRAME = 500
-"""Bytes of a list in addition to its tables, and of a summary in addition to its lists."""
+"""Size in bytes of a list without its tables, and of a summary without its lists."""
 _COLUMNS = 100
-"""Columns of one table that are listed."""
+"""Maximum number of columns listed for one table."""
 _TRIES = 3
-"""Tables in a row that don't fit, after which only names are listed."""
+"""Number of consecutive tables that don't fit after which only names are listed."""
 _NAMES_SHARE = 8
-"""One in so many parts of the budget is reserved for the names of tables whose columns have no room."""
+"""One part in this many of the budget is reserved for the names of tables whose columns don't fit."""
 
 
 class ListedTable(TypedDict):
@@ -33,7 +33,7 @@ class ListedTable(TypedDict):
     name: str
     kind: str
     rows_estimated: int | None
-    """Estimated by the last ANALYZE."""
+    """Number of rows, estimated by the last ANALYZE."""
 
 
 class TableList(NamedTuple):
@@ -42,7 +42,7 @@ class TableList(NamedTuple):
     tables: list[ListedTable]
     total: int
     cursor: str | None
-    """The cursor with which the list goes on; None at its end."""
+    """The cursor with which the list continues; None at its end."""
 
 
 class TablePage(NamedTuple):
@@ -52,7 +52,7 @@ class TablePage(NamedTuple):
     most: int
     bytes: int
     words: Sequence[str] = ()
-    """Words that a table must have in its name, columns or comments, in lower case; empty for all tables."""
+    """Words in lowercase that a table's name, columns or comments must contain; empty for all tables."""
 
     def wants(self, *texts: str | None) -> bool:
         """Return True if the `texts` of a table, its name, columns and comments, contain all the words."""
@@ -61,8 +61,7 @@ class TablePage(NamedTuple):
 
 
 def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: TablePage) -> TableList:
-    """Return the part of the `entries` that the page requests, in the order of their names. Raises SqlError
-    `bad_cursor`."""
+    """Return the part of the `entries` that the page requests, ordered by name. Raises SqlError `bad_cursor`."""
     after = None if page.cursor is None else _parse_cursor(page.cursor)
     budget = ByteBudget(page.bytes - _FRAME)
     following = [entry for entry in entries if after is None or entry.name > after]
@@ -74,13 +73,13 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
         tables.append(table)
     cursor = None
     if tables and len(tables) < len(following):
-        # In letters and digits, so that no name gets outside of the marks.
+        # In letters and digits, so that no name appears outside the marks.
         cursor = urlsafe_b64encode(tables[-1]["name"].encode()).decode().rstrip("=")
     return TableList(tables, len(entries), cursor)
 
 
 def format_tables(listed: TableList) -> str:
-    """Format the tables, one a line."""
+    """Format the tables, one per line."""
     cut = "" if listed.cursor is None else f"; cut; continue with cursor {listed.cursor}"
     head = f"{len(listed.tables)} of {format_count(listed.total, 'table or view', 'tables and views')}{cut}"
     return "\n".join((head, fence([_format_line(table) for table in listed.tables])))
@@ -105,9 +104,9 @@ class TableSummary(TypedDict):
     kind: str
     rows_estimated: int | None
     columns: list[str]
-    """The columns, each with its type and the other facts."""
+    """The columns, each with its type and other properties."""
     more_columns: int
-    """Columns that are not listed."""
+    """Number of columns that are not listed."""
 
 
 class DatabaseSummary(TypedDict):
@@ -117,32 +116,32 @@ class DatabaseSummary(TypedDict):
     writable: bool
     tables: list[TableSummary]
     other_tables: list[str]
-    """Names of tables and views that there was no room to describe."""
+    """Names of tables and views whose descriptions did not fit."""
     foreign_keys: list[str]
     indexes: list[str]
     """The indexes, except those of primary keys."""
     left_out: dict[str, int]
-    """Counts of what there was no room for."""
+    """Counts of omitted parts."""
     problem: str | None
     """The reason that the database can't be read."""
     diagram: Diagram | None
-    """The same for a view that draws it, if requested."""
+    """The diagram of the schema, if requested."""
     attached: NotRequired[Sequence[str]]
-    """Names of other databases whose tables its statements read."""
+    """Names of other databases whose tables its statements can read."""
 
 
 class Columns(Protocol):
-    """The columns of tables, each read once, within a time limit."""
+    """Reads the columns of tables, each once, within a time limit."""
 
     @property
     def is_late(self) -> bool:
-        """True if the time is over."""
+        """True if the time limit has passed."""
 
     def read(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns of that table or view, even if the time is over."""
+        """Return the columns of that table or view, even after the time limit."""
 
     def read_in_time(self, name: str) -> Sequence[TableColumn]:
-        """Return the columns, or none if it is too late or they can't be read; the rest of the answer does not depend
+        """Return the columns, or none if it is too late or they can't be read. The rest of the result does not depend
         on them."""
 
 
@@ -151,18 +150,18 @@ class SchemaFacts(NamedTuple):
 
     entries: Sequence[Entry]
     foreign_keys: Sequence[ForeignKey]
-    """The foreign keys, table by table."""
+    """The foreign keys, ordered by table."""
     indexes: Sequence[tuple[str, Index]]
     """The indexes, each with the name of its table."""
     estimates: Mapping[str, int]
-    """Estimated rows of tables."""
+    """Estimated numbers of rows in tables."""
     columns: Columns
 
 
 def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
-    """Summarize the database called `name`; the tables that others refer to most come first.
+    """Summarize the database called `name`. The tables that most others refer to come first.
 
-    If it is to be `drawn`, the summary has a diagram as well.
+    With `drawn`, the summary has a diagram as well.
     """
     keys, estimates, columns = facts.foreign_keys, facts.estimates, facts.columns
     degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
@@ -220,7 +219,7 @@ def _format_table(table: TableSummary) -> str:
 def _describe_tables(
     entries: Sequence[Entry], budget: ByteBudget, estimates: Mapping[str, int], columns: Columns
 ) -> tuple[list[TableSummary], list[str]]:
-    """Return the tables that there is room and time for, and the names of the others."""
+    """Describe as many tables as space and time allow, and return the names of the others."""
     tables: list[TableSummary] = []
     others: list[str] = []
     failed = 0
@@ -246,7 +245,7 @@ def _describe_tables(
 
 
 def format_overview(summaries: Sequence[DatabaseSummary]) -> str:
-    """Format one database after the other."""
+    """Format one database after another."""
     return "\n\n".join(_format_database(summary) for summary in summaries)
 
 

@@ -1,4 +1,4 @@
-"""The parts of a schema, in the form that all engines share."""
+"""The parts of a schema, in a form that all engines share."""
 
 from typing import Any, NamedTuple, NotRequired
 
@@ -9,11 +9,11 @@ class Entry(NamedTuple):
     """A table or view."""
 
     name: str
-    """The name as a statement has it."""
+    """The name as written in a statement."""
     kind: str
-    """"table", "view", or another word of the database."""
+    """"table", "view", or another of the database's terms."""
     sql: str
-    """The statement that makes it."""
+    """The statement that creates it."""
 
 
 class TableColumn(TypedDict):
@@ -24,9 +24,9 @@ class TableColumn(TypedDict):
     not_null: bool
     default: str | None
     primary_key: int
-    """Position in the primary key, from 1 on; 0 if it is not part of it."""
+    """Position in the primary key, from 1; 0 if it is not part of it."""
     kind: str
-    """"ordinary", or what is special about it, as "generated stored"."""
+    """"ordinary", or its special kind, such as "generated stored"."""
     comment: NotRequired[str]
 
 
@@ -37,7 +37,7 @@ class ForeignKey(TypedDict):
     columns: list[str]
     to_table: str
     to_columns: list[str]
-    """Empty if it is the primary key."""
+    """Empty if they are the primary key."""
     on_update: str
     on_delete: str
 
@@ -60,7 +60,7 @@ class ColumnStatistics(TypedDict):
     column: str
     nulls: int
     distinct: int | None
-    """Different values besides null; None if they are too large to compare."""
+    """Number of distinct values except null; None if they are too large to compare."""
     min: Any
     max: Any
 
@@ -70,6 +70,6 @@ class Statistics(TypedDict):
 
     rows_examined: int
     partial: bool
-    """True if the table has more rows, or columns are missing: because the time was over, or their values can't be
+    """True if the table has more rows, or if columns are missing because time ran out or their values can't be
     compared."""
     columns: list[ColumnStatistics]

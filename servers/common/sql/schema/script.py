@@ -6,7 +6,7 @@ from servers.common.sql.texts import fence
 
 
 def join_statements(statements: Sequence[str], most: int) -> str:
-    """Join the statements, each with its semicolon, in `most` bytes; count what is left out."""
+    """Join the statements, each with its semicolon, in at most `most` bytes. Omitted ones are counted."""
     shown: list[str] = []
     for statement in statements:
         most -= len(statement.encode()) + len("\n\n")
@@ -14,6 +14,6 @@ def join_statements(statements: Sequence[str], most: int) -> str:
             shown.append(f"-- {len(statements) - len(shown)} more statements did not fit")
             break
         shown.append(statement)
-    # The marks of data are comments here, so that the text can be run.
+    # The data marks are written as comments, so that the text can be run.
     text, _, end = fence(["\n\n".join(shown)]).rpartition("\n")
     return f"-- {text}\n-- {end}\n"

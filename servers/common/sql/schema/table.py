@@ -1,4 +1,4 @@
-"""The full description of one table or view, as far as it fits into one answer."""
+"""The full description of one table or view, as far as it fits into one result."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,15 +14,15 @@ from shared.text import format_count
 FRAME = 800
 """Bytes of a description in addition to its lists."""
 SAMPLE_CELL = 200
-"""Bytes of a value in a sample."""
+"""Maximum size in bytes of a value in a sample."""
 SAMPLE_SHARE = 0.25
-"""The share of the seconds of a call that is for a sample."""
+"""The share of a call's time limit for a sample."""
 _SQL = 4_000
-"""Characters of a CREATE statement that are shown."""
+"""Maximum number of characters shown of a CREATE statement."""
 
 
 class TableRequest(NamedTuple):
-    """A request to describe a table, and the extras it asks for."""
+    """A request to describe a table, with optional extras."""
 
     table: str
     sample: int = 0
@@ -42,7 +42,7 @@ class TableDescription(TypedDict):
     name: str
     kind: str
     facts: Sequence[str]
-    """Further properties of the table as a whole, such as STRICT, in the database's words."""
+    """Further properties of the table as a whole, such as STRICT, in the database's terms."""
     rows_estimated: int | None
     """Estimated by the last ANALYZE."""
     columns: list[TableColumn]
@@ -54,12 +54,11 @@ class TableDescription(TypedDict):
     sql: str
     """The CREATE statement, with the checks and expressions in it; empty if the database does not keep it."""
     sections: dict[str, list[str]]
-    """Further facts, by their title."""
+    """Further sections, by title."""
     problem: str | None
     """The reason that the columns can't be read, such as a view of a dropped table."""
     left_out: dict[str, int]
-    """Counts of columns and other parts that there was no room for, and of rows of a sample also if there was no
-    time."""
+    """Counts of columns and other parts that did not fit, and of sample rows for which there was no time."""
     sample: Sample | None
     statistics: Statistics | None
 
@@ -69,7 +68,7 @@ class TableFacts(NamedTuple):
 
     entry: Entry
     words: Sequence[str]
-    """Properties of the table as a whole, such as STRICT, in the database's words."""
+    """Properties of the table as a whole, such as STRICT, in the database's terms."""
     rows_estimated: int | None
     columns: Sequence[TableColumn]
     foreign_keys: Sequence[ForeignKey]
@@ -81,7 +80,7 @@ class TableFacts(NamedTuple):
 
 
 def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
-    """Describe the table without a sample and statistics, as far as there is room; the rest is counted."""
+    """Describe the table without a sample and statistics, as far as it fits. The rest is counted."""
     left_out: dict[str, int] = {}
     shown_columns, left_out["columns"] = budget.fitting(facts.columns, lines.format_column)
     shown_keys, left_out["foreign_keys"] = budget.fitting(facts.foreign_keys, lines.format_foreign_key)
@@ -114,7 +113,7 @@ def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
 
 
 def fit_statistics(statistics: Statistics, budget: ByteBudget) -> Statistics:
-    """Return the statistics of as many columns as there is room for."""
+    """Return the statistics of as many columns as fit."""
     columns, left_out = budget.fitting(statistics["columns"], lines.format_statistics)
     return {**statistics, "columns": columns, "partial": statistics["partial"] or left_out > 0}
 

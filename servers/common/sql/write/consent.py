@@ -1,8 +1,8 @@
-"""The user's consent to changes: how much changes, and what was agreed to.
+"""The user's consent to changes: their extent, and the extent that the user agreed to.
 
-If the user must be asked before changes, the changes are first made and rolled back, which gives the figures to ask
-with; nothing is locked while a human thinks. With the user's consent they are made again, and committed only where
-the figures are still the same.
+If the user must be asked before changes, the changes are first made and rolled back, which gives the figures for the
+question; nothing is locked while the user decides. After the user has agreed, the changes are made again, and
+committed only if the figures are still the same.
 """
 
 from typing import NamedTuple
@@ -15,9 +15,9 @@ class Figures(NamedTuple):
     """The extent of changes."""
 
     rows: int
-    """Rows in all: also by triggers and foreign keys, and within virtual tables."""
+    """Total number of rows, including changes by triggers and foreign keys, and inside virtual tables."""
     affected: tuple[int, ...]
-    """Rows that each statement changes directly."""
+    """Number of rows that each statement changes directly."""
     tables: tuple[str, ...]
     defined: bool
     """True if the schema changes."""
@@ -31,10 +31,10 @@ class Figures(NamedTuple):
 
 
 class Consent(NamedTuple):
-    """The changes that are allowed without asking, and those that the user has agreed to."""
+    """The changes allowed without asking, and those that the user has agreed to."""
 
     rows: int | None = None
-    """Rows that may change; None if the user is never asked."""
+    """Number of rows that may change; None if the user is never asked."""
     agreed: Figures | None = None
 
     def covers(self, figures: Figures) -> bool:

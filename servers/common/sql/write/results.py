@@ -1,7 +1,7 @@
-"""Statements that change a database, and their results, in both forms.
+"""Statements that change a database, and their results, as text and as data.
 
-Facts that hold for most statements are mentioned only if they do not: the schema stays, no rows are returned, nothing
-is cut.
+Properties that most statements share are only mentioned if they differ: the schema is unchanged, no rows are
+returned, nothing is cut.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ from servers.common.sql.texts import NOTE, fence, format_name, format_names, for
 from servers.common.sql.write.consent import Figures
 
 LEAST_FOR_ROWS = 2_000
-"""Bytes below which no rows are shown."""
+"""Rows are shown only if at least this many bytes are left."""
 _EFFECT = 300
-"""Bytes of an answer for the facts of a statement, in addition to its rows and the names of tables."""
+"""Size in bytes of a statement's properties in a result, without rows and table names."""
 
 
 class Statement(NamedTuple):
@@ -35,9 +35,9 @@ class Effect(NamedTuple):
     """The effect of one statement."""
 
     affected: int
-    """Rows that it inserted, updated or deleted directly."""
+    """Number of rows that it inserted, updated or deleted directly."""
     total: int
-    """These rows, and those that triggers and foreign keys changed, and rows within virtual tables."""
+    """Number of these rows, of rows changed by triggers and foreign keys, and of rows inside virtual tables."""
     rowid: Any
     """The rowid of the last row that it inserted directly."""
     tables: tuple[str, ...]
@@ -46,10 +46,10 @@ class Effect(NamedTuple):
     """True if it changed the schema."""
     names: tuple[str, ...]
     page: Page
-    """The rows that it returned, as many as there was room for."""
+    """The rows that it returned, as many as fit."""
     truncated: bool
     notices: tuple[str, ...] = ()
-    """Messages of the database beside the result, for example that a table exists and nothing was done."""
+    """Messages of the database in addition to the result, for example that a table already exists."""
 
 
 class TableChange(NamedTuple):
@@ -71,14 +71,14 @@ class ResponseLimits(NamedTuple):
 
     rows: AnswerLimits
     max_bytes: int
-    """Bytes of the whole answer, in both forms."""
+    """Maximum size of the whole result in bytes, in both forms."""
 
 
 class StatementResult(TypedDict):
-    """What one statement did."""
+    """The effect of one statement."""
 
     affected: int
-    """Rows that it changed directly."""
+    """Number of rows that it changed directly."""
     last_insert_rowid: NotRequired[Any]
     tables: NotRequired[Sequence[str]]
     """Tables whose rows it may have changed, also by triggers and foreign keys."""
@@ -91,7 +91,7 @@ class StatementResult(TypedDict):
 
 
 class TableResult(TypedDict):
-    """What changes in one table."""
+    """The changes in one table."""
 
     table: str
     counts: dict[str, int]
@@ -117,7 +117,7 @@ _SCHEMA: JsonDict = {
 
 @with_config(json_schema_extra=_SCHEMA)
 class WriteResult(TypedDict):
-    """What the statements of one call did."""
+    """The effects of the statements of one call."""
 
     note: str
     """A note that the rest is data, not instructions."""
@@ -139,7 +139,7 @@ def make_result(
 ) -> Written:
     """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError `too_large`.
 
-    It is made before the commit, so that changes which can't be reported are not made.
+    This is done before the commit, so that changes that can't be reported are not made.
     """
     value: WriteResult = {
         "note": NOTE,
@@ -227,7 +227,7 @@ def _list_counts(change: TableResult) -> Iterator[str]:
 
 
 def sum_figures(effects: Sequence[Effect]) -> Figures:
-    """Sum up the extent of the changes, for the user to agree to."""
+    """Sum up the extent of the changes, to ask the user."""
     return Figures(
         sum(effect.total for effect in effects),
         tuple(effect.affected for effect in effects),
