@@ -8,7 +8,7 @@ def main() -> None:
     try:
         start(__package__)
     except ModuleNotFoundError as error:
-        # Its connections are those of aiosqlite, without which it can't be imported.
+        # The server can't be imported without aiosqlite, which provides its connections.
         if error.name != "aiosqlite":
             raise
     from shared.program.messages import (

@@ -47,17 +47,17 @@ class SqliteDatabase:
         self._snapshots = snapshots
 
     def bind(self, parameters: Parameters) -> Parameters:
-        """Return the parameters as SQLite takes them. Raises SqlError."""
+        """Convert the parameters to the form that SQLite accepts. Raises SqlError."""
         if isinstance(parameters, Mapping):
             return {name.lstrip(":@$"): decode_value(value) for name, value in parameters.items()}
         return [decode_value(value) for value in parameters]
 
     async def check(self) -> None:
-        """Check that the database answers, by reading its schema. Raises SqlError."""
+        """Check that the database responds, by reading its schema. Raises SqlError."""
         await self._database.check()
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return all rows of `query` if that needs no thread, and so no turn; else None."""
+        """Return all rows of `query` if that needs no thread, and therefore no turn; otherwise None."""
         quick = self._database.quick
         if not quick.knows(query.sql):
             return None
@@ -74,7 +74,7 @@ class SqliteDatabase:
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
-        """Return the first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
+        """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
         with statement_span(query.sql, self.system, self.name):
             result = await self._snapshots.read(self._database, query, limits, who, cursor, job)
         if cursor is None and not result.answer.more:
@@ -83,11 +83,11 @@ class SqliteDatabase:
         return _query_rows(result.answer, declared, result.cursor, changed=result.changed)
 
     async def explain(self, query: Query, most: int) -> Plan:
-        """Return the plan of a statement, compiled by a reader. Raises SqlError."""
+        """Return the plan of a statement, compiled on a reading connection. Raises SqlError."""
         return await self._read(partial(queries.explain, query, most))
 
     async def explain_change(self, query: Query, most: int) -> Plan:
-        """Return the plan of a statement, compiled by the writer. Raises SqlError."""
+        """Return the plan of a statement, compiled on the writing connection. Raises SqlError."""
         async with self._database.writer() as connection:
             return await connection.run(partial(queries.explain, query, most))
 
@@ -104,7 +104,7 @@ class SqliteDatabase:
         return await self._read(partial(overview.summarize, self.name, self.writable, budget, drawn))
 
     async def read_schema(self, most: int) -> str:
-        """Return the statements that made the schema. Raises SqlError."""
+        """Return the statements that create the schema. Raises SqlError."""
         return await self._read(partial(build_schema_sql, most))
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
@@ -124,7 +124,7 @@ class SqliteDatabase:
         return await self._read(partial(write_export, query, request), job)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Raise what the statement would raise before it begins to run."""
+        """Compile the statement without running it. Raises the errors that it would raise before it runs."""
         work = partial(queries.require_compiles, query.sql)
         if writes:
             async with self._database.writer() as connection:
@@ -145,7 +145,7 @@ class SqliteDatabase:
         return await self._write(partial(execution.execute, statements, limits, only_tables, consent), job)
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
-        """Run the statements, record what changes, and roll it back. Raises SqlError."""
+        """Run the statements, record the changes, and roll them back. Raises SqlError."""
         return await self._write(partial(execution.dry_run, statements, limits), job)
 
     async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:

@@ -9,14 +9,14 @@ from servers.common.sql.errors import SqlError
 from shared.text import escape
 
 _MESSAGE = 500
-"""Characters of SQLite's own message, which may repeat the statement."""
+"""Maximum number of characters of SQLite's own message, which may repeat the statement."""
 _CONSTRAINT = 19
 """SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
 
-# By SQLite's name of the error or the beginning of that name: a code, what it means, and what to do.
-# Where nothing is said, SQLite's words say it best.
+# By SQLite's name of the error or its beginning: a code, its meaning, and a remedy. If these are empty, SQLite's own
+# message is used.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
-    # The policy gives the reason of a refusal. If it was not asked, a name could not be passed to it.
+    # The policy gives the reason of a refusal. If it was not called, a name could not be passed to it.
     "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be checked", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),
@@ -41,7 +41,7 @@ _BY_NAME: dict[str, tuple[str, str, str]] = {
 
 
 def from_sqlite(error: Exception) -> SqlError:
-    """Return the `SqlError` for an exception of the `sqlite3` module over a caller's statement or its parameters."""
+    """Return the `SqlError` for an exception of the `sqlite3` module about a caller's statement or its parameters."""
     if isinstance(error, MemoryError):
         return SqlError(*_BY_NAME["SQLITE_NOMEM"])
     words = str(error)[:_MESSAGE]
@@ -54,12 +54,12 @@ def from_sqlite(error: Exception) -> SqlError:
         return SqlError("bad_parameters", "a text contains half of a surrogate pair, which UTF-8 can't represent")
     name = getattr(error, "sqlite_errorname", "")
     if not name:
-        # Errors that the module finds itself: a second statement, the number of parameters, a NUL character.
+        # Errors that the module itself detects: a second statement, the number of parameters, a NUL character.
         if isinstance(error, sqlite3.Warning) or "one statement" in words:
             return SqlError("bad_statement", "there is more than one statement", "Run them one by one.")
         return SqlError("bad_parameters" if "binding" in words else "bad_statement", escape(words))
     if error.sqlite_errorcode & 0xFF == _CONSTRAINT:  # type: ignore[attr-defined]
-        # Python 3.11 knows no name for some of them, such as a value of another type in a STRICT table.
+        # Python 3.11 has no name for some errors, such as a value of another type in a STRICT table.
         name = name if name.startswith("SQLITE_") else "SQLITE_CONSTRAINT"
     code, reason, suggestion = _BY_NAME.get(name) or _BY_NAME.get(
         "_".join(name.split("_")[:2]), ("bad_statement", "", "")

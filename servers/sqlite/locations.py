@@ -1,5 +1,4 @@
-"""Other programs' notations for the location of a database: `sqlite:///shop.db` and `file:shop.db` are a
-path."""
+"""Other programs' notations for the path of a database, such as `sqlite:///shop.db` and `file:shop.db`."""
 
 import re
 from urllib.parse import unquote
@@ -12,7 +11,7 @@ _SCHEME = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30})://|(?P<file>file):", r
 def read_location(location: str) -> str:
     """Return the path of a database from a path or a URL.
 
-    A path after `sqlite://` begins behind one more slash, as in SQLAlchemy: `sqlite:///shop.db` is `shop.db`, and
+    A path after `sqlite://` begins after one more slash, as in SQLAlchemy: `sqlite:///shop.db` is `shop.db`, and
     `sqlite:////shop.db` is `/shop.db`. Raises ValueError for a URL of another kind, or with parameters.
     """
     text = location.strip().strip("'\"")

@@ -1,4 +1,4 @@
-"""As many rows of a cursor as fit into one answer."""
+"""Pages: as many rows of a cursor as fit into one result."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -8,9 +8,9 @@ from servers.sqlite.values import encode_row, encode_rows, find_types, type_of
 
 
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:
-    """Return the next of the `rows`, as many as there is room for, and those that were fetched and had no room.
+    """Return as many of the next `rows` as fit, and the fetched rows that did not fit.
 
-    Raises SqlError `too_large` if not even one row has room.
+    Raises SqlError `too_large` if not even one row fits.
     """
     page = PageBuilder(names, limits, encode_rows)
     rest: list[Row] = []

@@ -1,7 +1,7 @@
 """The SQLite server: its features, and the opening of its databases.
 
-The parts that it shares with the servers of other databases are in `servers/common/sql`. The work is done by the
-folders beside this file, in the threads of the connections.
+The parts shared with other database servers are in `servers/common/sql`. The packages next to this module do the
+work, in the connections' threads.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
 _MOST_ATTACHED = 10
-"""Databases that SQLite attaches to one (https://sqlite.org/limits.html, 11)."""
+"""Maximum number of databases that SQLite attaches to one (https://sqlite.org/limits.html, 11)."""
 _RESERVED = {"main", "temp"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -44,7 +44,7 @@ class _Databases(BaseModel):
     @field_validator("databases", mode="before")
     @classmethod
     def _are_named(cls, databases: Any) -> Any:
-        # A path that is empty, as that of an unset shell variable, would mean the working directory.
+        # An empty path, as from an unset shell variable, would mean the working directory.
         if isinstance(databases, list) and "" in databases:
             raise ValueError("a database name is empty")
         if not isinstance(databases, list):
@@ -74,7 +74,7 @@ class _Memory(BaseModel):
 
 
 class Narrowing(settings.Narrowing):
-    """What a principal can be given of the databases, and may not see of them."""
+    """The part of the databases that a principal can be limited to, and the names hidden from it."""
 
     hide: list[str] = Field([], description="what is hidden from it, in addition to what is hidden from everyone")
 
@@ -87,7 +87,7 @@ class Narrowing(settings.Narrowing):
 
 
 class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
-    """The databases, whether they may be changed, and what one statement may cost."""
+    """The databases, whether they may be changed, and the limits of one statement."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     give_one: ClassVar[str] = "give at least one DATABASE, or --demo"
@@ -143,7 +143,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
 
     @property
     def writes(self) -> bool:
-        """True if any database may be changed; one in memory always may."""
+        """True if at least one database may be changed; one in memory always may be."""
         return super().writes or any(str(source.path) == MEMORY for source in self.sources)
 
 

@@ -1,7 +1,7 @@
 """Conversion of SQLite values to JSON, and back.
 
-JSON has no bytes, no infinity, and for most readers no integer beyond 2**53. Such a value becomes an object that
-names its type. It can be passed back as a parameter, so nothing is lost on the way to a client and back.
+JSON has no bytes, no infinity, and for most parsers no integers beyond 2**53. Such a value becomes an object with its
+type. It can be passed back as a parameter, so nothing is lost in a round trip.
 """
 
 import math
@@ -13,45 +13,45 @@ from typing import Any
 from servers.common.sql.errors import SqlError
 
 _EXACT = 1 << 53
-"""Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
+"""Integers up to this are exact even if JSON numbers are parsed as IEEE 754 doubles (RFC 8259, section 6)."""
 
 _TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
-    """Return the `values` of a column as JSON holds them; each takes at most `max_bytes` bytes."""
+    """Return the `values` of a column as JSON values of at most `max_bytes` bytes each."""
     if _is_plain(values, set(map(type, values)), max_bytes):
         return values
     return [_encode_cell(value, max_bytes) for value in values]
 
 
 def encode_row(values: Sequence[Any], max_bytes: int) -> tuple[Any, ...]:
-    """Return the `values` of a single row as JSON holds them; each takes at most `max_bytes` bytes."""
+    """Return the `values` of a single row as JSON values of at most `max_bytes` bytes each."""
     return tuple(
         [value if _is_plainly_plain(value, max_bytes) else _encode_cell(value, max_bytes) for value in values]
     )
 
 
 def encode_rows(rows: Sequence[tuple[Any, ...]], max_bytes: int) -> list[tuple[Any, ...]]:
-    """Return the `rows` as JSON holds them; each value takes at most `max_bytes` bytes."""
+    """Return the `rows` as JSON values of at most `max_bytes` bytes each."""
     if len(rows) == 1:
         return [encode_row(rows[0], max_bytes)]
     return list(zip(*[encode_cells(values, max_bytes) for values in zip(*rows, strict=True)], strict=True))
 
 
 def type_of(value: Any) -> str:
-    """Return the storage class of a value, in SQLite's words."""
+    """Return the storage class of a value, in SQLite's terms."""
     return _TYPES[type(value)]
 
 
 def find_types(values: Iterable[Any]) -> set[str]:
-    """Return the storage classes of values, in SQLite's words."""
+    """Return the storage classes of values, in SQLite's terms."""
     return {_TYPES[kind] for kind in set(map(type, values))}
 
 
 def decode_value(value: Any) -> Any:
-    """Return the SQLite value of a parameter, which is JSON or an object as `encode_cells` makes them.
+    """Return the SQLite value of a parameter, which is plain JSON or an object as from `encode_cells`.
 
     Raises SqlError.
     """
@@ -92,7 +92,8 @@ def _decode_base64(data: str, kind: str) -> bytes | str:
 
 
 def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
-    """Return True if JSON holds the value unchanged, as most; False also if finding out takes long."""
+    """Return True if JSON represents the value unchanged, as it does most values; False also if checking takes
+    long."""
     kind = type(value)
     if kind is str:
         return len(value) <= max_bytes and bool(value.isascii())
@@ -100,7 +101,7 @@ def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
 
 
 def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
-    """Return True if JSON holds all values unchanged."""
+    """Return True if JSON represents all values unchanged."""
     if bytes in kinds:
         return False
     if int in kinds:
@@ -114,7 +115,7 @@ def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
     if str not in kinds:
         return True
     texts: Sequence[str] = values if kinds == {str} else [value for value in values if type(value) is str]
-    # A character has four bytes at most.
+    # A character has at most four bytes.
     if max(map(len, texts)) * 4 > max_bytes:
         return False
     joined = "".join(texts)

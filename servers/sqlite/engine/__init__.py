@@ -1,1 +1,1 @@
-"""Open databases, and the limits and rights of statements."""
+"""Open databases, and the limits and permissions of statements."""

@@ -1,13 +1,13 @@
-"""A connection in a thread of its own, whose work can be stopped, so that no caller waits longer than its limit.
+"""A connection in its own thread, whose work can be stopped, so that no caller waits longer than its time limit.
 
-SQLite checks the clock between two instructions of its virtual machine. A single instruction may be long, though:
-`instr` of two large values takes hours. Statements that call such a function are refused by the policy of the thread,
-and run by a process that is killed when its time is over (`process.py`). Other instructions may take a moment too
-long, such as a LIKE of a large text: the caller gets its error in time all the same, and the connection can't be used
-until they have ended.
+SQLite checks the clock between two instructions of its virtual machine. However, a single instruction may take long:
+`instr` of two large values takes hours. The thread's policy refuses statements that call such functions. They are run
+by a process that is killed after the time limit (`process.py`). Other instructions may take slightly too long, such
+as a LIKE on a large text. The caller still gets its error in time, but the connection can't be used until the
+instruction has ended.
 
-When another file takes the place of the open one, the connection follows. It checks for that with the first work
-after it was lent, so work that belongs together is never done on two files.
+If another file replaces the open one, the connection switches to it. It checks for that before the first work after
+it was lent, so work that belongs together is never done on two files.
 """
 
 import asyncio
@@ -34,9 +34,9 @@ __all__ = ["Connection", "Work"]
 T = TypeVar("T")
 
 _GRACE = 0.2
-"""Seconds beyond its time in which a statement should have noticed that it is over."""
+"""Seconds beyond its time limit within which a statement should have stopped."""
 _CLOSING = 10.0
-"""Seconds that closing may take, which writes pending data."""
+"""Maximum number of seconds for closing, which writes pending data."""
 
 
 class Connection(aiosqlite.Connection):
@@ -52,10 +52,10 @@ class Connection(aiosqlite.Connection):
         recovers: bool = False,
         connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
-        """Prepare the connection; `open` opens it.
+        """Prepare the connection, which `open` opens.
 
-        `followed` is called, in the thread of the connection, whenever it has opened another file. If it `recovers`,
-        the changes that a killed writer left unfinished are undone before anything is read.
+        `followed` is called in the connection's thread whenever it has opened another file. If it `recovers`, changes
+        that a killed writer left unfinished are undone before anything is read.
         """
         opening = OpenOptions(path, mode, limits, recovers, connecting=connecting)
         self.opening = next(OPENINGS)
@@ -72,10 +72,10 @@ class Connection(aiosqlite.Connection):
         self._thread = Thread(target=self._serve, args=(self._thread.run,), daemon=True)
 
     async def run(self, work: Work[T], elsewhere: Work[T] | None = None, job: Job | None = None) -> T:
-        """Do `work`, within the time of a statement or of its `job`.
+        """Do `work` within the time limit of a statement or of its `job`.
 
-        Work that can't be interrupted is done by a process that can be killed, or there as `elsewhere` instead. Since
-        such processes are few, work has the time of a statement there, even if it has a job.
+        Work that can't be interrupted is done by a process that can be killed, where `elsewhere`, if given, replaces
+        it. Since there are few such processes, the time limit there is always that of a statement.
         """
         try:
             return await self._run(work, job)
@@ -98,7 +98,7 @@ class Connection(aiosqlite.Connection):
             raise deadline.reason().at(deadline.where) from None
         finally:
             if deadline.abandon():
-                # Some instructions check for an interrupt, though not the clock.
+                # Some instructions check for an interrupt, but not the clock.
                 with suppress(ValueError, sqlite3.Error):
                     self._conn.interrupt()
             else:
@@ -106,14 +106,14 @@ class Connection(aiosqlite.Connection):
         return result
 
     def when_idle(self, callback: Callable[[], None]) -> None:
-        """Call back once this connection is idle: at once, or when work that was abandoned has ended."""
+        """Call back once this connection is idle: now, or when abandoned work has ended."""
         if self._at_work is None:
             callback()
         else:
             self._when_idle = callback
 
     def lend(self) -> None:
-        """Make the next work check first that the file under its path is still the open one."""
+        """Make the next work first check that the file at the path is still the open one."""
         self._lent = True
 
     async def open(self) -> None:
@@ -121,12 +121,12 @@ class Connection(aiosqlite.Connection):
         try:
             await self
         except SqlError:
-            # Its thread is about to end, and would speak to an event loop that may end before.
+            # Its thread is about to end, and would call an event loop that may end first.
             await to_thread.run_sync(self._thread.join)
             raise
 
     async def close(self) -> None:
-        """Close the connection; leave that to its thread if its work does not end."""
+        """Close the connection. If its work does not end, its thread closes it later."""
         await self._worker.end()
         with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
             await super().close()
@@ -135,7 +135,7 @@ class Connection(aiosqlite.Connection):
         try:
             serve()
         except RuntimeError:
-            # The event loop ended before the work that was left to this thread, so nothing can be reported.
+            # The event loop ended before the work left to this thread, so nothing can be reported.
             self._handle.connection.close()
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:

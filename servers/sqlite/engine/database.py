@@ -1,6 +1,6 @@
 """Databases under the names that clients use, with the connections to each.
 
-Also those that end with the server: in memory, and a small shop for first steps.
+This includes databases that end with the server: one in memory, and a small sample shop.
 """
 
 import sqlite3
@@ -28,7 +28,7 @@ from servers.sqlite.engine.sql import find_declared_types
 T = TypeVar("T")
 
 Committed = Callable[[Collection[str], bool], None]
-"""Takes the tables whose rows were changed, and True if the schema was."""
+"""Receives the tables whose rows were changed, and True if the schema was changed."""
 
 MEMORY = ":memory:"
 """The path of a database that ends with the server.
@@ -37,7 +37,7 @@ It is a file in a temporary directory, so that readers see what the writer write
 """
 
 _MOST_KNOWN = 256
-"""Queries whose declared types are cached."""
+"""Maximum number of queries whose declared types are cached."""
 _LONGEST_KNOWN = 10_000
 """Maximum length of such a query, in characters."""
 
@@ -53,7 +53,7 @@ class Source(NamedTuple):
     path: Path
     writable: bool
     sample: bool = False
-    """True for the sample, which is made anew and ends with the server; its path is only the name of a file."""
+    """True for the sample, which is created at each start and ends with the server. Its path is only a file name."""
 
 
 class Database:
@@ -72,16 +72,16 @@ class Database:
         self.writable = source.writable
         self.limits = limits
         self.openings = 0
-        """Grows when another file has taken the place of this one: a part of the keys of what is cached."""
+        """Increases when another file has replaced this one; a part of cache keys."""
         self.readers = self._pool("ro", readers)
         self.quick = QuickReader(source.path, limits, connecting)
-        """Runs statements that end at once, after it has learned them."""
+        """Runs statements that end immediately, after it has learned them."""
         self._writers = self._pool("rw", 1)
         self._declarers = self._pool("views", 1)
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
-        """The one connection whose `data_version` shows that another connection changed the database.
+        """The connection whose `data_version` shows that another connection changed the database.
 
-        It never counts its own changes, so it is the writer's.
+        It is the writer's, since a connection never counts its own changes.
         """
         self.on_committed: Committed = ignore_commit
         """Called right after COMMIT by every function that changes the database.
@@ -96,13 +96,12 @@ class Database:
             return await connection.run(work, job=job)
 
     async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], seconds: float) -> None:
-        """Teach `quick` a statement, if that is worthwhile; a reader read all of it in `seconds`."""
+        """Teach `quick` a statement, if that is worthwhile. A reader has read all of its rows in `seconds`."""
         if self.readers.is_free and self.quick.wants(statement, seconds):
             await self.quick.learn(statement, parameters, self.read)
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
-        """Return the declared types of the columns of `query`, as `find_declared_types` finds them; each query is
-        looked up once."""
+        """Return the declared types of the columns of `query`, looked up once for each query."""
         cached = self.declared_types(query, schema_version)
         if cached is not None:
             return cached
@@ -119,7 +118,7 @@ class Database:
         return self._declared.get((query, schema_version, self.openings))
 
     async def check(self) -> None:
-        """Check the database by reading its schema, unless all readers are busy: then it is open. Raises SqlError."""
+        """Check the database by reading its schema. If all readers are busy, it is known to work. Raises SqlError."""
         if self.readers.is_free:
             await self.read(lambda connection, _: connection.execute("PRAGMA schema_version").fetchone())
 
@@ -135,7 +134,7 @@ class Database:
         return {self.readers, self._writers, self._declarers, self.onlookers}
 
     async def make(self) -> None:
-        """Make the file if it does not exist. Raises SqlError."""
+        """Create the file if it does not exist. Raises SqlError."""
         connection = Connection(self.path, "rwc", self.limits)
         await connection.open()
         await connection.close()
@@ -172,10 +171,10 @@ async def open_databases(
     attach: bool = False,
     connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
-    """Open the databases for the time of the block; with `create` make missing files, with `attach` let statements of
-    one read the others.
+    """Open the databases for the time of the block; with `create`, missing files are created; with `attach`,
+    statements on one can read the others.
 
-    Raises ValueError if one can't be opened, or none has a name that is to be hidden.
+    Raises ValueError if one can't be opened, or if none contains a name to be hidden.
     """
     with ExitStack() as temporary:
         placed = [_place(source, temporary) for source in sources]
@@ -229,12 +228,12 @@ async def _check(database: Database) -> None:
         await database.check()
     except SqlError as error:
         if error.code == "busy":
-            return  # It will be free when it is asked.
+            return  # It will be free when it is needed.
         raise ValueError(f"{database.path}: {error.line}") from None
 
 
 async def _check_hidden(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
-    """Raise ValueError for a hidden name that no database has, since it may be misspelt."""
+    """Raise ValueError for a hidden name that no database contains, since it may be misspelled."""
     unknown = {name.name for name in hidden}
     for database in databases if unknown else ():
         unknown &= {*await database.read(_find_unknown)}
@@ -256,7 +255,7 @@ def _lacks_directory(path: Path) -> bool:
 
 
 def make_sample(path: Path) -> None:
-    """Make the shop, some 600 rows, in a new file at `path`. Raises ValueError if that fails."""
+    """Create the shop, about 600 rows, in a new file at `path`. Raises ValueError if that fails."""
     script = Path(__file__).with_name("sample.sql").read_text(encoding="utf-8")
     try:
         with closing(sqlite3.connect(path)) as connection:

@@ -1,4 +1,5 @@
-"""Limits of a statement, the part of them that SQLite enforces, and deadlines, which cancelled calls reach early."""
+"""The limits of a statement, including those that SQLite enforces, and deadlines, which cancellation brings
+forward."""
 
 import sqlite3
 import threading
@@ -13,15 +14,17 @@ from servers.common.sql.jobs import Job, Reached
 _SQL_BYTES = 1_000_000
 _EXPRESSION_DEPTH = 200
 _LIKE_PATTERN = 1_000
-"""Bytes of a pattern. Matching takes as long as its length times that of the text, and can't be stopped."""
+"""Maximum size of a pattern in bytes. Matching takes time proportional to its length times the text's, and can't be
+stopped."""
 _QUICK_VALUE, _QUICK_PATTERN = 16_384, 50
-"""Bytes of a value and of a pattern where a statement holds up all others: the longest match takes a millisecond."""
+"""Maximum size in bytes of a value and of a pattern in a statement that blocks all others. The longest match takes a
+millisecond."""
 _COLUMNS = 2_000
 _COMPOUND_SELECT = 500
 _VARIABLES = 32_766
 _MEBIBYTE = 1 << 20
 _PAUSE = 0.01
-"""Seconds between two attempts to get a lock."""
+"""Seconds between attempts to get a lock."""
 
 T = TypeVar("T")
 
@@ -34,9 +37,9 @@ class Limits(NamedTuple):
     busy_seconds: float = 5.0
     """Time to wait for a lock that another process holds."""
     value_bytes: int = 16_000_000
-    """Maximum size of one value, also of an intermediate one."""
+    """Maximum size of one value, including intermediate ones."""
     memory_mebibytes: int = 512
-    """Memory that SQLite may use, in the whole process: sorting and grouping are done in memory."""
+    """Maximum memory that SQLite may use in the whole process. Sorting and grouping are done in memory."""
 
 
 def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
@@ -49,7 +52,7 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
         (sqlite3.SQLITE_LIMIT_COLUMN, _COLUMNS),
         (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, _COMPOUND_SELECT),
         (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, _VARIABLES),
-        # VACUUM attaches a file as well, so this ends both.
+        # VACUUM also attaches a file, so this prevents both.
         (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
     ):
@@ -65,11 +68,12 @@ def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
 
 
 class Uninterruptible(Exception):
-    """Raised before work that can't be interrupted, which must be done where it can be killed. Nothing was done."""
+    """Raised before work that can't be interrupted, which must be done in a process that can be killed. Nothing was
+    done yet."""
 
 
 class StatementDeadline:
-    """The end of one piece of work, which SQLite and the work itself check."""
+    """The deadline of one piece of work, which SQLite and the work itself check."""
 
     def __init__(self, seconds: float, busy_seconds: float, job: Job | None = None) -> None:
         now = time.monotonic()
@@ -81,7 +85,7 @@ class StatementDeadline:
         self._abandoned = False
         self._ended = False
         self.is_committing = False
-        """True while it is unknown whether the changes will last."""
+        """True while it is unknown whether the changes will be committed."""
         self.where = ""
         """The statement or row that the work has reached, for the text of an error."""
 
@@ -91,14 +95,14 @@ class StatementDeadline:
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
-        """End a block of statements after `seconds`, even if it has not completed, without an error."""
+        """End a block of statements after `seconds` without an error, even if it has not completed."""
         self._until = min(self._end, time.monotonic() + seconds)
         try:
             yield
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
-            # If all the time is over, and not only that of the block, it is an error.
+            # It is an error if the whole time limit has passed, and not only the block's.
             self._until = self._end
             self.check()
         finally:
@@ -129,8 +133,8 @@ class StatementDeadline:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Mark the block as one during which it is unknown whether the changes will last. Raises like `check` before
-        it."""
+        """Mark the block as one during which it is unknown whether the changes will be committed. Before the block,
+        raises like `check`."""
         self.check()
         self.is_committing = True
         try:
@@ -146,20 +150,20 @@ class StatementDeadline:
         return True
 
     def abandon(self) -> bool:
-        """Stop the work, because its caller no longer waits for it; return True if it has not ended yet."""
+        """Stop the work, because its caller no longer waits for it. Return True if it has not ended yet."""
         with self._lock:
             self._abandoned = True
             return not self._ended
 
     def end(self) -> bool:
-        """Record that the work has ended; return True if it was abandoned meanwhile."""
+        """Record that the work has ended. Return True if it was abandoned in the meantime."""
         with self._lock:
             self._ended = True
             return self._abandoned
 
 
 def retry_locked(deadline: StatementDeadline, act: Callable[[], T]) -> T:
-    """Call `act` again while it fails because of a lock, until the `deadline` forbids it."""
+    """Retry `act` while it fails because of a lock, until the `deadline`."""
     while True:
         try:
             return act()

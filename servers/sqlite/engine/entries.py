@@ -1,8 +1,8 @@
-"""Tables and views in `sqlite_schema`, the SQL that made them, and suggestions for unknown names in statements.
+"""Tables and views in `sqlite_schema`, the SQL that created them, and suggestions for unknown names in statements.
 
-PRAGMA table_list would return the same. But it compiles every view of the database, which maliciously made views turn
-into minutes that can't be stopped. For the same reason a missing column is searched in all tables and in no view,
-since SQLite's message names the column, but not the table.
+PRAGMA table_list would return the same, but it compiles every view of the database, and malicious views could make
+that take minutes without a way to stop it. For the same reason, a missing column is searched in all tables but in no
+views. It is searched everywhere because SQLite's message contains the column, but not the table.
 """
 
 import os
@@ -24,21 +24,21 @@ from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
 from servers.sqlite.engine.sql import quote
 
 _OURS = f"-- {os.urandom(16).hex()}"
-"""Ends the text of our own queries."""
+"""The end of the server's own queries' text."""
 Hidden = Callable[[str], bool]
-"""Returns True if no statement may read the table of that name."""
+"""Returns True if no statement may read the table with that name."""
 _COLUMNS = 5_000
-"""Columns that are searched."""
+"""Maximum number of columns that are searched."""
 _TABLES = 3
-"""Tables that are named for a column."""
+"""Maximum number of tables that are listed for a column."""
 _LONGEST = 500
-"""Characters of SQLite's message."""
+"""Maximum number of characters of SQLite's message."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
 _NO_FUNCTION = "no such function: "
 
-# A name that is not UTF-8 can't be sent, and no statement could use it either.
+# A name that is not UTF-8 can't be sent, and no statement can use it.
 _READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
-# The tables in which a virtual table keeps its data are named after it, with one of these suffixes.
+# The tables that contain a virtual table's data are named after it, with one of these suffixes.
 _FTS = ("content", "segments", "segdir", "docsize", "stat")
 _RTREE = ("node", "rowid", "parent")
 _SHADOWS = {
@@ -48,7 +48,7 @@ _SHADOWS = {
     "rtree": _RTREE,
     "rtree_i32": _RTREE,
     "geopoly": _RTREE,
-    # sqlite-vec, whose columns have tables of their own.
+    # sqlite-vec, whose columns have their own tables.
     "vec0": (
         *("chunks", "rowids", "info", "auxiliary"),
         *(
@@ -62,7 +62,7 @@ _MODULE = re.compile(r"\sUSING\s+\W?(\w+)", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"""(?:"?main"?\s*\.\s*)?("(?:[^"]|"")+"|`(?:[^`]|``)+`|\[[^\]]+\]|[^"`\[.]+)""", re.IGNORECASE | re.DOTALL
 )
-# A comment or something in quotes, or a token that matters.
+# A comment, quoted text, or a relevant token.
 _TOKENS = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|/\*.*?(?:\*/|$)|(?P<word>\w+)|(?P<end>\))""",
     re.DOTALL,
@@ -75,10 +75,10 @@ def is_internal(entry: Entry) -> bool:
 
 
 def find_options(entry: Entry) -> list[str]:
-    """Return the words after the columns, such as STRICT or WITHOUT ROWID, in capitals."""
+    """Return the options after the columns, such as STRICT or WITHOUT ROWID, in capitals."""
     words: list[str] = []
     for token in _TOKENS.finditer(entry.sql):
-        # Only the words behind the last parenthesis are options; those before it are of columns.
+        # Only the words after the last parenthesis are options of the table; those before it belong to columns.
         if token["end"]:
             words = []
         elif token["word"]:
@@ -90,7 +90,7 @@ def find_options(entry: Entry) -> list[str]:
 def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -> Iterator[None]:
     """Make all statements in the block see the same state of the database.
 
-    A statement that has not come to its end holds a state of the database, and concurrent ones see that one too.
+    An unfinished statement holds a snapshot of the database, which concurrent statements on the connection see too.
     """
     holding = "SELECT count(*) FROM sqlite_schema UNION ALL SELECT 0"
     with closing(retry_locked(deadline, partial(connection.execute, holding))):
@@ -98,13 +98,14 @@ def hold_snapshot(connection: sqlite3.Connection, deadline: StatementDeadline) -
 
 
 def keeps_snapshots(connection: sqlite3.Connection) -> bool:
-    """Return True if an unfinished statement blocks no writer; without a write-ahead log it blocks all of them."""
+    """Return True if an unfinished statement does not block writers. Without a write-ahead log it blocks all of
+    them."""
     modes = [connection.execute(f"PRAGMA {quote(schema)}.journal_mode") for schema in list_schemas(connection)]
     return all(mode.fetchone() == ("wal",) for mode in modes)
 
 
 def list_schemas(connection: sqlite3.Connection) -> Sequence[str]:
-    """Return the names by which statements call the database itself, and those that are attached to it."""
+    """Return the schema names of the database itself and of attached ones."""
     policy = getattr(connection, "policy", None)
     return ("main",) if policy is None else policy.schemas
 
@@ -116,11 +117,12 @@ def find_hidden(connection: sqlite3.Connection) -> HiddenSchema | None:
 
 
 def execute_schema(connection: sqlite3.Connection, question: str, *values: Any) -> sqlite3.Cursor:
-    """Run one of our own queries of the schema, including hidden names: the caller leaves these out."""
+    """Run one of the server's own queries on the schema, with hidden names, which the caller must leave out."""
     if find_hidden(connection) is None:
         return connection.execute(question, values)
     with connection.policy.lifted():  # type: ignore[attr-defined]
-        # No statement of a client has this text, so none is found compiled without the policy.
+        # No client's statement has this text, so none is taken from the cache of statements compiled without the
+        # policy.
         return connection.execute(f"{question} {_OURS}", values)
 
 
@@ -130,7 +132,7 @@ def ask_schema(connection: sqlite3.Connection, question: str, *values: Any) -> l
 
 
 def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of one of our own queries of a table."""
+    """Return the rows of one of the server's own queries on a table."""
     return _readable(connection.execute(question, values))
 
 
@@ -150,7 +152,7 @@ def select_unnameable(connection: sqlite3.Connection) -> str:
 
 def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
     """Return all tables and views by name."""
-    # A virtual table has no page of its own (https://sqlite.org/fileformat2.html, 2.6).
+    # A virtual table has no root page (https://sqlite.org/fileformat2.html, 2.6).
     question = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
@@ -178,10 +180,10 @@ def list_entries(connection: sqlite3.Connection) -> list[Entry]:
 
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
-    """Return the table or view of that name, in upper or lower case, as it is or as a statement writes it. Raises
-    SqlError `not_found`, with the nearest names."""
+    """Return the table or view with that name, in upper or lower case, either plain or as written in a statement.
+    Raises SqlError `not_found`, with the nearest names."""
     entries = list_all_entries(connection)
-    # As SQLite compares names: the case of ASCII letters alone does not count.
+    # As SQLite compares names: only the case of ASCII letters is ignored.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
     for candidate in (name, _read_identifier(name)):
         names = {match for (match,) in ask_schema(connection, question, candidate)}
@@ -194,7 +196,7 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
 
 
 def _read_identifier(written: str) -> str:
-    """Return the name that a statement means by `written`, which may have quotes and `main.` before it."""
+    """Return the name that `written` means in a statement. It may be quoted and have `main.` before it."""
     match = _IDENTIFIER.fullmatch(written.strip())
     if match is None:
         return written
@@ -203,9 +205,9 @@ def _read_identifier(written: str) -> str:
 
 
 def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
-    """Return the statements that make the schema again, in `most` bytes; what is left out is counted.
+    """Return the statements that recreate the schema, in at most `most` bytes; omitted ones are counted.
 
-    A virtual table itself makes the tables in which it keeps its data.
+    Tables with the data of virtual tables are left out, since these create them.
     """
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
@@ -232,7 +234,7 @@ def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str
 
 
 def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
-    """Return the nearest names as a suggestion, between the marks of data; empty if no name is similar or a search
+    """Return the most similar names as a suggestion, between data marks; empty if no name is similar or the search
     fails."""
     try:
         close = _find_close(connection, words[:_LONGEST], hidden)

@@ -1,7 +1,7 @@
-"""SQLite extensions that the operator loads: they run as code in this process, so clients can't choose any.
+"""SQLite extensions that the operator loads. They run as code in this process, so clients can't choose any.
 
-They are loaded before the policy takes effect, which refuses `load_extension` to all statements. The functions that
-they add may be called, and virtual tables of their modules made and read.
+They are loaded before the policy takes effect, which refuses `load_extension` in all statements. Statements may call
+the functions that they add, and create and read virtual tables of their modules.
 """
 
 import logging
@@ -19,7 +19,7 @@ _WRITTEN = re.compile(r"(.+?)(?:=(\w+))?", re.DOTALL)
 
 
 class SqliteExtension(NamedTuple):
-    """A library, and the function in it that SQLite calls; None for the one that SQLite finds by the file's name."""
+    """A library, and its entry point, which is None if SQLite derives it from the file's name."""
 
     path: Path
     entry_point: str | None = None
@@ -34,7 +34,7 @@ def parse_extension(written: str) -> SqliteExtension:
 
 
 def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteExtension]) -> frozenset[str]:
-    """Load the extensions, and return the names of the modules that they add, in lower case. Raises SqlError."""
+    """Load the extensions, and return the lowercase names of the modules that they add. Raises SqlError."""
     if not extensions:
         return frozenset()
     if not hasattr(connection, "enable_load_extension"):
@@ -51,11 +51,11 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
 
 
 def _load(connection: sqlite3.Connection, extension: SqliteExtension) -> None:
-    # The method of the module takes an entry point from Python 3.12 on; with NULL SQLite finds it.
+    # The Python method accepts an entry point since 3.12. With NULL, SQLite determines it.
     try:
         connection.execute("SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)).fetchall()
     except sqlite3.Error as error:
-        # SQLite's message has the path, which clients must not see.
+        # SQLite's message contains the path, which clients must not see.
         log.error("%s can't be loaded: %s", extension.path, error)
         raise SqlError("bad_settings", f"the extension {extension.path.name} can't be loaded") from None
 

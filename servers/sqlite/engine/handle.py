@@ -1,6 +1,6 @@
-"""An open database file, and work done with it; used in one thread.
+"""An open database file, and work done with it, in one thread.
 
-When another file takes the place of the open one, as when a backup is restored, the handle follows to it.
+If another file replaces the open one, for example a restored backup, the handle switches to it.
 """
 
 import os
@@ -25,7 +25,7 @@ Work = Callable[[GuardedConnection, StatementDeadline], T]
 long."""
 
 OPENINGS = count()
-"""Numbers of openings: a new number means that the file, or the connection, is another one."""
+"""Numbers of openings. A new number means another file or connection."""
 
 
 class Handle:
@@ -48,7 +48,7 @@ class Handle:
 
     @property
     def is_replaced(self) -> bool:
-        """True if another file, or none, is at the path of an open one."""
+        """True if there is another file, or none, at the path of the open one."""
         return self._identify() != self._files
 
     def _identify(self) -> list[tuple[int, int] | None]:
@@ -56,10 +56,10 @@ class Handle:
         return [_identify(self._opening.path), *(_identify(database.path) for database in attached)]
 
     def follow(self) -> bool:
-        """Open the file that has taken the place of this one; return True if there was one. Raises SqlError."""
+        """Open the file that has replaced this one. Return True if there was one. Raises SqlError."""
         if not self.is_replaced:
             return False
-        # The old one is closed once the new one is open: if that fails, the old one stays in use.
+        # The old connection is closed once the new one is open. If that fails, the old one stays in use.
         replaced = self.connection
         self.open()
         self.number = next(OPENINGS)
@@ -92,7 +92,8 @@ class Handle:
             raise Uninterruptible
         if name == "SQLITE_INTERRUPT":
             return deadline.reason()
-        # For an act of a view or a generated column, SQLite reports that it is not authorized, or names the view.
+        # For an action of a view or a generated column, SQLite reports that it is not authorized, or mentions the
+        # view.
         if policy.refused is not None:
             return SqlError("refused", f"the statement is not allowed: {policy.refused}", policy.suggestion)
         reported = from_sqlite(error)

@@ -1,12 +1,12 @@
-"""Hidden tables and columns, which SQLite itself keeps from every statement.
+"""Hidden tables and columns, which SQLite itself hides from every statement.
 
-A temporary view replaces each table with hidden columns: names without a schema refer to the view. It has neither the
-hidden columns nor generated ones, which may be computed from them, and an expression instead of a masked column. Only
-a second view, whose name can't be guessed, may read the table itself; the authorizer refuses all other reads. It also
-refuses what reveals the columns: indexes other than the order of the table, the schema as SQLite stores it,
-statistics, and views and full text tables that are made from the table.
+A temporary view replaces each table with hidden columns: names without a schema refer to the view. The view lacks the
+hidden columns and generated ones, which may be computed from them, and has an expression instead of each masked
+column. Only a second view with a secret name may read the table itself; the authorizer refuses all other reads. It
+also refuses everything that reveals the columns: reading in an index's order, SQLite's stored schema, statistics, and
+views and full-text tables made from the table.
 
-Hidden data can't be changed either: a UNIQUE error or the count of rows would reveal whether a value exists.
+Hidden data can't be changed either, because a UNIQUE error or a row count would reveal whether a value exists.
 """
 
 import os
@@ -20,11 +20,11 @@ from servers.common.sql.texts import format_names
 from servers.sqlite.engine.sql import quote
 
 _VIEW = f"visible_{os.urandom(16).hex()}"
-"""The start of the names of the views that may read the tables."""
+"""Prefix of the names of the views that may read the tables."""
 _SCHEMAS = frozenset({"sqlite_master", "sqlite_temp_master"})
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat2", "sqlite_stat3", "sqlite_stat4"})
 _COUNTING = ("", "ROWID")
-"""Columns of the schema that reveal only the number of its entries."""
+"""Columns of the schema that only reveal the number of its entries."""
 _SHAPES = frozenset({"table_info", "table_xinfo"})
 _TELLING = frozenset(
     {
@@ -58,9 +58,9 @@ class HiddenName(NamedTuple):
 class _Table(NamedTuple):
     name: str
     columns: Mapping[str, str | None]
-    """The hidden columns, in lower case, with the expressions that are shown instead; None without one."""
+    """The hidden columns, in lowercase, with the expressions shown instead; None if there is none."""
     shown: Sequence[tuple[str, str]]
-    """The names and types of the columns that are shown, masked ones included."""
+    """The names and types of the columns that are shown, including masked ones."""
 
 
 def parse_hidden(argument: str) -> HiddenName:
@@ -72,9 +72,9 @@ def parse_hidden(argument: str) -> HiddenName:
 
 
 class HiddenSchema:
-    """The hidden parts of one database, as of the time when the connection is opened.
+    """The hidden parts of one database at the time when the connection is opened.
 
-    A table that is made later under a hidden name can't be read.
+    A table that is created later with a hidden name can't be read.
     """
 
     def __init__(self, tables: Iterable[_Table], closed: Iterable[str], unknown: Sequence[str]) -> None:
@@ -104,15 +104,14 @@ class HiddenSchema:
         return all(column is not None and column.lower() in names for column in columns)
 
     def is_table(self, table: str, schema: str | None, source: str | None) -> bool:
-        """Return True if a read is of the schema, or of a table with hidden columns, and not by the view that shows
-        the other columns."""
+        """Return True for a read of the schema, or of a table with hidden columns unless the view that shows its
+        other columns reads it."""
         name = table.lower()
         return schema != "temp" and (name in self._tables or name in _SCHEMAS) and source != _name_view(name)
 
     def explain_view(self, words: str) -> str:
-        """Return the tables that a message of SQLite about a view may refer to, and the reason why they are views.
-
-        "" for another message.
+        """Return the tables that SQLite's message about a view may refer to, and the reason that they are views; ""
+        for other messages.
         """
         matches = [
             table.name for table in self._tables.values() if words in _VIEW_NOT_NAMED or _is_named(table, words)
@@ -131,7 +130,7 @@ class HiddenSchema:
     ) -> str | None:
         """Return the reason to refuse an action of a statement (see `Policy`), or None.
 
-        `selects` is True if the statement has a SELECT. Without one, it reads from other tables only what SQLite
+        `selects` is True if the statement has a SELECT. Without one, it only reads data of other tables that SQLite
         itself looks up: the parent of a foreign key, or the schema that a definition changes.
         """
         name = first.lower()
@@ -155,7 +154,7 @@ class HiddenSchema:
             return None if column in _COUNTING or not selects else "it reads the schema; use describe_table"
         if table in self.closed:
             return _CLOSED
-        # If no column but the rowid of a table is read, SQLite passes no column, whichever view reads it.
+        # If only the rowid of a table is read, SQLite passes no column, whichever view reads it.
         if schema == "temp" or table not in self._tables or source == _name_view(table) or not column:
             return None
         return None if not selects and self.is_shown(table, [column]) else PAST_HIDING
@@ -194,7 +193,7 @@ def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenS
 
 
 def _is_named(table: _Table, words: str) -> bool:
-    """Return True if a message of SQLite calls the table a view."""
+    """Return True if SQLite's message calls the table a view."""
     return _VIEW_NAMED.search(words) is not None and _mentions((table.name,))(words)
 
 
@@ -233,7 +232,7 @@ def _read_columns(
 def _make_view(connection: sqlite3.Connection, table: _Table) -> None:
     shown = [(quote(name), table.columns.get(name.lower())) for name, _ in table.shown]
     selected = ", ".join(name if mask is None else f"({mask}) AS {name}" for name, mask in shown) or "NULL"
-    # With an index on a hidden column, rows would be returned in its order.
+    # An index on a hidden column would return rows in the column's order.
     indexed = "" if _has_plain_indexes(connection, table) else "NOT INDEXED"
     view, name = quote(_name_view(table.name)), quote(table.name)
     try:
@@ -257,7 +256,8 @@ def _has_plain_indexes(connection: sqlite3.Connection, table: _Table) -> bool:
 
 
 def _find_made_of(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:
-    """Return those of the views and virtual tables in `others` that are made from the tables, or from one another."""
+    """Return the views and virtual tables in `others` that are made from the tables, directly or through one
+    another."""
     derived: set[str] = set()
     while True:
         matchers = [_mentions((name,)) for name in names | derived]
@@ -268,7 +268,7 @@ def _find_made_of(names: set[str], others: Sequence[tuple[str, str]]) -> set[str
 
 
 def _find_shadows(closed: set[str], others: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield the names of the tables in which hidden virtual tables of any module may store their data."""
+    """Yield the names of tables in which hidden virtual tables may store their data, for all modules."""
     for name, sql in others:
         if name.lower() in closed and _is_virtual(sql):
             for part in _SHADOWS:

@@ -1,4 +1,4 @@
-"""Opening of database files, so that reading a file can do no harm."""
+"""Opening of database files, such that reading a file can do no harm."""
 
 import os
 import sqlite3
@@ -33,19 +33,19 @@ from servers.sqlite.errors import from_sqlite
 T = TypeVar("T")
 
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
-"""Modes of opening.
+"""How a file is opened.
 
-`rwc` makes the file if it does not exist. `views` reads, and may make temporary views. `quick` runs reads that end at
-once.
+`rwc` creates the file if it does not exist. `views` reads, and may create temporary views. `quick` runs reads that
+end immediately.
 """
 
 _RUNS_READS = ("ro", "quick")
-"""Modes of connections that run statements of clients which only read."""
+"""Modes of connections that run clients' reading statements."""
 _CACHED_STATEMENTS = 128
 _DEFENSIVE = 1010
-"""SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` names from Python 3.12 on."""
+"""SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` defines since Python 3.12."""
 _INSTRUCTIONS = 4_000
-"""Instructions of SQLite's virtual machine between two checks of the clock: some 0.1 ms."""
+"""Number of instructions of SQLite's virtual machine between checks of the clock, about 0.1 ms."""
 _LOG = "-wal"
 _LOG_UNREAD = (
     "unfinished",
@@ -53,11 +53,11 @@ _LOG_UNREAD = (
     "The operator can copy all files of the database to a writable directory, and open it there.",
 )
 _BESIDE = ("", "-journal", _LOG, "-shm")
-"""Endings of the names of the files that SQLite opens for a database."""
+"""Suffixes of the names of the files that SQLite opens for a database."""
 
 
 class AttachedDatabase(NamedTuple):
-    """Another database, whose tables statements read as NAME.TABLE."""
+    """Another database, whose tables statements can read as NAME.TABLE."""
 
     name: str
     path: Path
@@ -67,23 +67,23 @@ class ConnectionOptions(NamedTuple):
     """The operator's options for every connection, whatever its purpose."""
 
     hidden: tuple[HiddenName, ...] = ()
-    """Names that no statement of a client may see."""
+    """Names that clients' statements may not see."""
     extensions: tuple[SqliteExtension, ...] = ()
     """Extensions to load into the connection."""
     attached: tuple[AttachedDatabase, ...] = ()
-    """Databases to attach, which are only read."""
+    """Databases to attach, read-only."""
 
 
 class OpenOptions(NamedTuple):
-    """The database file to open, and the way to open it."""
+    """The database file to open, and how."""
 
     path: Path
     mode: Mode
     limits: Limits
     recovers: bool = False
-    """True if the changes that a killed writer left unfinished are undone first."""
+    """True if changes that a killed writer left unfinished are undone first."""
     killable: bool = False
-    """True if this process can be killed when the time of a statement is over."""
+    """True if this process can be killed when a statement's time limit has passed."""
     connecting: ConnectionOptions = ConnectionOptions()
 
 
@@ -96,8 +96,8 @@ class GuardedConnection(sqlite3.Connection):
 def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedConnection:
     """Open a connection to a file.
 
-    SQLite calls `stopped` some thousand times a second, and stops if it is true. Raises SqlError if the file can't be
-    opened or is not a database.
+    SQLite calls `stopped` thousands of times per second, and stops if it returns True. Raises SqlError if the file
+    can't be opened or is not a database.
     """
     deadline = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
     try:
@@ -121,7 +121,7 @@ def is_unrecovered(error: sqlite3.Error) -> bool:
 
 
 def recover(path: Path, deadline: StatementDeadline) -> None:
-    """Roll back the changes that a killed writer left unfinished, as SQLite does at the first read of a writer."""
+    """Roll back changes that a killed writer left unfinished, as SQLite does at a writer's first read."""
     retry_locked(deadline, partial(_connect, path, "rw")).close()
 
 
@@ -130,7 +130,7 @@ def _connect(path: Path, mode: Mode) -> GuardedConnection:
 
 
 def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
-    """Attach a database to read it. Raises SqlError that names it; sqlite3.Error if it is locked."""
+    """Attach a database for reading. Raises SqlError with its name; sqlite3.Error if it is locked."""
     try:
         _open_file(database.path, "ro", partial(_look_into, connection, database.name))
     except SqlError as error:
@@ -144,21 +144,21 @@ def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
 def _look_into(connection: sqlite3.Connection, name: str, uri: str) -> None:
     attached = {schema for _, schema, _ in connection.execute("PRAGMA database_list")}
     if name in attached:
-        connection.execute(f"DETACH {quote(name)}")  # What failed a moment ago is attached all the same.
+        connection.execute(f"DETACH {quote(name)}")  # A database that failed a moment ago is attached nevertheless.
     connection.execute(f"ATTACH ? AS {quote(name)}", (uri,))
     connection.execute(f"SELECT count(*) FROM {quote(name)}.sqlite_schema").fetchall()  # noqa: S608 - it is quoted
 
 
 def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
-    """Return what `look` returns for the URI of a file. Raises SqlError and sqlite3.Error."""
+    """Return the result of `look` for the URI of a file. Raises SqlError and sqlite3.Error."""
     _require_regular(path)
     uri = f"{path.absolute().as_uri()}?mode={mode if mode in ('rw', 'rwc') else 'ro'}"
     try:
         return look(uri)
     except sqlite3.OperationalError as error:
-        # A database in WAL mode needs a file of shared memory beside it. That is impossible on read-only media, and
-        # nobody can change the database either. SQLite then reads the file alone, which is not all of the database
-        # if there is a journal or a log.
+        # A database in WAL mode needs a shared memory file next to it. That is impossible on read-only media, where
+        # the database can't change either. SQLite then reads only the file, which is not the whole database if there
+        # is a journal or a log.
         if mode in ("rw", "rwc") or not path.is_file() or os.access(path.parent, os.W_OK):
             raise
         if is_unrecovered(error):
@@ -172,7 +172,7 @@ def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
 def _require_regular(path: Path) -> None:
     """Raise SqlError if SQLite would wait for the other end of a named pipe.
 
-    The files are not opened for the check: closing a descriptor would release the locks of SQLite's own
+    The files are not opened for the check, because closing a descriptor would release SQLite's own locks
     (https://sqlite.org/howtocorrupt.html, 2.2).
     """
     for ending in _BESIDE:
@@ -183,7 +183,7 @@ def _require_regular(path: Path) -> None:
 
 
 def _first_look(uri: str, mode: Mode) -> GuardedConnection:
-    # Waiting for locks is done with `retry_locked`, which can be stopped; SQLite's own waiting can't.
+    # `retry_locked` waits for locks and can be stopped; SQLite's own waiting can't.
     connection = sqlite3.connect(
         uri,
         uri=True,
@@ -194,7 +194,7 @@ def _first_look(uri: str, mode: Mode) -> GuardedConnection:
         factory=GuardedConnection,
     )
     with _closed_unless_good(connection):
-        # Connecting reads nothing of the file: only a statement shows whether it is a database.
+        # Connecting does not read the file. Only a statement shows whether it is a database.
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
@@ -202,17 +202,17 @@ def _first_look(uri: str, mode: Mode) -> GuardedConnection:
 def _guard(opening: OpenOptions) -> GuardedConnection:
     connection, mode = _connect_recovering(opening), opening.mode
     with _closed_unless_good(connection):
-        # What is not UTF-8 becomes half surrogates, from which the bytes can be restored.
+        # Bytes that are not UTF-8 become lone surrogates, from which they can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
-        # The limits let nothing be attached any more.
+        # With the limits set, nothing more can be attached.
         for database in opening.connecting.attached:
             _attach(connection, database)
         schemas = ("main", *(database.name for database in opening.connecting.attached))
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
-        # As SQLite advises for files of others (https://sqlite.org/security.html): views and triggers call only
-        # functions that are known to be harmless, and damaged pages are noticed when they are read.
+        # As SQLite advises for untrusted files (https://sqlite.org/security.html): views and triggers can only call
+        # functions that are known to be harmless, and damaged pages are detected when they are read.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
         modules = load_extensions(connection, opening.connecting.extensions)
@@ -225,7 +225,7 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
             connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or (), hidden)
             impose_quick_limits(connection, opening.limits)
         else:
-            # A server that recovers a database may change it, over other connections.
+            # A server that recovers a database may change it over other connections.
             advice = "Use write_query." if opening.recovers else ALLOW_CHANGES
             connection.policy = Policy(
                 mode in ("rw", "rwc"),
@@ -233,7 +233,7 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
                 views=mode == "views",
                 elsewhere=elsewhere,
                 advice=advice,
-                # A view made for its types is compiled and never read, and its query was allowed before.
+                # A view created to determine types is compiled but never read, and its query was allowed before.
                 hidden=None if mode == "views" else hidden,
             )
             connection.policy.schemas = schemas

@@ -1,7 +1,7 @@
-"""Authorization of statements, by the acts that SQLite reports (https://sqlite.org/c3ref/set_authorizer.html).
+"""Authorization of statements, by the actions that SQLite reports (https://sqlite.org/c3ref/set_authorizer.html).
 
-SQLite asks once for each act while it compiles a statement, including views and triggers. Everything that is not
-allowed here is refused; the text of the statement is never examined.
+SQLite calls the authorizer once for each action while it compiles a statement, including its views and triggers.
+Everything that is not allowed here is refused. The text of the statement is never examined.
 """
 
 import re
@@ -33,14 +33,16 @@ _DEFINITIONS = frozenset(
     }
 )
 _VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
-# SQLite reports changes of these whenever it declares a virtual table, to read it as well, or renames something. A
-# statement that would do so itself is refused by SQLite, and one that makes a table or the like is reported as that,
-# too. Only a trigger in `temp` on a table elsewhere is not: that is seen by its row in `sqlite_temp_master`.
+# SQLite reports changes of these whenever it declares a virtual table, even to read it, or renames something. SQLite
+# itself refuses statements that change them directly, and statements that create a table or the like are also
+# reported as such. The only exception is a trigger in `temp` on a table elsewhere, which is recognized by its row in
+# `sqlite_temp_master`.
 _SCHEMA = frozenset({"sqlite_master", "sqlite_temp_master"})
 CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"})
 """The functions that no statement may call."""
-# One call of these may take hours with values of the maximum size: the product of both sizes. SQLite can't be
-# interrupted meanwhile. (LIKE and GLOB can't be either, but their patterns are short: see deadline.py.)
+# With values of the maximum size, one call of these may take hours, since the time grows with the product of both
+# sizes. SQLite can't be interrupted during a call. (The same applies to LIKE and GLOB, but their patterns are short:
+# see deadline.py.)
 _UNINTERRUPTIBLE = frozenset(
     {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
 )
@@ -48,7 +50,7 @@ _CALLS_ONE = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})\W", re.IGN
 _OPEN_MODULES = frozenset(
     {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
 )
-# The argument of these names the object that they describe.
+# The argument of these is the name of the object that they describe.
 _TELLING_PRAGMAS = frozenset(
     {
         "foreign_key_check",
@@ -83,8 +85,8 @@ _QUIET_PRAGMAS = frozenset(
         "user_version",
     }
 )
-# An R-tree compiles the changes of the tables beneath it when it is first read. In a file that is opened to be read
-# SQLite runs none of them, nor those that a client writes itself.
+# An R-tree compiles the changes of its underlying tables when it is first read. In a file opened for reading, SQLite
+# runs none of them, nor those that a client writes.
 _OF_A_TREE = ("_node", "_rowid", "_parent")
 # The stored statement of a virtual table begins like this.
 _NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
@@ -109,11 +111,11 @@ _SUGGESTIONS = {
 
 
 class Policy:
-    """The authorizer of one connection: for statements that read, or also for those that change the database.
+    """The authorizer of one connection, for statements that read, or also for those that change the database.
 
-    `closed_modules` are the virtual tables that no statement may read. With `views` temporary views may be made, and
-    nothing is run. `elsewhere` are the tables whose use calls what can't be interrupted; None where all may be run.
-    `advice` is for who would change a database that may only be read here.
+    `closed_modules` are the virtual tables that no statement may read. With `views`, temporary views may be created,
+    and nothing is run. `elsewhere` are the tables whose use calls functions that can't be interrupted; None if all
+    may be run. `advice` is for clients that try to change a read-only database.
     """
 
     def __init__(
@@ -130,7 +132,7 @@ class Policy:
         self.hidden = hidden
         """The hidden names; None if nothing is hidden."""
         self.schemas: Sequence[str] = ("main",)
-        """The names of the database itself and of those that are attached, which are only read."""
+        """The schema names of the database itself and of attached ones, which are read-only."""
         self._selects = self._peeks = False
         self._advice = advice
         self._writable = writable
@@ -140,13 +142,13 @@ class Policy:
         self._lifted = False
         self._only_tables = False
         self.acts = 0
-        """Number of acts that SQLite has asked about since `forget`: 0 if the statement was compiled before."""
+        """Number of actions that SQLite has reported since `forget`; 0 if the statement was already compiled."""
         self.refused: str | None = None
         """The reason for the last refusal."""
         self.suggestion = ""
         """A suggestion for the refused statement, or empty."""
         self.uninterruptible = False
-        """True if it was refused because SQLite could not be interrupted while it runs."""
+        """True if it was refused because SQLite could not be interrupted while it ran."""
         self.defines = False
         """True if a statement since `forget` changes the schema."""
         self.changed: set[str] = set()
@@ -163,12 +165,13 @@ class Policy:
         self._selects = self._peeks = False
 
     def closes(self, table: str) -> bool:
-        """Return True if no statement may read the table of that name."""
+        """Return True if no statement may read the table with that name."""
         return table.lower() in self._closed_modules
 
     @contextmanager
     def lifted(self) -> Iterator[None]:
-        """Allow everything that is compiled within the block, without a record: for our own statements."""
+        """Allow everything that is compiled within the block without recording it, for the server's own
+        statements."""
         self._lifted = True
         try:
             yield
@@ -196,7 +199,7 @@ class Policy:
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
-        """Decide whether SQLite may do this."""
+        """Decide whether SQLite may perform this action."""
         self.acts += 1
         if self._lifted:
             return sqlite3.SQLITE_OK
@@ -214,7 +217,7 @@ class Policy:
     def _belongs_elsewhere(self, action: int, first: str, second: str) -> bool:
         if action == sqlite3.SQLITE_FUNCTION:
             return second.lower() in _UNINTERRUPTIBLE
-        # SQLite does not report calls by a generated column, a check or an index of an expression.
+        # SQLite does not report calls by a generated column, a check or an expression index.
         return bool(self._elsewhere) and first.lower() in (self._elsewhere or ()) and action in _TOUCHES
 
     def _find_reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
@@ -246,10 +249,10 @@ class Policy:
         schema: str | None,
         source: str | None,
     ) -> str | None:
-        """Return the reason to refuse an act because of hidden names.
+        """Return the reason to refuse an action because of hidden names.
 
-        SQLite asks about the reads of a SELECT before it asks about the SELECT itself if that is part of an
-        expression, and after it elsewhere.
+        SQLite reports the reads of a SELECT before the SELECT itself if that is part of an expression, and otherwise
+        after it.
         """
         if action == sqlite3.SQLITE_SELECT:
             self._selects = True
@@ -299,10 +302,8 @@ def _is_of_a_table(action: int, first: str) -> bool:
 def find_closed_modules(
     connection: sqlite3.Connection, allowed: Iterable[str] = (), schemas: Sequence[str] = ("main",)
 ) -> set[str]:
-    """Return the virtual tables that no statement may read, unless their modules are `allowed`.
-
-    They are those that this SQLite brings, except where a table of the database has that name, and those in the
-    databases `schemas` that use one.
+    """Return the virtual tables that no statement may read, unless their modules are `allowed`: those built into this
+    SQLite, unless a table of the database has that name, and those in the databases `schemas` that use such a module.
     """
     opened = _OPEN_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
@@ -317,7 +318,7 @@ def find_closed_modules(
 
 
 def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
-    """Return the virtual tables: those in the database, and those that this SQLite brings, if no table has that
+    """Return the virtual tables: those in the database, and those built into this SQLite, unless a table has that
     name."""
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     entries = connection.execute("SELECT name, rootpage FROM sqlite_schema WHERE type = 'table'").fetchall()

@@ -1,8 +1,8 @@
-"""A pool of connections to one database: opened when they are first needed, and lent to one call at a time.
+"""A pool of connections to one database, opened when they are first needed, and lent to one call at a time.
 
-A connection that is still busy when it is returned, because its caller stopped waiting, is missing until its work has
-ended. Others are opened in its place, so that the database can still be used; but at most as many as the pool has
-places, because each such connection has a thread that may be busy for hours.
+A connection that is still busy when it is returned, because its caller stopped waiting, is unavailable until its work
+has ended. Others are opened instead, so that the database can still be used; but at most as many as the pool's size,
+because each busy connection has a thread that may run for hours.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from servers.sqlite.engine.connection import Connection
 
 
 class Pool(pool.Pool[Connection]):
-    """A pool of at most `size` connections, besides missing ones. A caller waits `seconds` at most for one."""
+    """A pool of at most `size` connections, not counting unavailable ones. A caller waits at most `seconds` for
+    one."""
 
     def __init__(self, make: Callable[[], Connection], size: int, seconds: float) -> None:
         super().__init__(size, seconds)
@@ -21,7 +22,7 @@ class Pool(pool.Pool[Connection]):
         self._all: set[Connection] = set()
         self._missing: set[Connection] = set()
         self.on_returned: Callable[[], None] = lambda: None
-        """Called when a connection has been returned, its work done."""
+        """Called when a connection has been returned and its work is done."""
 
     async def take(self, preferred: Connection | None = None) -> Connection:
         """Take a connection, the `preferred` one if that is idle. Raises SqlError `busy` if none is returned in

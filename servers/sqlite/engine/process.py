@@ -1,7 +1,7 @@
-"""A process for work that can't be interrupted: started when it is needed, and killed when the time is over.
+"""A process for work that can't be interrupted, started when it is needed, and killed after the time limit.
 
-It works as the threads do, on a connection of its own. It is also killed when the caller is cancelled; uncommitted
-changes are rolled back. Few such processes work at once, since each may take a part of the memory.
+It works like the threads, on its own connection. It is also killed when the caller is cancelled; uncommitted changes
+are rolled back. Few such processes work at once, since each may use a part of the memory.
 """
 
 import asyncio
@@ -26,16 +26,17 @@ from servers.sqlite.engine.worker import LENGTH, RemoteCursor, pack, unpack
 T = TypeVar("T")
 
 _AT_ONCE = 2
-"""Processes that may work at once, in the whole server."""
+"""Maximum number of processes that work at once in the whole server."""
 _SHARE = 4
-"""One in so many parts of the memory is for each process."""
+"""Each process may use one part in this many of the memory."""
 _LEAST_MEBIBYTES = 16
 _GRACE = 0.5
-"""Seconds beyond its time in which a statement that checks the clock has ended."""
+"""Seconds beyond its time limit within which a statement that checks the clock has ended."""
 _STARTING = 60
-"""Seconds that a process may take to start: a slow disk is not the fault of a statement."""
+"""Maximum number of seconds for starting a process. A slow disk is not a statement's fault."""
 _IDLE_SECONDS = 45.0
-"""Seconds that an idle process is kept for the next statement: longer than a query is kept to go on."""
+"""Seconds for which an idle process is kept for the next statement, longer than a query is kept for its
+continuation."""
 _BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
 _START = """
 import sys
@@ -60,11 +61,11 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None while none runs."""
+        """The process ID; None if no process is running."""
         return self._process.pid if self._process else None
 
     async def ensure_started(self) -> bool:
-        """Start a process unless one runs; return True if it is a new one. Raises SqlError."""
+        """Start a process unless one is running. Return True if it is a new one. Raises SqlError."""
         if self._idle is not None:
             self._idle.cancel()
         if self._process is not None and self._process.returncode is None:
@@ -82,13 +83,14 @@ class WorkerProcess:
         return True
 
     async def run(self, work: Work[T]) -> T:
-        """Do `work` within the time of a statement.
+        """Do `work` within a statement's time limit.
 
-        The process is killed if it takes longer, or the caller is cancelled. Raises SqlError.
+        The process is killed if it takes longer or the caller is cancelled. Raises SqlError.
         """
         limits = self._opening.limits
         async with _place(limits.seconds), self._killed_unless_whole():
-            # Until it sends "begun" it loads modules for the work, which does not count as time of the statement.
+            # Until it sends "begun", it imports modules for the work, which does not count towards the statement's
+            # time.
             with anyio.fail_after(_STARTING):
                 await self._send(work)
                 kind, done = await self._receive()
@@ -104,7 +106,7 @@ class WorkerProcess:
         return result
 
     async def end(self) -> None:
-        """Kill the process, if there is one, and wait until it has ended."""
+        """Kill the process, if any, and wait until it has ended."""
         if self._idle is not None:
             self._idle.cancel()
         process, self._process = self._process, None
@@ -113,7 +115,7 @@ class WorkerProcess:
         await kill_worker(process)
 
     def _retire(self) -> None:
-        """End the process, which has been idle for long."""
+        """End the process, which has been idle for a long time."""
         if self._process is not None:
             self._process.kill()
 
@@ -141,7 +143,7 @@ class WorkerProcess:
         await self._process.stdin.send(frame)
 
     async def _receive(self) -> tuple[str, Any]:
-        """Return the kind and value of the next message of the process."""
+        """Return the kind and value of the next message from the process."""
         answers = self._answers
         assert answers is not None
         (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
@@ -160,7 +162,7 @@ def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def _place(seconds: float) -> AsyncIterator[None]:
-    """Wait for a free place among the processes. Raises SqlError `busy`."""
+    """Wait until another process may work. Raises SqlError `busy`."""
     places = _places.get(None)
     if places is None:
         places = anyio.Semaphore(_AT_ONCE)

@@ -1,13 +1,13 @@
-"""Reads that end at once, on a connection of the event loop's own thread: passing a row between threads takes longer
-than finding it.
+"""Reads that end immediately, on a connection in the event loop's own thread, because passing a row between threads
+takes longer than reading it.
 
-A statement comes here after a reader's thread has answered it in a moment and can compile it in less than a
-millisecond. From then on it is run right here, under limits that let no instruction take long (`quick_policy.py`),
-and is stopped after a millisecond. Nothing here waits or reports an error: a statement that is stopped, locked,
-refused, changed or wrong is run by a thread from the beginning, as if it had not been tried.
+A statement is run here once a reader's thread has answered it quickly and compiled it in less than a millisecond. It
+is run under limits that let no instruction take long (`quick_policy.py`), and is stopped after a millisecond. Nothing
+here waits or reports an error: if a statement is stopped, locked, refused, changed or invalid, a thread runs it from
+the beginning, as if it had not been tried.
 
-Between two reads the database may get another schema. SQLite then compiles the statement again, and asks the policy.
-So if the policy was not asked, the schema is the one for which the statement was compiled.
+Between two reads the schema may change. SQLite then compiles the statement again, and calls the policy. So if the
+policy was not called, the schema is the one for which the statement was compiled.
 """
 
 import asyncio
@@ -38,36 +38,34 @@ else:
 _SECONDS = 0.001
 """Seconds for one read, and for compiling its statement."""
 _MOST_BEFORE = 0.1
-"""Maximum seconds that a thread has taken for a statement that is tried here: it may have waited for other
-threads."""
+"""A statement is tried here if a thread took at most this many seconds for it, including waits for other threads."""
 _AT_ONCE = 0.05
-"""Seconds of processor time for one turn of the event loop, from its first read on.
+"""Maximum seconds of processor time for one turn of the event loop, from its first read on.
 
-The requests of one read of a pipe take less. A call that is not answered at once takes all behind it along.
+The requests in one read of a pipe take less. A call that is not answered immediately delays all calls after it.
 """
 _INSTRUCTIONS = 100
-"""Instructions of SQLite's virtual machine between two checks of the clock."""
+"""Number of instructions of SQLite's virtual machine between checks of the clock."""
 _TRIES = 3
-"""Times in a row that a statement may fail to end here."""
+"""Number of consecutive times that a statement may fail to end here."""
 _MOST_KNOWN, _LONGEST_KNOWN = 100, 10_000
-"""Statements that are remembered, and the maximum length of one in characters. SQLite caches more of them
-compiled."""
+"""Maximum number of statements that are remembered, and the maximum length of one in characters. SQLite caches more
+compiled statements."""
 _LONGEST_SCHEMA = 100_000
-"""Characters of SQL in the schema. SQLite parses all of it whenever it has changed."""
+"""Maximum number of characters of SQL in the schema, which SQLite parses completely whenever it has changed."""
 _LATE, _REST = 0.05, 10
-"""Seconds of a read after which none is tried for a while, and the factor by which that while is longer.
-
-The disk is slow, or the machine, or a row large.
+"""After a read that takes longer than the first number of seconds, none is tried for that read's time multiplied by
+the second: the disk or the machine is slow, or a row is large.
 """
 _MOST_DOUBLED = 10
-"""The limit to which the time of rest is doubled."""
+"""The maximum factor by which repeated doubling extends the pause."""
 _AGAIN, _MOST_DROPS = 5.0, 4
-"""Seconds after which a statement that was late by the clock is learned again, and how often they are doubled.
+"""Seconds after which a statement that took too long is learned again, and how often they are doubled.
 
-The clock also counts what other processes did meanwhile.
+The time may include that of other processes.
 """
 _RETRY = 1.0
-"""Seconds after which a file that could not be opened is tried again."""
+"""Seconds after which opening a file is tried again."""
 _NO_LOCK = -1.0
 """Seconds to wait for a lock: negative, so it never waits."""
 
@@ -77,7 +75,7 @@ Work = Callable[[GuardedConnection, int], T]
 """A function that works with the connection, given the version of the schema."""
 Parameters = Sequence[Any] | Mapping[str, Any]
 Read = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaitable[bool]]
-"""Does something with a connection of a thread. Raises SqlError."""
+"""Runs work on a thread's connection. Raises SqlError."""
 
 
 @dataclass(slots=True)
@@ -87,9 +85,9 @@ class _Known:
     tries: int = 0
     is_compiled: bool = False
     drops: int = 0
-    """Times that it was late."""
+    """Number of times that it took too long."""
     learns_at: float = math.inf
-    """When it is learned again, once it has no tries left."""
+    """The time at which it is learned again, once it has no tries left."""
 
     def drop(self) -> None:
         self.learns_at = time.monotonic() + _AGAIN * 2 ** min(self.drops, _MOST_DROPS)
@@ -104,7 +102,7 @@ class _Known:
 
 
 class QuickReader:
-    """Runs statements that end at once, for one event loop."""
+    """Runs statements that end immediately, for one event loop."""
 
     def __init__(self, path: Path, limits: Limits, connecting: ConnectionOptions) -> None:
         self._opening = OpenOptions(path, "quick", limits._replace(busy_seconds=_NO_LOCK), connecting=connecting)
@@ -115,11 +113,11 @@ class QuickReader:
         self._is_learning = False
         self._until = self._rests_until = 0.0
         self._costly = 0
-        """Reads that were late because of their rows, which stay large: so each one doubles the rest."""
+        """Number of reads that took too long because of large rows, which stay large. Each one doubles the pause."""
         self._turn_began: float | None = None
         """Processor time of the thread before the first read of this turn of the event loop."""
         self._waits = 0
-        """Sleeps of the thread before that read."""
+        """Number of the thread's waits before that read."""
         self._read_began = 0.0
         """Processor time of the thread before the last read."""
 
@@ -150,16 +148,17 @@ class QuickReader:
         return result
 
     def _was_displaced(self) -> bool:
-        """Return True if other processes had the processor during the last read, which took none of its time.
+        """Return True if other processes used the processor during the last read, which itself took no processor
+        time.
 
-        Then a thread is late as well, and takes longer.
+        In that case a thread would be slow as well, and take longer.
         """
         return _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
 
     def _rest(self, entry: _Known, seconds: float) -> None:
-        """Pause after a read that took `seconds`, and drop its statement if the processor was busy meanwhile.
+        """Pause after a read that took `seconds`, and drop its statement if the processor was busy with it.
 
-        A single instruction reads all pages of a large row to reach the column behind it.
+        A single instruction reads all pages of a large value to reach the column after it.
         """
         if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE:
             entry.tries = 0
@@ -176,7 +175,7 @@ class QuickReader:
     def wants(self, statement: str, seconds: float) -> bool:
         """Return True if a statement that a thread has answered in `seconds` should be learned now.
 
-        A slow one is not learned at its next call either: by then that thread has it compiled, and is quick.
+        A slow one is not learned at its next call, which is only fast because that thread has it compiled.
         """
         if len(statement) > _LONGEST_KNOWN or self._opening.connecting.attached:
             return False
@@ -189,7 +188,7 @@ class QuickReader:
         return not self._is_learning and time.monotonic() >= self._rests_until
 
     async def learn(self, statement: str, parameters: Parameters, read: Read) -> None:
-        """Find out, with a connection that `read` lends, whether a statement should be run here from now on."""
+        """Determine, on a connection from `read`, whether a statement should be run here from now on."""
         self._is_learning = True
         try:
             is_quick = await read(partial(_is_compiled_at_once, statement, parameters))
@@ -203,7 +202,7 @@ class QuickReader:
         self._remember(statement, _TRIES if is_quick else 0)
 
     def close(self) -> None:
-        """Close the connection, if there is one, and forget all statements."""
+        """Close the connection, if any, and forget all statements."""
         handle, self._handle = self._handle, None
         self._known.clear()
         if handle is not None:
@@ -243,8 +242,8 @@ class QuickReader:
     def _has_turn(self, handle: Handle) -> bool:
         """Return True if one more read may be done now.
 
-        The first read of a turn of the event loop checks that the file is still the same, and starts the measuring of
-        the turn.
+        The first read in a turn of the event loop checks that the file is still the same, and starts measuring the
+        turn.
         """
         self._read_began = time.thread_time()
         if self._turn_began is not None:
@@ -263,13 +262,13 @@ class QuickReader:
 def _is_compiled_at_once(
     statement: str, parameters: Parameters, connection: GuardedConnection, _: StatementDeadline
 ) -> bool:
-    """Return True if compiling takes no longer than a read may, and parsing the schema is short."""
+    """Return True if compiling takes no longer than a read may, and the schema is short enough to parse."""
     ((length,),) = ask_schema(connection, "SELECT total(length(sql)) FROM sqlite_schema")
     if length > _LONGEST_SCHEMA:
         return False
     began = time.thread_time()
     try:
-        # Nothing else has this text, so it is not found compiled.
+        # No other statement has this text, so it is not in the cache of compiled ones.
         connection.execute(f"EXPLAIN {statement}", parameters).close()
     except (sqlite3.Error, sqlite3.Warning):
         return False
@@ -277,7 +276,7 @@ def _is_compiled_at_once(
 
 
 def _count_waits() -> int:
-    """Return how often this thread has waited for something other than a processor, such as a disk. Where the system
+    """Return how often this thread has waited for something other than a processor, such as a disk. If the system
     does not count that, the number is different each time."""
     if _getrusage is None or _THREAD is None:
         return time.monotonic_ns()

@@ -1,8 +1,8 @@
-"""Authorization of statements that the event loop itself runs: only those that end at once for any values.
+"""Authorization of statements that the event loop itself runs: only those that end immediately for any values.
 
-SQLite is stopped between two instructions of its virtual machine. So the allowed functions take time in proportion to
-their values, and no instruction reads a whole table, as `count(*)` does, or belongs to a virtual table. A refusal
-here is not an error: a thread runs the statement.
+SQLite can only be stopped between two instructions of its virtual machine. So the allowed functions take time
+proportional to their values, and no instruction may read a whole table, as `count(*)` does, or belong to a virtual
+table. A refusal here is not an error; a thread then runs the statement.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import Policy
 
 _MOST_ACTS = 500
-"""Acts of one statement: more take long to compile."""
+"""Maximum number of actions of one statement; more take long to compile."""
 _OVER_AT_ONCE = frozenset(
     {
         *("abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "first_value", "floor", "glob", "hex"),

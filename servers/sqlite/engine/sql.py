@@ -1,7 +1,7 @@
 """SQL as text: names in it, its parameters, and the types that the columns of a query were declared with.
 
-The `sqlite3` module does not return these types, and a temporary view of the query has them in its schema. The view
-is made by a connection of its own, which never runs a statement of a client, and it is never read.
+The `sqlite3` module does not return these types, but the schema of a temporary view of the query contains them. The
+view is created on a separate connection, which never runs a client's statement, and is never read.
 """
 
 import re
@@ -11,8 +11,8 @@ from functools import partial
 
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 
-# Text that holds no parameter, then a parameter. A view may have none, and its value changes no type.
-# Nothing is tried twice, and an unterminated token extends to the end of the text: so time is linear in the text.
+# Text without a parameter, then a parameter. A view may not have parameters, and their values change no types.
+# Nothing is tried twice, and an unterminated token extends to the end of the text, so the time is linear.
 _TOKENS = re.compile(
     r"""'(?:[^']++|'')*+(?:'|\Z)|"(?:[^"]++|"")*+(?:"|\Z)|`(?:[^`]++|``)*+(?:`|\Z)|\[[^\]]*+(?:\]|\Z)"""
     r"""|(?P<comment>--[^\n]*+|/\*.*?(?:\*/|\Z))|\w++|(?P<parameter>\?\d*+|[:@$]\w++)|(?P<end>;)""",
@@ -21,7 +21,7 @@ _TOKENS = re.compile(
 _COMMENTS = re.compile(r"--[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _FIRST_WORD = re.compile(r"(?:\s++|;|--[^\n]*+|/\*.*?\*/)*+(\w++)", re.DOTALL)
 _TRIGGER = re.compile(r"(?:EXPLAIN (?:QUERY PLAN )?)?CREATE (?:TEMP |TEMPORARY )?TRIGGER\b")
-"""The beginning of statements that have statements in them."""
+"""The beginning of statements that contain statements."""
 _VIEW = re.compile(r"CREATE (?:TEMP |TEMPORARY )?VIEW\b")
 
 
@@ -31,14 +31,14 @@ def quote(name: str) -> str:
 
 
 def select(what: str, table: str, rest: str) -> str:
-    """Return a query of the table of that name; the other parts are SQL of our own."""
+    """Return a query on the table with that name. The other parts are the server's own SQL."""
     return f"SELECT {what} FROM {quote(table)} {rest}"  # noqa: S608 - the name is quoted
 
 
 def find_declared_types(query: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str | None]:
     """Return the declared type of each column of `query`, None for an expression; empty if it can't be a view."""
     try:
-        # A view uses the schema that SQLite has cached, which is only refreshed by reading the database.
+        # A view uses SQLite's cached schema, which is only refreshed by reading the database.
         retry_locked(deadline, partial(connection.execute, "SELECT 1 FROM main.sqlite_schema LIMIT 1")).fetchall()
         retry_locked(
             deadline, partial(connection.execute, f"CREATE TEMP VIEW declared AS {replace_parameters(query)}")
@@ -57,7 +57,7 @@ def find_declared_types(query: str, connection: sqlite3.Connection, deadline: St
 def split_statements(script: str) -> list[str]:
     """Split a script into statements without the semicolons between them.
 
-    One of CREATE TRIGGER ends after an END that follows a semicolon, as `sqlite3_complete` has it
+    CREATE TRIGGER ends after an END that follows a semicolon, as in `sqlite3_complete`
     (https://sqlite.org/c3ref/complete.html).
     """
     ends = [*_find_ends(script), len(script)]
@@ -88,7 +88,7 @@ def find_first_word(statement: str) -> str:
 
 
 def find_view_query(statement: str) -> str:
-    """Return the query of a CREATE VIEW, or "" for any other statement."""
+    """Return the query in a CREATE VIEW, or "" for any other statement."""
     words: list[str] = []
     for token in _TOKENS.finditer(statement):
         text = token[0].upper()
@@ -100,12 +100,12 @@ def find_view_query(statement: str) -> str:
 
 
 def find_parameters(query: str) -> list[str]:
-    """Return the parameters of `query`, as they are written in it."""
+    """Return the parameters of `query`, as written in it."""
     return [token["parameter"] for token in _TOKENS.finditer(query) if token["parameter"]]
 
 
 def replace_double_quotes(query: str) -> str:
-    """Return the query with the names that are in double quotes in backquotes."""
+    """Return the query with backquotes instead of double quotes around names."""
     return _TOKENS.sub(lambda token: _backquote(token[0]), query) if '"' in query else query
 
 
@@ -117,5 +117,5 @@ def _backquote(token: str) -> str:
 
 
 def replace_parameters(query: str) -> str:
-    """Return the query with NULL in place of each parameter, as SQLite treats unbound ones."""
+    """Return the query with NULL instead of each parameter, which is how SQLite treats unbound ones."""
     return _TOKENS.sub(lambda token: "NULL" if token["parameter"] else token[0], query)

@@ -1,10 +1,10 @@
 """The process for work that can't be interrupted: one piece of work after another, from standard input to standard
 output.
 
-It ends with the server, even in the middle of an instruction: a thread of its own reads the input. The messages
-between the two are pickled values, each after its length. A cursor stays in its process: the other side gets a
-`RemoteCursor` for it, which becomes that cursor again when it is sent back. Both sides are this program, and the
-values sent are those it works with anyway.
+It ends with the server, even in the middle of an instruction, because a separate thread reads the input. The messages
+between the two are pickled values, each after its length. A cursor stays in its process: the other side receives a
+`RemoteCursor` for it, which becomes that cursor again when it is sent back. Pickling is safe, because both sides are
+this program, and the values sent are those it works with anyway.
 """
 
 import io
@@ -29,7 +29,7 @@ LENGTH = struct.Struct(">Q")
 
 
 class RemoteCursor:
-    """A cursor of the process. Work that reads its rows belongs there."""
+    """A cursor in the process, where work that reads its rows must be done."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -58,7 +58,7 @@ class Cursors:
         return self._last
 
     def take(self, number: int) -> Any:
-        """Return the cursor of that number; one that always fails for a cursor of an earlier process."""
+        """Return the cursor with that number. For a cursor of an earlier process, return one that always fails."""
         return self._cursors.pop(number, None) or _LostCursor()
 
 
@@ -101,7 +101,7 @@ class _Worker:
         self.cursors = Cursors()
 
     def serve(self, opening: OpenOptions, requests: "queue.SimpleQueue[bytes]") -> None:
-        """Open the file, and do the requested work for ever."""
+        """Open the file, and do the requested work forever."""
         handle = Handle(opening)
         self._answer(partial(_open, handle))
         while True:
@@ -109,7 +109,7 @@ class _Worker:
 
     def _do(self, handle: Handle, limits: Limits, body: bytes) -> Any:
         handle.follow()
-        # Modules for the work are loaded here, when first needed. That does not count as time of the statement.
+        # Modules for the work are imported here, when first needed. That does not count towards the statement's time.
         work = unpack(body, self.cursors.take)
         self._send("begun", None)
         return handle.do(work, _ReportingDeadline(limits, partial(self._send, "committing")))
@@ -131,7 +131,7 @@ def _open(handle: Handle) -> None:
 
 
 class _ReportingDeadline(StatementDeadline):
-    """A deadline that reports when a commit begins and ends, for the side that kills the process."""
+    """A deadline that reports the begin and end of a commit to the side that kills the process."""
 
     def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:
         super().__init__(limits.seconds, limits.busy_seconds)
@@ -155,7 +155,7 @@ def _read(requests: BinaryIO, into: "queue.SimpleQueue[bytes]") -> None:
 
 
 def main() -> None:
-    """Serve the file that the first frame names, until the input ends."""
+    """Serve the file in the first frame until the input ends."""
     requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
     worker = _Worker(sys.stdout.buffer)

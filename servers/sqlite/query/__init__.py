@@ -1,1 +1,1 @@
-"""Queries, and their rows as a client gets them."""
+"""Queries, and their rows in the form for clients."""

@@ -18,17 +18,17 @@ _BATCH_ROWS, _BATCH_BYTES = 1_000, 1_000_000
 
 
 class Codec:
-    """Encodes values of SQLite in the formats of exports.
+    """Encodes SQLite values in the formats of exports.
 
-    As text a blob is base64, and a text that is not UTF-8 keeps its bytes.
+    As text, a blob is base64, and text that is not UTF-8 keeps its bytes.
     """
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """Return the rows as JSON holds them."""
+        """Return the rows as JSON values."""
         return encode_rows(rows, cell_bytes)
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
-        """Return the rows as texts."""
+        """Return the rows as text."""
         return (list(map(_format_value, row)) for row in rows)
 
 
@@ -46,7 +46,7 @@ def _format_value(value: Any) -> str | None:
 def write_export(
     query: Query, request: ExportRequest, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> tuple[int, int]:
-    """Write all rows of the `query`, and return their number and the bytes of the file. Raises SqlError."""
+    """Write all rows of the `query`, and return their number and the file's size in bytes. Raises SqlError."""
     run = partial(execute, connection, query.sql, query.parameters)
     with ExportFile(request, Codec()) as file, closing(retry_locked(deadline, run)) as cursor:
         file.begin([column[0] for column in cursor.description or ()])

@@ -1,6 +1,6 @@
-"""One query: its statement run, its rows cut to what fits into one answer, and its plan.
+"""Running one query, with as many rows as fit into one result, and its plan.
 
-For a plan the statement is compiled and never run.
+For a plan, the statement is compiled but never run.
 """
 
 import re
@@ -27,29 +27,29 @@ from servers.sqlite.paging import fill_page, fill_row
 from servers.sqlite.query.tried_indexes import explain_with_indexes
 
 _STEPS = 500
-"""Steps of a plan that are shown."""
+"""Maximum number of steps of a plan that are shown."""
 _DETAIL = 500
-"""Characters of a step."""
+"""Maximum number of characters of a step."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
 _MATCH = re.compile(r"\bMATCH\b", re.IGNORECASE)
 _OF_A_TEXT = ("no such column: ", "fts5: ", "unterminated string", "malformed MATCH expression")
-"""Beginnings of errors of full-text search. Other modules have errors of their own after MATCH."""
+"""Beginnings of error messages of full-text search. Other modules have their own errors after MATCH."""
 _MATCH_QUOTES = (
     "In the text after MATCH, put a term with characters other than letters and digits in double quotes: "
     "MATCH '\"a-b\"'."
 )
 _SKIPPED = 1_000
-"""Rows that are skipped in one step."""
+"""Number of rows that are skipped in one step."""
 
 
 class Remainder(NamedTuple):
-    """The rest of a query after an answer, with its statement kept at the row where that ended."""
+    """The rest of a query after a result, with its statement kept at the row where the result ended."""
 
     cursor: sqlite3.Cursor
     waiting: Sequence[Row]
-    """Rows that were fetched and had no room."""
+    """Rows that were fetched but did not fit."""
 
 
 class Answer(NamedTuple):
@@ -63,16 +63,16 @@ class Answer(NamedTuple):
     """The source of these rows, if the statement could be kept."""
     schema_version: int
     data_version: int
-    """A number that differs on the same connection if another connection changed the database."""
+    """A number that changes on the same connection when another connection changes the database."""
     seconds: float
 
 
 def run_query(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """Run the query up to the rows of its first answer."""
+    """Run the query up to the rows of its first result."""
     began = time.monotonic()
-    # Read before the first row: commits of others from here on count as changes.
+    # Read before the first row, so that later commits by others count as changes.
     data_version, schema_version = (
         retry_locked(deadline, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
     )
@@ -84,7 +84,7 @@ def run_query(
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         if not names:
-            # Every statement that reads has columns.
+            # Every reading statement has columns.
             raise SqlError("bad_statement", "there is no statement")
         to_skip = query.offset
         while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIPPED)))):
@@ -98,11 +98,11 @@ def run_query(
 
 
 def _explain(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
-    """Return the error of a statement, with advice if it is a command that SQLite does not have, or the text after
-    MATCH may be what SQLite can't read.
+    """Return the error of a statement, with advice if it is a command that SQLite does not have, or if SQLite may not
+    be able to parse the text after MATCH.
 
-    That text is read as a query of its own when the statement runs, so its errors come after those of compiling. They
-    name columns that no table has, as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
+    That text is parsed as a separate query when the statement runs, so its errors come after compile errors. They
+    mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
     """
     if isinstance(error, QuotedTextError):
         return error
@@ -124,7 +124,7 @@ def _explain(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Conn
 def run_at_once(
     query: Query, limits: AnswerLimits, connection: sqlite3.Connection, schema_version: int
 ) -> Answer | None:
-    """Return all rows of the query; None if they do not fit into one answer."""
+    """Return all rows of the query; None if they don't fit into one result."""
     began = time.monotonic()
     cursor = connection.execute(query.sql, query.parameters)
     try:
@@ -143,7 +143,7 @@ def run_at_once(
 def resume(
     answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """Return the rows after those of `answer`, from the statement that was kept for them."""
+    """Return the rows after those of `answer`, from the statement kept for them."""
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
@@ -154,7 +154,7 @@ def resume(
 
 
 def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
-    """Return a version that grows with each change, of the database and those that are attached to it."""
+    """Return the versions of the database and of attached ones, which increase with each change."""
     versions = [connection.execute(f"PRAGMA {quote(schema)}.{name}") for schema in list_schemas(connection)]
     return sum(int(version.fetchone()[0]) for version in versions)
 
@@ -170,12 +170,12 @@ def _fill(
 
 
 def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
-    """Return the plan of one statement, in `most` bytes; its parameters may be left out.
+    """Return the plan of one statement, in at most `most` bytes. Its parameters may be omitted.
 
-    Indexes that CREATE INDEX names before it are tried. Raises SqlError for a statement that the connection may not
-    run.
+    Indexes from CREATE INDEX statements before it are tried out. Raises SqlError for a statement that the connection
+    may not run.
     """
-    # SQLite takes EXPLAIN before one statement only, and `sqlite3` no second statement.
+    # SQLite accepts EXPLAIN before one statement only, and `sqlite3` accepts no second statement.
     statements = split_statements(query.sql)
     *indexes, sql = statements if len(statements) > 1 else [query.sql]
     statement = f"EXPLAIN QUERY PLAN {sql if query.parameters else replace_parameters(sql)}"
@@ -196,7 +196,7 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
-    """Yield each step after the one that it is part of."""
+    """Yield each step after its parent."""
     waiting = [(0, step, detail) for step, detail in reversed(children[0])]
     while waiting:
         level, step, detail = waiting.pop()
@@ -205,6 +205,6 @@ def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
-    """Raise what the statement would raise before it begins; do not run it."""
+    """Compile the statement without running it. Raises the errors that it would raise before it runs."""
     retry_locked(deadline, partial(require_names, sql, connection))
     retry_locked(deadline, partial(connection, sql))

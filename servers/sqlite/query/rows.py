@@ -1,7 +1,7 @@
 """The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or the rowid of a table without one. In a URI its values are texts, so a value is looked
-up as every type with that textual form; the column's own affinity decides which it is.
+A key is the primary key, or the rowid of a table without one. In a URI its values are texts, so a value is looked up
+as every type with that textual form; the column's affinity determines which type it has.
 """
 
 import math
@@ -24,14 +24,14 @@ from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
 
 _LOOKED_AT = 10_000
-"""Rows whose keys are compared with what was typed."""
+"""Maximum number of rows whose keys are compared with the typed text."""
 _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 
 
 def read_first_rows(
     table: str, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableRows:
-    """Return the first rows by their keys, as many as there is room for. Raises SqlError."""
+    """Return the first rows by key, as many as fit. Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         key = _find_key_columns(connection, entry)
@@ -76,14 +76,15 @@ def find_row(
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Return keys of the first rows that begin with `typed`, as many as are found in a second. Raises SqlError."""
+    """Return keys of the first rows that begin with `typed`, as many as are found within one second. Raises
+    SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         matching: list[str] = []
         with deadline.at_most(KEY_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(typed))
-            # What was found before the time was over stays in the list.
+            # Keys found before the time limit stay in the list.
             matching.extend(islice(keys, MOST_KEYS))
     return matching
 
@@ -97,7 +98,7 @@ def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]
         return [name for _, name in keyed]
     hidden = find_hidden(connection)
     if hidden is not None and hidden.shown(entry.name) is not None:
-        return []  # a view takes its place, which has no rowid
+        return []  # a view replaces it, which has no rowid
     column_names = {column["name"].lower() for column in columns}
     return [name for name in ("rowid", "_rowid_", "oid") if name not in column_names][:1]
 
@@ -113,7 +114,7 @@ def _list_keys(entry: Entry, columns: list[str], connection: sqlite3.Connection)
 
 
 def _parse_values(part: str) -> list[Any]:
-    """Return the values that are written this way."""
+    """Return the values that can be written this way."""
     values: list[Any] = [part]
     blob = _BLOB.fullmatch(part)
     if blob is not None:
@@ -133,7 +134,7 @@ def _is_real(part: str) -> bool:
 
 
 def _format_value(value: Any) -> str | None:
-    """Return a value in the notation of a key; None for one that has none, or is too long."""
+    """Return a value in the notation of keys; None if it has none or is too long."""
     match value:
         case str() if len(value) <= LONGEST_KEY and value.isprintable():
             return value

@@ -1,8 +1,8 @@
-"""Queries whose rows did not fit into one answer, so that the next call continues with the very same rows.
+"""Queries whose rows did not fit into one result, so that the next call continues in exactly the same rows.
 
-In WAL mode the statement is kept at its position, with the state of the database that it sees, for `KEPT` seconds: it
-blocks no writer. Otherwise, and after that time, the query is run again and the rows of earlier answers are skipped;
-SQLite's `data_version` on the same connection shows whether the database was changed meanwhile.
+In WAL mode the statement is kept at its position for `KEPT` seconds, with the state of the database that it sees; it
+does not block writers. Otherwise, and after that time, the query is run again and the rows of earlier results are
+skipped. SQLite's `data_version` on the same connection shows whether the database was changed in the meantime.
 """
 
 import os
@@ -23,7 +23,7 @@ from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
 _MOST_CONNECTIONS = 1_000
-"""Cursors for which the connection that gave them is remembered."""
+"""Maximum number of cursors for which the connection that returned them is remembered."""
 
 
 class RowsAndCursor(NamedTuple):
@@ -33,7 +33,8 @@ class RowsAndCursor(NamedTuple):
     cursor: str | None
     """None after the last rows."""
     changed: bool
-    """True if the database was changed between these rows and those before, so that some may be missing or double."""
+    """True if the database was changed between these rows and the previous ones, so that some may be missing or
+    repeated."""
 
 
 class _OpenStatement(NamedTuple):
@@ -42,17 +43,18 @@ class _OpenStatement(NamedTuple):
     database: Database
     connection: Connection
     answer: Answer
-    """The last answer, without its rows."""
+    """The last result, without its rows."""
     rest: Remainder
 
 
 class Snapshots:
-    """The queries that can go on. `run` must run meanwhile."""
+    """The queries that can be continued. `run` must be running."""
 
     def __init__(self, kept_seconds: float = KEPT) -> None:
         self._cursors: Cursors[_OpenStatement] = Cursors(_let_go, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
-        """The connection that gave each cursor: only that one can tell whether the database was changed since."""
+        """The connection that returned each cursor. Only that one can detect whether the database was changed
+        since."""
         self._process = os.urandom(8)
         self.run = self._cursors.run
 
@@ -65,7 +67,7 @@ class Snapshots:
         cursor: str | None,
         job: Job | None = None,
     ) -> RowsAndCursor:
-        """Return the first rows of `query`, or with a `cursor` those after the rows that came with it.
+        """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
 
         Raises SqlError, `bad_cursor` if it belongs to another query or client.
         """
@@ -83,7 +85,7 @@ class Snapshots:
         return await self._read(database, connection, work, requested, position, job)
 
     async def press(self, database: Database) -> None:
-        """Release the oldest kept statement of `database`, for a query that has no connection."""
+        """Release the oldest kept statement of `database`, for a query without a connection."""
         await self._cursors.press(lambda statement: statement.database is database)
 
     async def _read(
@@ -115,7 +117,7 @@ class Snapshots:
         finally:
             if not keeps:
                 database.readers.give(connection)
-        # Only a share of the readers may be kept.
+        # Only some of the readers may be kept.
         if self._cursors.count(lambda other: other.database is database) > max(
             database.readers.size // KEPT_SHARE, 1
         ):
@@ -124,7 +126,7 @@ class Snapshots:
 
 
 async def _let_go(statement: _OpenStatement) -> None:
-    # An open statement would keep the connection open after it is closed.
+    # An open statement would keep a closed connection open.
     with anyio.CancelScope(shield=True):
         try:
             await statement.connection.run(partial(_close, statement.rest))

@@ -1,7 +1,7 @@
-"""Indexes that are tried, but not created: on an empty copy of the schema, with the statistics of the database.
+"""Indexes that are tried out without creating them, on an empty copy of the schema with the database's statistics.
 
-SQLite plans by the schema and by `sqlite_stat1` alone, so the copy has the plans of the database itself. This is how
-`.expert` of its shell does it (https://sqlite.org/cli.html, 15).
+SQLite's plans depend only on the schema and `sqlite_stat1`, so the copy has the same plans as the database. SQLite's
+shell command `.expert` works in the same way (https://sqlite.org/cli.html, 15).
 """
 
 import re
@@ -17,7 +17,7 @@ from servers.sqlite.engine.policy import Policy, find_closed_modules
 from servers.sqlite.engine.quoted_names import execute
 
 _INSTRUCTIONS = 4_000
-"""Instructions of SQLite between two checks of the clock."""
+"""Number of SQLite's instructions between checks of the clock."""
 _SCHEMA = """
     SELECT sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'
     ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, rowid"""
@@ -27,7 +27,7 @@ _NOT_MADE = "tried on an empty copy of the schema; no index was created"
 _NO_STATISTICS = "there are no statistics to plan by: ANALYZE creates them"
 
 Row = tuple[int, int, int, str]
-"""A row of EXPLAIN QUERY PLAN: the number of a step, that of the one it is part of, 0, and its words."""
+"""A row of EXPLAIN QUERY PLAN: the number of a step, its parent's number, 0, and its text."""
 
 
 def explain_with_indexes(
@@ -37,9 +37,9 @@ def explain_with_indexes(
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> tuple[list[Row], list[str]]:
-    """Return the rows of `explained`, an EXPLAIN QUERY PLAN, as they are with these indexes, and notes on them.
+    """Return the rows of `explained`, an EXPLAIN QUERY PLAN, with these indexes, and notes on the indexes.
 
-    Raises SqlError, and sqlite3.Error for an index that can't be made.
+    Raises SqlError, and sqlite3.Error for an index that can't be created.
     """
     if not all(map(_INDEX.match, indexes)):
         advice = "Only CREATE INDEX, which is tried but not run, may come before the statement to explain."
@@ -49,7 +49,7 @@ def explain_with_indexes(
     try:
         statistics = ask_schema(connection, _STATISTICS)
     except sqlite3.OperationalError:
-        statistics = []  # Nobody has run ANALYZE.
+        statistics = []  # ANALYZE was never run.
     with closing(sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)) as copy:
         copy.set_progress_handler(deadline, _INSTRUCTIONS)
         copy.execute("PRAGMA trusted_schema = OFF")
@@ -67,6 +67,6 @@ def explain_with_indexes(
 
 
 def _copy_statistics(copy: sqlite3.Connection, statistics: Sequence[Sequence[object]]) -> None:
-    copy.execute("ANALYZE")  # Makes the table of statistics.
+    copy.execute("ANALYZE")  # Creates the statistics table.
     copy.executemany("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", statistics)
     copy.execute("ANALYZE sqlite_schema")  # Reads it.

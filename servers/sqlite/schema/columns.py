@@ -1,7 +1,7 @@
-"""The parts of a schema in SQLite, and statistics of columns, by our own queries, with names as values and never as
-SQL.
+"""The parts of a SQLite schema, and statistics of columns, read with the server's own queries, in which names are
+values and never SQL.
 
-They run on the connections of the readers, under the same policy and limits as a client's statements.
+They run on the readers' connections, under the same policy and limits as clients' statements.
 """
 
 import sqlite3
@@ -18,26 +18,26 @@ from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.values import encode_cells
 
 _ROWS = 100_000
-"""Rows that are examined, the first ones."""
+"""Maximum number of rows that are examined, from the first."""
 _SHARE = 0.5
-"""The share of the seconds of a call that is for statistics."""
+"""The share of a call's time limit for statistics."""
 _DISTINCT_SIZE = 16_000_000
 """Maximum size of all values of a column for which distinct values are counted, which keeps them in memory."""
 _VALUE = 100
-"""Bytes that are shown of a value."""
+"""Maximum number of bytes shown of a value."""
 _COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")
 _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _TYPE, _DEFAULT, _INDEX_SQL, _TRIGGER_SQL = 200, 500, 500, 1_000
-"""Characters that are shown of each."""
+"""Maximum number of characters shown of each."""
 _LARGEST = 1 << 53
 
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the estimated rows of tables by the last ANALYZE, without those that have no estimate."""
+    """Return the tables' row counts estimated by the last ANALYZE, without tables that have no estimate."""
     if not ask_schema(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
         return {}
-    # `stat` begins with the rows of an index (https://sqlite.org/fileformat2.html, 2.6.3), of which a partial one has
-    # fewer than its table.
+    # `stat` begins with the number of rows of an index (https://sqlite.org/fileformat2.html, 2.6.3); a partial index
+    # has fewer than its table.
     question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
     return {table: min(max(rows, 0), _LARGEST) for table, rows in ask_schema(connection, question)}
 
@@ -79,7 +79,7 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
 
 
 def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
-    """Return all foreign keys, table by table."""
+    """Return all foreign keys, ordered by table."""
     question = f"""
         SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
         FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
@@ -92,7 +92,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
                 "table": table,
                 "columns": [row[2] for row in rows],
                 "to_table": rows[0][3],
-                # NULL if REFERENCES names no column: it is the primary key then.
+                # NULL if REFERENCES has no columns, which means the primary key.
                 "to_columns": [row[4] for row in rows if row[4] is not None],
                 "on_update": rows[0][5],
                 "on_delete": rows[0][6],
@@ -108,7 +108,7 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
 
 
 def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
-    """Return the indexes of one table, or of all, each with the name of its table."""
+    """Return the indexes of one or all tables, each with the name of its table."""
     odd = select_unnameable(connection)
     question = f"""
         SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
@@ -155,7 +155,7 @@ def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
 def compute_statistics(
     entry: Entry, columns: list[TableColumn], connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> Statistics:
-    """Compute statistics of as many columns as the time allows. Raises SqlError."""
+    """Compute statistics for as many columns as the time allows. Raises SqlError."""
     # The hidden columns of a virtual table are arguments.
     seen = [column for column in columns if column["kind"] != "hidden"]
     statistics: Statistics = {"rows_examined": 0, "partial": False, "columns": []}

@@ -13,11 +13,11 @@ from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_sche
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
 _SHARE = 0.1
-"""The share of the seconds of a call in which columns are read."""
+"""The share of a call's time limit for reading columns."""
 
 
 def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:
-    """List the tables and views that the page requests, without those for internal use of SQLite or a virtual table.
+    """List the tables and views that the page requests, without internal tables of SQLite and virtual tables.
 
     Raises SqlError `bad_cursor`."""
     with hold_snapshot(connection, deadline):
@@ -31,33 +31,34 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: State
 def _list_texts(entry: Entry, connection: sqlite3.Connection) -> Iterator[str]:
     """Yield the texts that a search looks through."""
     yield entry.name
-    # The statement that made a table has its columns and the comments; for one with hidden columns it is empty.
+    # The statement that created a table contains its columns and comments; for a table with hidden columns it is
+    # empty.
     yield entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
 
 
 class _Columns:
-    """The columns of tables, each read once, within a time limit."""
+    """Reads the columns of tables, each once, within a time limit."""
 
     def __init__(self, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
         self._connection = connection
-        # A view may take a second to be compiled, and SQLite can't be stopped then.
+        # Compiling a view may take a second, during which SQLite can't be stopped.
         self._until = time.monotonic() + deadline.seconds * _SHARE
         self._known: dict[str, list[TableColumn]] = {}
 
     @property
     def is_late(self) -> bool:
-        """True if the time is over."""
+        """True if the time limit has passed."""
         return time.monotonic() > self._until
 
     def read(self, name: str) -> list[TableColumn]:
-        """Return the columns of that table or view, even if the time is over."""
+        """Return the columns of that table or view, even after the time limit."""
         columns = self._known.get(name)
         if columns is None:
             columns = self._known[name] = read_columns(self._connection, name)[0]
         return columns
 
     def read_in_time(self, name: str) -> list[TableColumn]:
-        """Return the columns, or none if it is too late or they can't be read; the rest of the answer does not depend
+        """Return the columns, or none if it is too late or they can't be read. The rest of the result does not depend
         on them."""
         if name not in self._known and self.is_late:
             return []

@@ -34,7 +34,8 @@ from servers.sqlite.schema.columns import (
 def describe(
     request: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
 ) -> TableDescription:
-    """Describe the table or view, within the limits. Raises SqlError, `not_found` with the nearest names."""
+    """Describe the table or view, within the limits. Raises SqlError, including `not_found` with the most similar
+    names."""
     with hold_snapshot(connection, deadline):
         facts = _read_facts(request.table, connection)
         entry = facts.entry
@@ -43,7 +44,7 @@ def describe(
         description = table.describe(facts, budget)
         if request.sample and facts.problem is None:
             part = extras.share(2) if request.statistics else extras
-            # Rows are shown only as text, while the limits count two forms of them.
+            # Rows are shown only as text, while the limits are for two forms.
             for_sample = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, SAMPLE_CELL))
             with deadline.at_most(deadline.seconds * SAMPLE_SHARE):
                 description["sample"] = _take_sample(entry, for_sample, connection)

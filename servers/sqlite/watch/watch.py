@@ -1,7 +1,7 @@
 """The watch of the databases of a server: a task for each one that has subscribers, and one watch of files for all.
 
-A notice is only a reason to look. If there are no notices, because watchfiles is missing or the system refuses,
-databases are looked at every second anyway.
+A notice only causes a check. If there are no notices, because watchfiles is missing or the system refuses, databases
+are still checked every second.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.watch.watched_database import UNSEEN, Watched, fold_name, read_fingerprint
 
 _BESIDE = ("", "-wal", "-journal")
-"""Endings of the names of the files that a commit writes to."""
+"""Suffixes of the names of the files that a commit writes to."""
 
 
 class Watch(DatabaseWatch[Watched]):
@@ -42,7 +42,7 @@ class Watch(DatabaseWatch[Watched]):
         self._of_file: dict[str, list[str]] = defaultdict(list)
         for database in databases:
             database.on_committed = partial(self._committed, database.name)
-            # Notices have the configured path or the resolved one, depending on the system.
+            # Notices contain the configured or the resolved path, depending on the system.
             for path in {database.path.absolute(), database.path.resolve()}:
                 for ending in _BESIDE:
                     self._of_file[f"{path}{ending}"].append(database.name)
@@ -51,12 +51,14 @@ class Watch(DatabaseWatch[Watched]):
 
     @property
     def health(self) -> dict[str, int | bool]:
-        """The number of watched keys; `degraded` if databases are only polled every second, for lack of notices."""
+        """The number of watched keys. `degraded` is true if databases are only polled every second because there are
+        no notices."""
         watched = sum(len(watched_database.keys) for watched_database in self._watched.values())
         return {"watched": watched, "degraded": bool(self._watched) and self._notices.degraded}
 
     def end(self, key: str) -> None:
-        """Stop reporting a key. A database without keys is no longer watched, and without any key no file is."""
+        """Stop reporting a key. A database without keys is no longer watched; without any keys, no files are
+        watched."""
         super().end(key)
         if not self._watched:
             self._hearing.cancel()
@@ -76,7 +78,7 @@ class Watch(DatabaseWatch[Watched]):
         watched = self._watched.get(name)
         if watched is None:
             fingerprint = await read_fingerprint(database) or UNSEEN
-            # Another call may have been faster. Its fingerprint is older, so it misses no change.
+            # Another call may have come first. Its fingerprint is older, so no change is missed.
             watched = self._watched.get(name) or self._start(Watched(database, fingerprint, self._report))
         watched.keys[key] = table
         return key

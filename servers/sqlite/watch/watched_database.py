@@ -1,12 +1,12 @@
-"""One watched database: its last state, the times to look at it again, and the keys whose changes are reported.
+"""One watched database: its last state, when to check it again, and the keys whose changes are reported.
 
-A notice, and the passing of a second, are only reasons to look. `data_version` on the connection of our own writer
-shows whether another process committed something: it does not count our own writes, which the writer reports
-(`wrote`), and only once.
+A notice, or one second without a check, causes a check. `data_version` on the writer's connection shows whether
+another process committed something. It does not count this server's own writes, which the writer reports (`wrote`),
+and only once.
 
 SQLite does not report which tables another process changed, and no cheap fingerprint reveals an UPDATE. So all
-watched tables are reported; the schema only if `schema_version` differs. The tables of our own writes are known. A
-view, or a virtual table, may show any table, so it counts as changed with each of them.
+watched tables are reported, and the schema only if `schema_version` differs. The tables of own writes are known. A
+view or virtual table may depend on any table, so it counts as changed with each of them.
 """
 
 import sqlite3
@@ -27,7 +27,7 @@ from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import execute_schema
 
 _PATIENCE = 1.0
-"""Seconds for a look, so that known changes need not wait long to be reported."""
+"""Time limit for a check in seconds, so that known changes are reported without long delay."""
 _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
@@ -35,16 +35,15 @@ class Fingerprint(NamedTuple):
     """A state of a database. Fingerprints are compared by their numbers."""
 
     opening: int
-    """The opening of the connection that looked.
+    """The opening of the connection used.
 
-    A different number means that it is another file, or that the versions below are of another connection and can't
-    be compared.
+    A different number means another file, or versions from another connection that can't be compared.
     """
     data_version: int
     """A different number means that another process has committed something."""
     schema_version: int
     tables: frozenset[str]
-    """The names, folded, of the tables that hold rows of their own: no views, no virtual tables."""
+    """The case-folded names of ordinary tables, without views and virtual tables."""
 
 
 UNSEEN = Fingerprint(-1, 0, 0, frozenset())
@@ -60,7 +59,7 @@ def fold_name(name: str) -> str:
 async def read_fingerprint(database: Database) -> Fingerprint | None:
     """Read the current state.
 
-    Returns None if that takes long or fails, because the database is locked or missing, or our own writer is busy.
+    Return None if that takes long or fails, because the database is locked or missing, or the writer is busy.
     """
     with suppress(SqlError), anyio.move_on_after(_PATIENCE):
         async with database.onlookers.lent() as connection:
@@ -70,7 +69,7 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
 
 
 def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
-    # While this statement has a row left it holds one state of the database, from which both versions are read.
+    # While this statement has rows left, it holds one state of the database, from which both versions are read.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
     with closing(retry_locked(deadline, partial(execute_schema, connection, query))) as names:
         (data_version,) = connection.execute("PRAGMA data_version").fetchone()
@@ -90,13 +89,13 @@ class Watched(watch.Watched):
         self._wrote: set[str] = set()
 
     def wrote(self, tables: Collection[str], defines: bool) -> None:
-        """Record our own changes of these tables, and of the schema if it `defines`."""
+        """Record this server's changes of these tables, and of the schema if it `defines`."""
         changed = {fold_name(table) for table in tables}
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
         self.notice()
 
     async def run(self) -> None:
-        """Look and report until cancelled."""
+        """Check and report until cancelled."""
         with self.scope:
             while True:
                 await self._wait()
@@ -113,7 +112,7 @@ class Watched(watch.Watched):
         return table is None or table in changed or table not in self._fingerprint.tables
 
     async def _find_changes(self) -> set[str]:
-        """Return the keys that others have changed since the last look."""
+        """Return the keys that others have changed since the last check."""
         before, seen = self._fingerprint, await read_fingerprint(self.database)
         if seen is None:
             return set()

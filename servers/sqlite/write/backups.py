@@ -1,4 +1,4 @@
-"""Copies of a database as it was at one moment, made while it is in use."""
+"""Consistent copies of a database, made while it is in use."""
 
 import errno
 import os
@@ -21,7 +21,7 @@ from shared.program.files.entries import create, entry_at
 _SUFFIX = ".part"
 
 _PAGES = 256
-"""Pages copied in one step, after which it is checked whether to stop: a mebibyte, mostly."""
+"""Number of pages copied between checks of whether to stop, usually one mebibyte."""
 _PROBLEMS = 10
 _INSTRUCTIONS = 4_000
 
@@ -30,7 +30,7 @@ class Backup(NamedTuple):
     """The result of a backup."""
 
     file: str
-    """Its name in the directory of files."""
+    """Its name in the operator's directory."""
     bytes: int
     integrity: list[str]
     """The output of SQLite's `integrity_check`: "ok", or the errors."""
@@ -40,8 +40,8 @@ class Backup(NamedTuple):
 def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> Backup:
     """Copy the database of this connection to a new file, which is checked before it gets its name.
 
-    Other queries go on. In WAL mode so do changes; otherwise each change by another connection makes the copy
-    start again. Raises SqlError.
+    Other queries continue. In WAL mode changes continue as well; otherwise each change by another connection restarts
+    the copy. Raises SqlError.
     """
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
@@ -74,7 +74,7 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
             raise SqlError("busy", "another process holds a lock on the database", "Try again.")
 
     with closing(sqlite3.connect(f"{part.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)) as target:
-        # The file is of no use before it is complete.
+        # The file is useless until it is complete.
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
         connection.backup(target, pages=_PAGES, progress=step, sleep=0)
@@ -82,7 +82,7 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
 
 @contextmanager
 def reserve_name(directory: Path, stem: str) -> Iterator[tuple[Path, str]]:
-    """Yield a new, empty file, and the name that it gets at the end of the block; on failure it is removed.
+    """Yield a new, empty file, and the name that it gets at the end of the block. On failure it is removed.
 
     Raises SqlError. The name is `stem`.db, or `stem`-2.db if that exists, and so on.
     """

@@ -1,4 +1,4 @@
-"""Statements that are run and committed, or run to preview their changes."""
+"""Running statements, to commit them or to preview their changes."""
 
 import time
 from collections.abc import Sequence
@@ -18,11 +18,11 @@ def execute(
 ) -> Written | Figures:
     """Run the statements in one transaction and commit it.
 
-    If a user must agree first, change nothing and return the figures to ask with. With `only_tables` the statements
-    may define tables and nothing else.
+    If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
+    statements may only create tables.
     """
     began = time.monotonic()
-    # Counting them takes time, and is only needed to ask a user.
+    # Counting them takes time, and is only needed for a question to the user.
     counting = nullcontext() if consent.rows is None else ReplacedRows(session)
     with counting as replaced, session.transaction():
         with session.policy.only_tables() if only_tables else nullcontext():
@@ -38,7 +38,7 @@ def execute(
 
 
 def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
-    """Run the statements in one transaction, record what changes, and roll it back."""
+    """Run the statements in one transaction, record the changes, and roll it back."""
     began = time.monotonic()
     with Preview(session, limits.rows) as preview, session.transaction():
         effects = run_all(session, statements, limits.rows, preview)

@@ -22,7 +22,8 @@ from servers.sqlite.write.session import Session
 # A column of dates is declared TEXT: any other type would compare 2024 in `day > '2024'` as a number.
 _TYPES: Mapping[Kind, str] = {"integer": "INTEGER", "decimal": "REAL", "boolean": "BOOLEAN"}
 _KEEPS_TEXT = re.compile("(?!.*INT)(?:.*(?:CHAR|CLOB|TEXT|BLOB)|$)", re.IGNORECASE | re.DOTALL)
-"""Declared types by which a value stays as it is given (https://sqlite.org/datatype3.html#determination_of_column_affinity)."""
+"""Declared types with which a value is stored as given
+(https://sqlite.org/datatype3.html#determination_of_column_affinity)."""
 _TRUE = frozenset({"true", "yes", "t", "y", "on", "1"})
 
 Rows = Sequence[Sequence[str]]
@@ -31,12 +32,11 @@ Rows = Sequence[Sequence[str]]
 def import_csv(request: Import, consent: Consent, session: Session) -> Imported | Figures:
     """Insert all rows into the table, in one transaction, or none.
 
-    If a user must agree first, changes nothing and returns the figures to ask with. Raises SqlError, which names the
-    row.
+    If a user must agree first, change nothing and return the figures for the question. Raises SqlError with the row.
     """
     began = time.monotonic()
     expected = retry_locked(session.deadline, partial(_list_columns, session, request.table))
-    # The survey of the whole file takes a while, in which others may write.
+    # Surveying the whole file takes a while, during which others may write.
     plan = _survey(request, expected, session)
     if request.preview:
         columns = match_columns(plan, expected) if expected else _define(plan)
@@ -69,15 +69,15 @@ def _survey(request: Import, there: Sequence[tuple[str, str]], session: Session)
 
 
 def _keeps_text(declared: str, kind: Kind) -> bool:
-    """Return True if a column of an existing table takes fields of a kind as they are written.
+    """Return True if a column of an existing table stores fields of a kind as they are written.
 
-    A date is stored in TEXT as in a new table: a file for each month makes one column of dates.
+    A date is stored in TEXT as in a new table, so that monthly files result in one column of dates.
     """
     return _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
 
 
 def _list_columns(session: Session, table: str) -> list[tuple[str, str]]:
-    """Return the columns of the table that take values, with their declared types; empty if it does not exist."""
+    """Return the table's columns that accept values, with their declared types; empty if it does not exist."""
     return [(name, kind) for name, kind, hidden in session.columns(table) if not hidden]
 
 
@@ -112,7 +112,7 @@ def _insert(
 
 
 def _conversion(column: Column) -> Callable[[Sequence[str]], Sequence[Any]]:
-    """Return a function that converts the fields of a column into values."""
+    """Return a function that converts a column's fields to values."""
     of = _OF.get(column.kind)
     if column.reading is None or of is None:
         return partial(column.convert, null=None)

@@ -1,8 +1,8 @@
 """The rows that statements change, before and after, for a dry run.
 
 Temporary triggers record each row, whatever changes it: the statement, a trigger, a foreign key, REPLACE or UPSERT.
-They are on the tables that a statement may change, which SQLite reports when it compiles the statement, and only
-while that runs: afterwards they don't interfere with ALTER TABLE.
+They are on the tables that a statement may change, which SQLite reports when it compiles the statement. They exist
+only while it runs, so that they don't interfere with ALTER TABLE.
 """
 
 import os
@@ -21,15 +21,15 @@ from servers.sqlite.values import encode_cells
 from servers.sqlite.write.session import Session
 
 _NAME = f"seen_{os.urandom(8).hex()}"
-"""Prefix of the names of our triggers and functions, which hide nothing of the database."""
+"""Prefix of the names of the server's triggers and functions, chosen so that they hide nothing in the database."""
 _ROWS = 10
-"""Rows of a table that are shown."""
+"""Maximum number of rows of a table that are shown."""
 _COLUMNS = 60
-"""Columns of a table that are shown. A function of SQLite takes 127 arguments at most."""
+"""Maximum number of columns of a table that are shown. A SQLite function takes at most 127 arguments."""
 _CELL = 200
-"""Bytes of a value that are shown."""
+"""Maximum number of bytes shown of a value."""
 _ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
-"""For each act, whether a row exists before and after it."""
+"""For each action, whether the row exists before and after it."""
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 _VIRTUAL = "a virtual table, whose rows are not shown"
 _REPLACED = "rows that REPLACE deletes are not shown, because there are triggers on a table that changes"
@@ -54,7 +54,7 @@ class _RecordedRows:
 class Preview:
     """Watches statements in one transaction, which is rolled back at the end.
 
-    It is entered before the transaction begins: during it, full text search may keep a statement open, and
+    It is entered before the transaction begins, because during it full-text search may keep a statement open, and
     then no function can be removed.
     """
 
@@ -104,7 +104,8 @@ class Preview:
                 self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
 
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
-        """Return the index of the table in the list of seen ones. With other columns it is added again."""
+        """Return the index of the table in the list of tables seen. If its columns have changed, it is added
+        again."""
         for index, recorded in enumerate(self._recorded):
             if (recorded.table, recorded.columns) == (table, columns):
                 return index
@@ -149,16 +150,16 @@ class Preview:
         return len(recorded.rows) < _ROWS and self._left > 0
 
     def _record(self, index: int, before: str, after: str, *values: Any) -> None:
-        """Store a changed row; of the values, those before come first."""
+        """Store a changed row. Values before the change come first."""
         old = self._cells(before, values[: len(before)])
         new = self._cells(after, values[len(before) :])
         self._recorded[index].rows.append((old, new))
         self._left -= 2 * len(to_json((old, new)))
 
     def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-        """Return the row of these values, None if it did not or does not exist."""
+        """Return the row with these values; None if it did not or does not exist."""
         pairs = zip(letters, values, strict=True)
-        # What is not UTF-8 becomes half surrogates, as it does in a query.
+        # Bytes that are not UTF-8 become lone surrogates, as in a query.
         errors = "surrogateescape" if self._encoding == "UTF-8" else "replace"
         plain = [value.decode(self._encoding, errors) if letter == "t" else value for letter, value in pairs]
         return tuple(encode_cells([value], _CELL)[0] for value in plain) or None
@@ -167,7 +168,7 @@ class Preview:
 def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
     """Return expressions for the first letters of the types of a row's values, and for the values.
 
-    A text is passed as its bytes: as text it would have to be UTF-8.
+    Text is passed as bytes, since it might not be UTF-8.
     """
     names = [f"{side}.{column}" for column in columns]
     letters = " || ".join(f"substr(typeof({name}), 1, 1)" for name in names)

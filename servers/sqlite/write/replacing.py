@@ -1,8 +1,8 @@
-"""The rows that REPLACE deletes, which SQLite does not count, and for which it runs no triggers that are not
+"""The rows that REPLACE deletes, which SQLite does not count, and for which it runs triggers only if they are
 recursive.
 
-Their number is a difference: the rows that a table had, plus those inserted, minus those deleted otherwise, minus the
-rest. Temporary triggers count insertions and other deletions while a statement runs.
+Their number is a difference: the rows that a table had, plus those inserted, minus those deleted otherwise, minus
+those that remain. Temporary triggers count insertions and other deletions while a statement runs.
 """
 
 import os
@@ -16,23 +16,23 @@ from servers.sqlite.engine.sql import quote
 from servers.sqlite.write.session import Session
 
 _NAME = f"counted_{os.urandom(8).hex()}"
-"""Prefix of the names of our triggers and functions, which hide nothing of the database."""
+"""Prefix of the names of the server's triggers and functions, chosen so that they hide nothing in the database."""
 _REPLACE = re.compile(r"\bREPLACE\b", re.IGNORECASE)
 
 
 class ReplacedRows:
     """Counts the rows that REPLACE deletes, in one transaction.
 
-    It is entered before the transaction begins: during it, full text search may keep a statement open, and
+    It is entered before the transaction begins, because during it full-text search may keep a statement open, and
     then no function can be removed.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._balance = 0
-        """Rows inserted minus those deleted, by a watched statement."""
+        """Number of rows inserted minus rows deleted by a watched statement."""
         self.count = 0
-        """The rows that the last watched statement replaced."""
+        """Number of rows that the last watched statement replaced."""
 
     def __enter__(self) -> Self:
         self._session.connection.create_function(f"{_NAME}_add", 1, self._add)
@@ -65,8 +65,8 @@ class ReplacedRows:
     def _find_replacing(self, sql: str, parameters: Parameters) -> Sequence[str]:
         """Return the tables in which the statement may replace rows.
 
-        Empty unless the word REPLACE is in the statement, in the SQL of a table that it changes, or in a trigger of
-        one.
+        Empty unless the word REPLACE is in the statement, in the SQL of a table that it changes, or in one of its
+        triggers.
         """
         names = self._session.find_changed(sql, parameters)
         marks = ", ".join("?" * len(names))

@@ -1,7 +1,8 @@
 """The transaction of one call on the connection that changes a database.
 
-The transaction ends with the call: what is not committed by `Session.commit` is rolled back, whether the work failed,
-was stopped, or was cancelled. The write lock is held meanwhile, so no code in here waits for a human.
+The transaction ends with the call: everything not committed by `Session.commit` is rolled back, whether the work
+failed, was stopped, or was cancelled. The write lock is held during the transaction, so no code here waits for a
+user.
 """
 
 import sqlite3
@@ -22,7 +23,8 @@ T = TypeVar("T")
 
 
 class Session:
-    """The connection, for clients' statements, which its policy checks, and for our own, which it does not."""
+    """The connection, for clients' statements, which its policy checks, and for the server's own, which it does
+    not."""
 
     def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: Committed) -> None:
         self.connection = connection
@@ -31,14 +33,14 @@ class Session:
         self._committed = committed
 
     def execute_own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        """Run a statement of our own, which no client can influence."""
+        """Run one of the server's own statements, which clients can't influence."""
         with self.policy.lifted():
             return self.connection.execute(sql, parameters)
 
     def kinds(self) -> dict[str, str]:
-        """Return the kind of each name in the schema: "table", "virtual", "view", or "shadow" for the inner tables of
-        a virtual one."""
-        # A table of that name would hide the pragma if it were used as a function in a query.
+        """Return the kind of each name in the schema: "table", "virtual", "view", or "shadow" for a virtual table's
+        internal tables."""
+        # A table with that name would hide the pragma if it were used as a function in a query.
         return {row[1]: row[2] for row in self.execute_own("PRAGMA main.table_list")}
 
     def columns(self, table: str) -> list[tuple[str, str, int]]:
@@ -52,7 +54,8 @@ class Session:
         return [(row[1], row[2], row[6]) for row in rows if hidden is None or hidden.is_shown(table, [row[1]])]
 
     def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
-        """Return the tables whose rows the statement may change, as SQLite compiles it; empty for a definition."""
+        """Return the tables whose rows the statement may change, as reported when SQLite compiles it; empty for a
+        definition."""
         self.policy.forget()
         try:
             self.connection.execute(f"EXPLAIN {sql}", parameters).close()
@@ -62,12 +65,12 @@ class Session:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the write lock within the block; roll back everything that is not committed at its end."""
+        """Hold the write lock during the block. At its end, roll back everything that is not committed."""
         retry_locked(self.deadline, partial(self.execute_own, "BEGIN IMMEDIATE"))
         try:
             yield
         finally:
-            # After some errors SQLite rolls back itself: a full disk, ON CONFLICT ROLLBACK.
+            # After some errors SQLite itself rolls back: a full disk, ON CONFLICT ROLLBACK.
             if self.connection.in_transaction:
                 self.execute_own("ROLLBACK")
 
@@ -82,9 +85,9 @@ class Session:
 
 
 async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
-    """Do `work` with the connection that changes `database`. Raises SqlError, which says where it happened.
+    """Do `work` on the connection that changes `database`. Raises SqlError with the position.
 
-    Work that can't be interrupted is done by another process. Its commits are noticed like those of any other.
+    Work that can't be interrupted is done by another process, whose commits are detected like those of any other.
     """
     here, elsewhere = (
         partial(_run_in_session, work, database.on_committed),

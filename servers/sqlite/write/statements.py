@@ -1,4 +1,4 @@
-"""Statements that change a database: run one after the other in one transaction, with the effect of each."""
+"""Statements that change a database, run one after another in one transaction, with the effect of each."""
 
 import os
 from collections import deque
@@ -17,14 +17,14 @@ from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
 
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
-"""A temporary table, by a name that no client knows: it would hide a table of the database with the same name."""
+"""A temporary table with a secret name, since it would hide a table of the database with the same name."""
 _NO_ROWID = -(1 << 63)
 _ROWID = 1_000
-"""Bytes that a rowid may have: more than any takes."""
+"""An upper bound for the size of a rowid in bytes."""
 
 
 class _Others:
-    """Names of the schema that are not tables with rows of their own: views, and the inner tables of virtual ones."""
+    """Names in the schema that are not tables with their own rows: views, and internal tables of virtual ones."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -32,7 +32,7 @@ class _Others:
         self.look()
 
     def look(self) -> None:
-        """Look again, because the schema was changed."""
+        """Read the names again, because the schema was changed."""
         kinds = self._session.kinds()
         self._names.update(name for name, kind in kinds.items() if kind in ("view", "shadow"))
 
@@ -47,9 +47,9 @@ def run_all(
     preview: Preview | None = None,
     replaced: ReplacedRows | None = None,
 ) -> list[Effect]:
-    """Run the statements in the transaction that was begun, without committing it.
+    """Run the statements in the current transaction, without committing it.
 
-    A `preview` watches them; `replaced` rows count as changed, if they are counted.
+    A `preview` watches them. `replaced` rows count as changed, if they are counted.
     """
     session.execute_own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
     others = _Others(session)
@@ -72,15 +72,15 @@ def run_all(
 
 def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
     connection, policy = session.connection, session.policy
-    # last_insert_rowid() is that of the last insert of the connection, whatever made it. After this one it shows
-    # whether the statement has made one.
+    # last_insert_rowid() belongs to the connection's last insert, whatever made it. After this insert, it shows
+    # whether the statement has inserted a row.
     session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
     schema = _read_schema_version(session)
     require_names(statement.sql, connection)
     before = connection.total_changes
     policy.forget()
     if find_first_word(statement.sql) == "VACUUM":
-        # SQLite itself would only say that a transaction has begun.
+        # SQLite itself would only report that a transaction has begun.
         reason = "the statement is not allowed: VACUUM can't be part of a transaction, which each call is"
         raise SqlError("refused", reason, "The operator can run it with sqlite3.")
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
@@ -89,7 +89,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
         shown, unfitting = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
         truncated = bool(unfitting) or next(cursor, None) is not None
         if policy.changed:
-            # The count of changes is known once the statement has ended.
+            # The number of changes is known once the statement has ended.
             deque(cursor, maxlen=0)
     changed = set(policy.changed)
     total = connection.total_changes - before
