@@ -1,1 +1,1 @@
-"""The MCP server for existing PostgreSQL databases, which are read and changed over one connection per call."""
+"""The MCP server for existing PostgreSQL databases, which it reads and changes over one connection per call."""

@@ -12,7 +12,7 @@ _SPECIAL = re.compile(r'(["\\])')
 def parse_array(text: str) -> list[Any]:
     """Parse an array into the texts of its elements, None for NULL, as nested lists if there are several dimensions.
 
-    `text` is in the form that the server writes, with bounds that begin at 1, and commas between the elements.
+    `text` is in the form that the server writes, with bounds from 1, and commas between elements.
     """
     if '"' not in text and "{" not in text[1:]:
         return [None if plain == "NULL" else plain for plain in text[1:-1].split(",")] if text != "{}" else []

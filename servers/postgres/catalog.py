@@ -20,7 +20,7 @@ _KINDS = {
     701: ("double precision", "float8"),
     1700: ("numeric", "numeric"),
 }
-"""By oid, which for these is the same everywhere: the name and the kind of the values."""
+"""By oid, which is the same everywhere for these types: the name, and the kind of the values."""
 _TEXTS = {
     18: '"char"',
     19: "name",
@@ -38,7 +38,7 @@ _TEXTS = {
 }
 """The names of further types that most queries use, by oid."""
 _ROUNDS = 20
-"""Rounds of questions: an array leads to its elements, and these to the base types of domains."""
+"""Maximum number of rounds of queries: an array leads to its element type, and that to the base type of a domain."""
 _QUESTION = """
     SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typbasetype, t.typdelim::pg_catalog.text,
         CASE WHEN t.typinput = 'pg_catalog.array_in'::pg_catalog.regproc THEN t.typelem ELSE 0 END
@@ -46,7 +46,7 @@ _QUESTION = """
 
 
 class _CatalogType(NamedTuple):
-    """A type in the form of the catalog."""
+    """A type as in the catalog."""
 
     name: str
     base: int
@@ -57,7 +57,7 @@ class _CatalogType(NamedTuple):
 
 
 class Types:
-    """The types of one database that were looked up so far."""
+    """The types of one database that have been looked up so far."""
 
     def __init__(self) -> None:
         self._catalog_types: dict[int, _CatalogType] = {}
@@ -84,7 +84,7 @@ class Types:
             return cached
         entry = self._catalog_types.get(oid)
         if entry is None:
-            # A type that was dropped meanwhile; PostgreSQL writes the same.
+            # A type that has been dropped; PostgreSQL writes the same.
             return Type("???")
         type_ = Type(entry.name)
         if entry.base:
@@ -96,7 +96,7 @@ class Types:
 
 
 class Session(NamedTuple):
-    """One connection in a transaction, for functions that need rows of tables in addition to the catalog."""
+    """One connection in a transaction, for functions that need tables' rows in addition to the catalog."""
 
     ask: Ask
     run: Run

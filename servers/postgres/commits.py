@@ -16,7 +16,7 @@ class Commit(NamedTuple):
 
 
 Committed = Callable[[Commit], None]
-"""Called right after COMMIT; must not wait."""
+"""Called right after COMMIT; must not block."""
 
 
 def ignore_commit(_: Commit) -> None:

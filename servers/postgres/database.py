@@ -44,14 +44,14 @@ from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl, check_chang
 log = logging.getLogger("servers.postgres")
 
 _EXCLUSIVE = frozenset({"ALTER", "DROP", "REFRESH", "REINDEX", "TRUNCATE"})
-"""Statements that need exclusive access to a table, for which no transaction that has read it may be open."""
+"""Statements that need exclusive access to a table, so that no transaction that has read it may be open."""
 _WRITER = "The operator can allow changes with --allow-write, or :rw after the URL."
 
 
 class PostgresDatabase:
     """One database; see `servers.common.sql.database.Database`.
 
-    `run` must run meanwhile; close it at the end.
+    `run` must be running; close it at the end.
     """
 
     system = "postgresql"
@@ -81,20 +81,20 @@ class PostgresDatabase:
 
     @property
     def is_shared(self) -> bool:
-        """True if a pooler gives our connections to others between our transactions."""
+        """True if a pooler gives this server's connections to other clients between transactions."""
         return self._target.is_shared
 
     async def connect(self) -> Link:
-        """Open a connection outside of the pool, which the caller closes. Raises SqlError."""
+        """Open a connection outside the pool, which the caller closes. Raises SqlError."""
         return await open_link(self._target, self._limits)
 
     async def find_sharing(self) -> None:
-        """Detect whether a pooler shares our connections, unless the operator has declared it. Raises SqlError."""
+        """Detect whether a pooler shares the connections, unless the operator has declared it. Raises SqlError."""
         if not self.is_shared:
             self._target = self._target._replace(is_shared=await is_shared(self.connect))
 
     async def _open(self) -> Link:
-        """Open a connection for a call; the client is not shown the reason of a failure."""
+        """Open a connection for a call. The client is not shown the reason for a failure."""
         try:
             return await self.connect()
         except OpeningError as error:
@@ -115,35 +115,35 @@ class PostgresDatabase:
             return table
 
     def bind(self, parameters: Parameters) -> Parameters:
-        """Check that PostgreSQL can be sent the parameters, and return them. Raises SqlError."""
+        """Check that the parameters can be sent to PostgreSQL, and return them. Raises SqlError."""
         for value in parameters.values() if isinstance(parameters, Mapping) else parameters:
             encode_parameter(value)
         return parameters
 
     async def check(self) -> None:
-        """Check that the database answers, unless all readers are busy. Raises SqlError."""
+        """Check that the database responds, unless all readers are busy. Raises SqlError."""
         if self._readers.is_free:
             async with self._session() as session:
                 await session.ask("SELECT 1")
 
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
-        """Return None: an answer of another process is never immediate."""
+        """Return None, since a result from another process is never immediate."""
         return None
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
-        """Return the first rows of `query`, or those after the rows that came with `cursor`. Raises SqlError."""
+        """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
         async with self._suggesting(query):
             with statement_span(query.sql, self.system, self.name):
                 return await self._snapshots.read(query, limits, who, cursor, job)
 
     async def explain(self, query: Query, most: int) -> Plan:
-        """Return the plan of a statement that reads. Raises SqlError."""
+        """Return the plan of a reading statement. Raises SqlError."""
         return await self._explain(query, most, analyze=False)
 
     async def analyze(self, query: Query, most: int) -> Plan:
-        """Run a statement that reads, and return its plan with the time it took. Raises SqlError."""
+        """Run a reading statement, and return its plan with the time it took. Raises SqlError."""
         return await self._explain(query, most, analyze=True)
 
     async def explain_change(self, query: Query, most: int) -> Plan:
@@ -170,7 +170,7 @@ class PostgresDatabase:
             return await overview.summarize(self.name, self.writable, budget, session.ask, drawn=drawn)
 
     async def read_schema(self, most: int) -> str:
-        """Return statements that make the schema again. Raises SqlError."""
+        """Return statements that recreate the schema. Raises SqlError."""
         async with self._session() as session:
             return await script.read_schema(most, session.ask)
 
@@ -201,7 +201,8 @@ class PostgresDatabase:
             return await write_export(self._readers, query, request, self._columns, deadline)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
-        """Raise what the statement would raise before it begins to run; its parameters need no values."""
+        """Prepare the statement without running it; its parameters need no values. Raises the errors that it would
+        raise before it runs."""
         sql, _ = bind(query._replace(parameters=dict.fromkeys(find_parameters(query.sql))))
         if writes:
             check_change(sql, self._allowed)
@@ -226,7 +227,7 @@ class PostgresDatabase:
             return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
 
     async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
-        """Run the statements, record what changes, and roll it back. Raises SqlError."""
+        """Run the statements, record the changes, and roll them back. Raises SqlError."""
         await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.dry_run(statements, limits, session)
@@ -245,9 +246,8 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _suggesting(self, query: Query) -> AsyncIterator[None]:
-        """Add a suggestion to an error of the block.
-
-        It has the nearest names, if one in the query is unknown, or says who may change the database.
+        """Add a suggestion to errors in the block: the most similar names, if a name in the query is unknown, or the
+        way to a writable database.
         """
         try:
             yield
@@ -260,7 +260,7 @@ class PostgresDatabase:
             raise
 
     async def _suggest(self, error: PostgresError, query: Query) -> str:
-        """Return what to do about an error of `query`, in our words; empty without a suggestion. Raises SqlError."""
+        """Return a suggestion for an error of `query`; empty if there is none. Raises SqlError."""
         if error.state == DENIED:
             async with self._session() as session:
                 return await suggest_readable(session.ask, query.sql)
@@ -274,7 +274,7 @@ class PostgresDatabase:
 
     @asynccontextmanager
     async def _session(self) -> AsyncIterator[Session]:
-        """Open a transaction that reads, in which several questions see the same state of the database."""
+        """Open a read-only transaction, in which all queries see the same state of the database."""
         deadline = Deadline(self._limits.seconds)
         async with self._readers.transaction(deadline, MODE) as link:
             yield self._open_session(link, deadline)
@@ -301,6 +301,6 @@ class PostgresDatabase:
             raise SqlError("read_only", f"the database {self.name!r} is read-only", _WRITER)
 
     async def _make_way(self, statements: Sequence[Statement]) -> None:
-        """Release the transactions kept for cursors, if a statement needs exclusive access to a table."""
+        """If a statement needs exclusive access to a table, release the transactions kept for cursors."""
         if any(kind_of(statement.sql) in _EXCLUSIVE for statement in statements):
             await self._snapshots.release()

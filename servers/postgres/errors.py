@@ -1,8 +1,8 @@
 """The only place where an error of PostgreSQL becomes a `SqlError`: the code comes from its SQLSTATE, never from its
 message, which may be in any language.
 
-Messages that name a host, a file or a role come with the opening of a connection. They are for the operator, and no
-client sees them.
+Messages with a host, a file or a role occur when a connection is opened. They are for the operator, and are not shown
+to clients.
 """
 
 from psycopg.pq import DiagnosticField as Field
@@ -11,19 +11,19 @@ from psycopg.pq.abc import PGresult
 from servers.common.sql.errors import SqlError
 
 DENIED = "42501"
-"""The SQLSTATE where the role has not the right."""
+"""The SQLSTATE for a missing permission of the role."""
 BAD_TEXT = "22P02"
 """The SQLSTATE for a text that is not a value of its type (invalid_text_representation)."""
 _MESSAGE = 500
-"""Characters of PostgreSQL's own message, which may repeat the statement."""
+"""Maximum number of characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
 _LESS = "Ask for less, or sort and group less."
 _PLACEHOLDERS = frozenset("?%:")
 """Characters that mark parameters for other programs."""
 _PARAMETERS = "Parameters are written $1, $2 and so on, or :name if they are given as an object."
 
-# By SQLSTATE or its first two characters: a code, what it means, and what to do (Appendix A of the manual). Where
-# nothing is said, PostgreSQL's words say it best, and are quoted.
+# By SQLSTATE or its first two characters: a code, its meaning, and a remedy (Appendix A of the manual). If these are
+# empty, PostgreSQL's own message is quoted.
 _BY_STATE: dict[str, tuple[str, str, str]] = {
     "08": ("unavailable", "the connection to the database broke", _AGAIN),
     "08P01": ("bad_parameters", "", "Give one value for each of $1, $2 and so on."),
@@ -77,10 +77,10 @@ class PostgresError(SqlError):
         self.position: int | None = None
         """The position of the error, in characters of the caller's statement; None if it is unknown."""
         self.context = ""
-        """The context of the error, in PostgreSQL's words."""
+        """PostgreSQL's description of the error's context."""
 
     def at(self, where: str) -> SqlError:
-        """Return the same error with `where` it happened, unless that is empty."""
+        """Return the same error with `where` it happened added, unless that is empty."""
         if not where:
             return self
         error = PostgresError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted, self.state)
@@ -91,7 +91,7 @@ class PostgresError(SqlError):
 def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     """Return the error of a `result`, for the caller's statement `sql`.
 
-    `before` is the number of characters that we sent before that statement.
+    `before` is the number of characters sent before that statement.
     """
 
     def read(field: Field) -> str:
@@ -113,7 +113,7 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     else:
         words = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
         quoted = tuple(word[:_MESSAGE] for word in words if word)
-        # PostgreSQL takes ? for an operator, and complains about what follows it.
+        # PostgreSQL treats ? as an operator, and reports the text after it.
         if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS
         error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)

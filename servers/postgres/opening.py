@@ -1,4 +1,4 @@
-"""Opening of the databases with the server; the rights of their roles are checked before any client comes."""
+"""Opening of the databases at startup, when the permissions of their roles are checked."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -30,8 +30,8 @@ async def open_databases(
 ) -> AsyncIterator[Databases[PostgresDatabase]]:
     """Open the databases for the time of the block.
 
-    Raises ValueError if one can't be opened, or its role may do what no client should, unless `allow_privileged`, or
-    may read what is `hidden`.
+    Raises ValueError if one can't be opened, if its role may read something `hidden`, or, unless `allow_privileged`,
+    if its role has permissions that no client should have.
     """
     unknown = set(hidden)
     async with AsyncExitStack() as stack:
@@ -55,7 +55,8 @@ async def open_databases(
 
 
 async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[str]) -> tuple[Rights, set[str]]:
-    """Check for a pooler, and return the rights of the role and the `hidden` names that the database does not have.
+    """Check for a pooler, and return the permissions of the role and the `hidden` names that don't exist in the
+    database.
 
     Raises ValueError.
     """
@@ -73,7 +74,7 @@ async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[
 
 
 def _report(rights: Rights, database: PostgresDatabase) -> None:
-    """Log the effects of a pooler, and the rights of the role that a reader does not need."""
+    """Log the effects of a pooler, and permissions of the role that a reader does not need."""
     if database.is_shared:
         log.info("%s: a pooler shares its connections with others: rows after a cut are read again", database.name)
     more = [*rights.powers, *rights.attributes]

@@ -1,4 +1,4 @@
-"""As many rows of a query as fit into one answer, whose size is known only as they arrive."""
+"""Pages: as many rows of a query as fit into one result. Their size is known only as they arrive."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _CURSOR = "mcp_bundle_rows"
 _GROWTH = 4
 """The factor by which the number of rows grows with each fetch."""
 _LARGE = 1_000_000
-"""Bytes of the last rows from which on others are fetched one by one."""
+"""If the last rows have at least this many bytes, further ones are fetched one by one."""
 
 
 class Filled(NamedTuple):
@@ -25,9 +25,9 @@ class Filled(NamedTuple):
 
 
 async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limits: AnswerLimits) -> Filled:
-    """Return the first rows of a query, as many as there is room for.
+    """Return the first rows of a query, as many as fit.
 
-    Raises SqlError, `too_large` if not even one row has room.
+    Raises SqlError, including `too_large` if not even one row fits.
     """
     await session.run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}", parameters)
     most = 1

@@ -1,7 +1,7 @@
 """The PostgreSQL server: its features, and the opening of its databases.
 
-The parts that it shares with the servers of other databases are in `servers/common/sql`. The work is done by the
-folders beside this file, over connections to the databases.
+The parts shared with other database servers are in `servers/common/sql`. The packages next to this module do the
+work, over connections to the databases.
 """
 
 import logging
@@ -44,7 +44,7 @@ app = make_server(
 @app.lifespan
 async def _open(opening: Opening) -> AsyncIterator[Opened]:
     settings: Settings = opening.settings
-    # The name that the archived server of npm has as a program.
+    # The program name of the archived npm server.
     if settings.query_tool or program_name() == "mcp-server-postgres":
         opening.features.include(archived.features)
     opening_all = open_databases(

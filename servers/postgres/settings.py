@@ -17,7 +17,7 @@ from .write.allowed import AllowedDdl, parse_allowed
 class _Databases(BaseModel):
     databases: list[str] = Field(
         [],
-        repr=False,  # there may be passwords in them
+        repr=False,  # they may contain passwords
         description="databases: [NAME=]postgresql://..., host=... dbname=... or service=NAME; :ro or :rw after it",
         json_schema_extra={"positional": "URL", "required": True},
     )
@@ -39,13 +39,13 @@ class _Databases(BaseModel):
 
 
 class Narrowing(settings.Narrowing):
-    """What a principal can be given of the databases, and what it must not see of them."""
+    """The part of the databases that a principal can be limited to, and the names hidden from it."""
 
     hide: list[str] = Field([], description="what its databases must hide, in addition to what all must hide")
 
 
 class Settings(SqlSettings, _Databases):
-    """The databases, whether they may be changed, and what one statement may cost."""
+    """The databases, whether they may be changed, and the limits of one statement."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
     give_one: ClassVar[str] = "give at least one URL of a database"
@@ -74,7 +74,7 @@ class Settings(SqlSettings, _Databases):
 
     @property
     def allowed_ddl(self) -> AllowedDdl:
-        """Further kinds of objects that statements may define."""
+        """Additional kinds of objects that statements may define."""
         return parse_allowed(self.allow_ddl)
 
     @property

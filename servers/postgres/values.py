@@ -1,8 +1,8 @@
 """Conversion of PostgreSQL values to JSON, and back.
 
-They are received as the texts that the server writes, and sent as texts whose types the server infers. JSON has no
-bytes, no NaN, and for most readers no number beyond a double. Such a value becomes an object that names its type. It
-can be passed back as a parameter, so nothing is lost on the way to a client and back.
+They are received as text in the server's notation, and sent as text whose types the server infers. JSON has no bytes,
+no NaN, and for most parsers no numbers beyond a double. Such a value becomes an object with its type. It can be
+passed back as a parameter, so nothing is lost in a round trip.
 """
 
 import math
@@ -19,16 +19,16 @@ from servers.postgres.arrays import format_array, parse_array
 from servers.postgres.engine.answers import Cell, ListText
 
 _EXACT = 1 << 53
-"""Integers up to this are exact wherever JSON's numbers are read as IEEE 754 doubles (RFC 8259, section 6)."""
+"""Integers up to this are exact even if JSON numbers are parsed as IEEE 754 doubles (RFC 8259, section 6)."""
 _DIGITS = 15
-"""Significant digits that a double always keeps."""
+"""Number of significant digits that a double always keeps."""
 _NUMERIC = b"0123456789.-"
 _WRITTEN_OUT = ("int8", "float4", "float8", "numeric")
-"""The types whose values become objects with their text, if no number of JSON is equal."""
+"""The types whose values become objects with their text if no JSON number is equal."""
 
 
 class Type(NamedTuple):
-    """A type, as far as it matters for the encoding of its values."""
+    """The properties of a type that are needed to encode its values."""
 
     name: str
     """The name that `format_type` writes."""
@@ -39,23 +39,22 @@ class Type(NamedTuple):
 
 
 class Codec:
-    """Encodes values of rows with columns of these types, for answers and exports."""
+    """Encodes the values of rows with columns of these types, for results and exports."""
 
     def __init__(self, types: Sequence[Type]) -> None:
         self._types = types
 
     def encode(self, rows: Sequence[Row], cell_bytes: int) -> list[Row]:
-        """Return the rows as JSON holds them; each value takes at most `cell_bytes` bytes."""
+        """Return the rows as JSON values of at most `cell_bytes` bytes each."""
         return encode_rows(self._types, rows, cell_bytes)
 
     def format(self, rows: Sequence[Row]) -> Iterable[Sequence[str | None]]:
-        """Return the rows as texts, which are those that COPY writes."""
+        """Return the rows as text, as COPY writes it."""
         return ([None if cell is None else cell.decode("utf-8", "surrogateescape") for cell in row] for row in rows)
 
 
 def encode_rows(types: Sequence[Type], rows: Sequence[tuple[Cell, ...]], max_bytes: int) -> list[Row]:
-    """Return the rows, with columns of these `types`, as JSON holds them; each value takes at most `max_bytes`
-    bytes."""
+    """Return the rows, with columns of these `types`, as JSON values of at most `max_bytes` bytes each."""
     if not types:
         return [()] * len(rows)
     columns = zip(*rows, strict=True)
@@ -64,7 +63,7 @@ def encode_rows(types: Sequence[Type], rows: Sequence[tuple[Cell, ...]], max_byt
 
 
 def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequence[Any]:
-    """Return the values of one column as JSON holds them; each takes at most `max_bytes` bytes, and NULL is None."""
+    """Return the values of one column as JSON values of at most `max_bytes` bytes each; NULL is None."""
     present = [value for value in values if value is not None] if None in values else values
     plain = _encode_plain(kind.kind, present, max_bytes)  # type: ignore[arg-type]
     encoded = plain if plain is not None else [_encode_cell(kind, value, max_bytes) for value in present]  # type: ignore[arg-type]
@@ -75,9 +74,9 @@ def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequenc
 
 
 def encode_parameter(value: Any) -> bytes | None:
-    """Return the text of a parameter, which is JSON or an object as `encode_column` makes them.
+    """Return the text of a parameter, which is plain JSON or an object as from `encode_column`.
 
-    A list is an array, or JSON where the statement takes that, and other objects are JSON. Raises SqlError
+    A list becomes an array, or JSON if the statement expects that; other objects become JSON. Raises SqlError
     `bad_parameters`.
     """
     if value is None:
@@ -98,7 +97,7 @@ def encode_parameter(value: Any) -> bytes | None:
 
 
 def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequence[Any] | None:
-    """Return the values if JSON holds all of them as they are; else None."""
+    """Return the values if JSON represents all of them unchanged; otherwise None."""
     match kind:
         case "bool":
             return list(map(b"t".__eq__, values))
@@ -130,7 +129,7 @@ def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
     try:
         text = raw.decode()
     except UnicodeDecodeError:
-        # A database in SQL_ASCII sends the bytes as they were stored.
+        # A SQL_ASCII database sends the bytes as they were stored.
         shown = {"type": kind.name, "bytes": len(raw), "base64": b64encode(raw[:max_bytes]).decode()}
         return shown if len(raw) <= max_bytes else {**shown, "truncated": True}
     if len(raw) > max_bytes and kind.kind in ("text", "array", "numeric"):
@@ -174,7 +173,7 @@ _ENCODERS: Mapping[str, Callable[[str], Any]] = {
         "base64": b64encode(raw).decode(),
     },
     "text": str,
-    # Lists in an array would be read as its further dimensions, and bounds of its own have no place in a list.
+    # Lists in an array would be interpreted as further dimensions, and a list can't represent other bounds.
     "array": str,
 }
 
@@ -195,7 +194,7 @@ def _format_parameter(value: Any) -> str:
         case int():
             return str(value)
         case float():
-            # JSON has one kind of numbers, so 1.0 may be meant for an integer; as 1 it suits every type.
+            # JSON has only one kind of number, so 1.0 may be meant as an integer. As 1 it suits every type.
             return repr(value).removesuffix(".0")
         case list():
             return format_array(value, _format_element)

@@ -1,1 +1,1 @@
-"""Connections to a database, and the limits and rights of statements."""
+"""Connections to a database, and the limits and permissions of statements."""

@@ -1,6 +1,6 @@
-"""Conversion between PostgreSQL's texts and Python values, for our own queries.
+"""Conversion between PostgreSQL's texts and Python values, for the server's own queries.
 
-Values for clients are in `values.py`.
+`values.py` converts values for clients.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ Cell = bytes | None
 
 
 class ListText(bytes):
-    """A list as the text of an array, which also has its text as JSON."""
+    """A list as the text of an array, which also stores its text as JSON."""
 
     json: bytes
 
     def __new__(cls, array: bytes, json: bytes) -> Self:
-        """Make the text of a list from its two forms."""
+        """Create the text of a list from its two forms."""
         text = super().__new__(cls, array)
         text.json = json
         return text
@@ -62,8 +62,8 @@ JSON_OIDS = frozenset({114, 3802})
 
 
 def decode(value: Cell, oid: int) -> Any:
-    """Decode a value of the type with this oid: a bool, an int or a float, a list of one dimension, or else a
-    text."""
+    """Decode a value of the type with this oid as a bool, an int, a float, a one-dimensional list, or otherwise a
+    str."""
     if value is None:
         return None
     if oid in _ELEMENTS or oid in _TEXTS:
@@ -86,7 +86,7 @@ def encode(value: object) -> Cell:
 
 
 def encode_text(text: str, code: str = "bad_parameters") -> bytes:
-    """Encode a text to send. Raises SqlError with that `code` for a text that PostgreSQL can't hold."""
+    """Encode a text to send. Raises SqlError with that `code` for a text that PostgreSQL can't store."""
     if "\0" in text:
         raise SqlError(code, "a text contains the character U+0000, which PostgreSQL does not allow in text")
     try:

@@ -1,8 +1,6 @@
-"""New connections, made by libpq: with service files, ~/.pgpass and the environment, to the first of several hosts
-that answers.
-
-libpq would look up a host while the event loop waits, so names are looked up before. Those of a service file are the
-exception: only libpq reads it.
+"""New connections, made by libpq, with service files, ~/.pgpass and the environment, to the first of several hosts
+that responds. libpq would block the event loop while it resolves a host, so names are resolved beforehand, except
+those in a service file, which only libpq reads.
 """
 
 import os
@@ -22,7 +20,7 @@ _SECONDS = 10.0
 _OURS = {
     "application_name": "mcp-bundle-postgres",
     "client_encoding": "UTF8",
-    # A peer that vanished is noticed after some twenty seconds, and not after two hours.
+    # A peer that has vanished is detected after about twenty seconds, instead of two hours.
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "2",
@@ -30,16 +28,16 @@ _OURS = {
 
 
 class OpeningError(SqlError):
-    """A connection could not be made."""
+    """Raised if a connection could not be made."""
 
     def __init__(self, words: str) -> None:
         super().__init__("unavailable", "the database can't be reached", "Try again.")
         self.words = words
-        """The reason, for the operator only: it names hosts and roles. No password is in it."""
+        """The reason, for the operator only, since it contains hosts and roles. It contains no password."""
 
 
 async def connect(target: Target) -> PGconn:
-    """Open a connection, which does not block. Raises OpeningError."""
+    """Open a non-blocking connection. Raises OpeningError."""
     words = "no host has an address"
     for attempt in await _list_attempts(target.conninfo):
         try:
@@ -76,16 +74,15 @@ def _find_seconds(conninfo: Conninfo) -> float:
 
 
 async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
-    """List the parameters of each attempt, one for each address of each host, in their order.
-
-    libpq finds a host itself if none is given here.
+    """List the parameters of each attempt, one for each address of each host, in order. libpq finds a host itself if
+    none is given here.
     """
     named = conninfo.get("host") or ("" if "service" in conninfo else os.environ.get("PGHOST", ""))
     if not named or "hostaddr" in conninfo:
         return [conninfo]
     hosts = named.split(",")
     ports = (conninfo.get("port") or os.environ.get("PGPORT") or "5432").split(",")
-    # One port is that of all hosts (libpq, Specifying Multiple Hosts).
+    # A single port applies to all hosts (libpq, Specifying Multiple Hosts).
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
     places = [await _find_places(host, port) for host, port in zip(hosts, ports, strict=True)]
     return [conninfo | place for host_places in places for place in host_places]
@@ -93,7 +90,7 @@ async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
 
 async def _find_places(host: str, port: str) -> list[Conninfo]:
     place = {"host": host, "port": port}
-    # The directory of a socket, or an abstract one.
+    # The directory of a socket, or an abstract socket.
     if host.startswith(("/", "@")) or not port.isdecimal():
         return [place]
     try:

@@ -1,4 +1,4 @@
-"""Limits of a statement, and its deadline."""
+"""The limits of a statement, and its deadline."""
 
 import time
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ class Limits(NamedTuple):
 
 
 class Deadline:
-    """The end of one piece of work, which may have several statements: the time of a statement, or of its job."""
+    """The deadline of one piece of work, which may have several statements: the time limit of a statement, or of its
+    job."""
 
     def __init__(self, seconds: float, job: Job | None = None) -> None:
         self.seconds = seconds if job is None else job.seconds
@@ -33,7 +34,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until the end; 0 after it."""
+        """Seconds until the deadline; 0 after it."""
         return max(self._end - time.monotonic(), 0)
 
     def report(self, done: int, total: int | None, words: str) -> None:
@@ -42,12 +43,12 @@ class Deadline:
             self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
-        """Raise SqlError `timeout` if the time is over."""
+        """Raise SqlError `timeout` after the deadline."""
         if self.left == 0:
             raise self.reason()
 
     def reason(self, *, is_heard: bool = True) -> SqlError:
-        """Return the error for the time being over; unless `is_heard`, the database does not answer at all."""
+        """Return the error for a missed deadline; unless `is_heard`, the database does not respond at all."""
         if self._is_committing:
             reason = "the time ran out while the changes were being committed, so they may or may not have been made"
             return SqlError("timeout", reason, "Check whether they were made.")
@@ -63,8 +64,8 @@ class Deadline:
 
     @contextmanager
     def committing(self) -> Iterator[None]:
-        """Mark the block as one during which it is unknown whether the changes will last. Raises like `check` before
-        it."""
+        """Mark the block as one during which it is unknown whether the changes will be committed. Before the block,
+        raises like `check`."""
         self.check()
         self._is_committing = True
         try:

@@ -1,8 +1,8 @@
-"""Functions that no statement of a client may call, by name, with the reason.
+"""Functions that clients' statements may not call, by name, with the reason.
 
-A transaction that only reads prevents changes of tables. These functions act outside of it: on files, on other
-sessions, on the server itself, on locks that outlive the transaction, or by running a text as SQL that was not
-checked. Calls within a function of the database itself are not seen; the rights of the role apply there.
+A read-only transaction prevents changes of tables. These functions act outside it: on files, on other sessions, on
+the server itself, on locks that outlive the transaction, or by running unchecked text as SQL. Calls inside the
+database's own functions are not detected; there the role's permissions apply.
 """
 
 import re
@@ -49,7 +49,7 @@ _ANY = _compile(tuple(pattern for patterns in _REASONS.values() for pattern in p
 
 
 def find_reason(function: str) -> str | None:
-    """Return what the function of that name would do that no client may; None if it may be called."""
+    """Return the forbidden effect of the function with that name; None if it may be called."""
     if _ANY.fullmatch(function) is None:
         return None
     return next((reason for reason, pattern in _PATTERNS if pattern.fullmatch(function)), None)

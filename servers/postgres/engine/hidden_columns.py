@@ -1,14 +1,14 @@
-"""Tables and columns that nobody may see, enforced by the rights of the role: PostgreSQL refuses what it may not
-read.
+"""Hidden tables and columns, enforced by the role's permissions: PostgreSQL refuses to read them.
 
-The server starts only if that holds for all names that the operator lists.
+The server starts only if that is true for all names that the operator lists.
 """
 
 from collections.abc import Sequence
 
 from servers.postgres.engine.link import Ask
 
-# Partitions and children have the same column, with rights of their own. An owner may give any right to itself.
+# Partitions and child tables have the same column, with their own permissions. An owner may grant itself any
+# permission.
 _QUESTION = """
     WITH RECURSIVE hidden(oid) AS (
         SELECT pg_catalog.to_regclass($1)::pg_catalog.oid
@@ -30,14 +30,14 @@ _QUESTION = """
 
 
 async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str]:
-    """Return those of the names, TABLE or TABLE.COLUMN, that the database does not have.
+    """Return the names, TABLE or TABLE.COLUMN, that do not exist in the database.
 
-    Raises ValueError, with the statements that would help, for a name that the role may read.
+    For a name that the role may read, raises ValueError with the statements that would help.
     """
     unknown = set()
     for name in names:
         table, _, column = name.rpartition(".")
-        # SCHEMA.TABLE looks like TABLE.COLUMN, and with one more dot it is a column.
+        # SCHEMA.TABLE looks like TABLE.COLUMN; with one more dot it is a column.
         rows = await ask(_QUESTION, name, None) if "." not in table else []
         if table and not rows:
             rows = await ask(_QUESTION, table, column)

@@ -1,9 +1,10 @@
 """One connection, which runs one statement at a time and can be stopped.
 
-Statements use the extended protocol, which takes one at a time, and values separately from it. Rows are read one by
-one, so that a result that is too large is noticed while it arrives: it takes no more memory than allowed. A single
-row is the exception. libpq reads it whole if it arrives faster than its size can be noticed, as by TCP from this same
-machine; then it is refused once it has arrived, and PostgreSQL's own limit of a gigabyte applies meanwhile.
+Statements use the extended protocol, which accepts one statement at a time, with its values sent separately. Rows are
+read one by one, so that a result that is too large is detected while it arrives, and takes no more memory than
+allowed. The exception is a single row that arrives faster than its size can be checked, for example by TCP from the
+same machine. libpq reads it completely, up to PostgreSQL's own limit of a gigabyte, and it is refused once it has
+arrived.
 """
 
 from collections import deque
@@ -33,18 +34,18 @@ from servers.postgres.errors import from_broken, from_result
 from shared.text import join_lines
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
-"""Runs one of our own queries: its SQL, and its parameters."""
+"""Runs one of the server's own queries, given its SQL and its parameters."""
 
 __all__ = ["Ask", "Column", "Link", "Rows", "open_link"]
 
 _OLDEST = 130_000
 _GRACE = 2.0
-"""Seconds in which a cancelled statement should have ended."""
+"""Seconds within which a cancelled statement should end."""
 _CLEANING = 5.0
-"""Seconds that ending a transaction may take."""
+"""Maximum number of seconds for ending a transaction."""
 _MOST_NOTIFICATIONS = 10_000
 _MOST_NOTICES, _NOTICE = 20, 500
-"""Notices of a statement that are kept, and the characters of each."""
+"""Maximum number of notices of a statement that are kept, and of characters of each."""
 _NO_ROOM = Room(0, 0)
 _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
@@ -52,7 +53,7 @@ _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOT
 class Link:
     """One connection, for one caller at a time. Close it at the end.
 
-    If it `is_shared`, other clients use the same process of PostgreSQL between its transactions.
+    If it `is_shared`, other clients use the same PostgreSQL process between its transactions.
     """
 
     def __init__(self, pgconn: PGconn, limits: Limits, *, is_shared: bool = False) -> None:
@@ -63,7 +64,7 @@ class Link:
         self.notifications: deque[pq.PGnotify] = deque(maxlen=_MOST_NOTIFICATIONS)
         """Notifications received by LISTEN; the oldest are dropped."""
         self.notices: list[str] = []
-        """Messages of PostgreSQL beside the results, the first ones since somebody has cleared the list."""
+        """PostgreSQL's messages in addition to results: the first ones since the list was cleared."""
         self._pgconn = pgconn
         self._pgconn.notice_handler = self._keep_notice
         self._start = TransactionStart(limits, {}, checks_client=False)
@@ -82,12 +83,12 @@ class Link:
 
     @property
     def is_broken(self) -> bool:
-        """True if the connection can't be used any more."""
+        """True if the connection can no longer be used."""
         return self._pgconn.status != pq.ConnStatus.OK
 
     @property
     def in_transaction(self) -> bool:
-        """True if a transaction has begun and not ended, even one that failed."""
+        """True if a transaction has begun and not ended, even if it failed."""
         return self._pgconn.transaction_status != pq.TransactionStatus.IDLE
 
     @property
@@ -97,12 +98,11 @@ class Link:
 
     @property
     def is_pooled(self) -> bool:
-        """True if a pooler is between: PostgreSQL reports the number of its own process, and a pooler makes one
-        up."""
+        """True if there is a pooler in between. PostgreSQL reports its own process number; a pooler invents one."""
         return self._pgconn.backend_pid != self.backend
 
     async def learn(self, settings: Mapping[str, str]) -> None:
-        """Find out the process that serves the connection, and set the operator's `settings` for each transaction.
+        """Determine the process that serves the connection, and store the operator's `settings` for each transaction.
         Raises SqlError."""
         deadline = Deadline(self.limits.seconds)
         ((self.backend, checks_client),) = await self.ask(SERVED_BY, deadline=deadline)
@@ -118,11 +118,12 @@ class Link:
         most: int | None = None,
         take: Take | None = None,
     ) -> Rows:
-        """Run one statement, sent after the text `before`, which the positions in errors leave out.
+        """Run one statement, sent after the text `before`, which positions in errors don't count.
 
-        Rows are kept up to `most` bytes of memory, and one at least; without it, the statement is stopped where its
-        rows take more than one value may. With `take` none are kept: it is given some at a time, while they arrive.
-        Raises SqlError, `timeout` at the `deadline`. The statement is stopped too where the caller is cancelled.
+        At least one row is kept, and further rows up to `most` bytes of memory. Without `most`, the statement is
+        stopped if its rows exceed the maximum size of one value. With `take`, no rows are kept; they are passed to it
+        while they arrive. Raises SqlError, including `timeout` at the `deadline`. The statement is also stopped if
+        the caller is cancelled.
         """
         text = encode_text(before + sql, "bad_statement")
         if any(value is not None and b"\0" in value for value in parameters):
@@ -135,15 +136,15 @@ class Link:
             parameters = await self._fit_lists(sql, before, parameters, deadline)
         async with self._working(deadline):
             self._pgconn.send_query_params(text, parameters or None)
-            # libpq takes it just behind a query, and at no other time.
+            # libpq accepts it only directly after a query.
             self._pgconn.set_single_row_mode()
             await self._send()
             return await self._read(sql, len(before), room)
 
     async def copy_in(self, sql: str, parts: AsyncIterator[bytes], *, deadline: Deadline) -> None:
-        """Run COPY … FROM STDIN, of our own, with all `parts`, of whole rows each.
+        """Run one of the server's own COPY … FROM STDIN statements with all `parts`, each of whole rows.
 
-        Raises SqlError, and what `parts` raises.
+        Raises SqlError, and the errors of `parts`.
         """
         async with self._working(deadline):
             self._pgconn.send_query_params(encode_text(sql, "bad_statement"), None)
@@ -153,7 +154,7 @@ class Link:
                 await self._put(parts)
             elif result is not None:
                 while await self._next() is not None:
-                    """The results after an error add nothing."""
+                    """Results after an error add nothing."""
                 raise from_result(result, sql)
             await self._read(sql, 0, _NO_ROOM)
 
@@ -178,7 +179,7 @@ class Link:
     async def _fit_lists(
         self, sql: str, before: str, parameters: Sequence[Cell], deadline: Deadline
     ) -> Sequence[Cell]:
-        """Return the parameters, with lists as JSON where the statement takes JSON. Raises SqlError."""
+        """Return the parameters, with lists as JSON where the statement expects JSON. Raises SqlError."""
         types = (await self._describe(sql, before, deadline)).parameter_types
         if len(types) != len(parameters):
             return parameters  # PostgreSQL reports the error when the statement is run.
@@ -188,7 +189,8 @@ class Link:
         ]
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
-        """Return the rows of one of our own queries: their values are str, int, float, bool, None, or lists of these.
+        """Return the rows of one of the server's own queries. Their values are str, int, float, bool, None, or lists
+        of these.
 
         Raises SqlError.
         """
@@ -198,7 +200,7 @@ class Link:
 
     @asynccontextmanager
     async def transaction(self, deadline: Deadline, mode: str = "READ ONLY") -> AsyncIterator[None]:
-        """Begin a transaction that is rolled back at the end of the block, unless it has ended by then. Raises
+        """Begin a transaction that is rolled back at the end of the block, unless it has already ended. Raises
         SqlError."""
         try:
             await self.begin(deadline, mode)
@@ -209,7 +211,8 @@ class Link:
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY", *, patience: float | None = None) -> None:
         """Begin a transaction whose statements may take until the `deadline`, with all settings that they need.
 
-        Raises SqlError, `unavailable` if it has not begun after `patience` seconds; then the connection is closed.
+        Raises SqlError, including `unavailable` if it has not begun after `patience` seconds, in which case the
+        connection is closed.
         """
         self._writes = mode.endswith("WRITE")
         seconds = deadline.left if patience is None else min(patience, deadline.left)
@@ -236,7 +239,7 @@ class Link:
                 if self.in_transaction:
                     await self._run_own(format_end(writes=self._writes), deadline)
                 if self._writes and not self.is_shared:
-                    # A function may have changed any setting. Elsewhere that was looked for before COMMIT.
+                    # A function may have changed any setting. In other cases this was checked before COMMIT.
                     await self._run_own("DISCARD ALL", deadline)
                 self._writes = False
             except SqlError:
@@ -248,7 +251,7 @@ class Link:
         self._pgconn.finish()
 
     def notice_end(self) -> None:
-        """Check whether the other side has closed the connection, between statements; then it is broken."""
+        """Between statements, check whether the other side has closed the connection, which is then broken."""
         try:
             self._pgconn.consume_input()
             self._take_notifications()
@@ -256,7 +259,7 @@ class Link:
             self.close()
 
     async def wait_for_notices(self) -> None:
-        """Wait for notifications, between statements. Raises SqlError if the connection breaks."""
+        """Wait for notifications between statements. Raises SqlError if the connection breaks."""
         while not self.notifications and not self.is_broken:
             await anyio.wait_readable(self._pgconn.socket)
             self.notice_end()
@@ -265,9 +268,9 @@ class Link:
 
     @asynccontextmanager
     async def _working(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
-        """Guard a statement, which has ended or was stopped at the end of the block.
+        """Guard a statement, which has ended or is stopped at the end of the block.
 
-        It is cancelled, or else the connection is closed. Raises SqlError.
+        To stop it, it is cancelled; if that fails, the connection is closed. Raises SqlError.
         """
         try:
             with anyio.fail_after(deadline.left):
@@ -286,7 +289,7 @@ class Link:
                 self.close()
 
     async def _run_own(self, text: str, deadline: Deadline) -> None:
-        """Run statements of our own as one message, which no pooler splits. Raises SqlError."""
+        """Run some of the server's own statements as one message, which poolers do not split. Raises SqlError."""
         async with self._working(deadline):
             await self._send_own(text)
 
@@ -308,23 +311,23 @@ class Link:
         why: bytes | None = b"stopped"
         try:
             async for part in parts:
-                # False if the buffers of libpq are full.
+                # False if libpq's buffers are full.
                 while not self._pgconn.put_copy_data(part):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
                 if count_arrived(self._pgconn.socket):
-                    break  # An error, which is delivered only once the rows have ended.
+                    break  # An error, which is only delivered once the rows have ended.
             why = None
         finally:
             await self._end_copy(why)
 
     async def _end_copy(self, why: bytes | None) -> None:
-        """End the rows, before which nothing else can be sent. `why` is the reason that they are not complete."""
+        """End the rows, before which nothing else can be sent. `why` is the reason that they are incomplete."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
             with anyio.move_on_after(_GRACE, shield=True):
                 if why is not None:
-                    # PostgreSQL may be waiting for something other than rows, and not read them.
+                    # PostgreSQL may be waiting for something else and not be reading the rows.
                     await _cancel(self._pgconn)
                 while not self._pgconn.put_copy_end(why):
                     await anyio.wait_writable(self._pgconn.socket)
@@ -355,7 +358,7 @@ class Link:
         looked = 0
         while self._pgconn.is_busy():
             await anyio.wait_readable(self._pgconn.socket)
-            # The first time libpq reads no more than it has room for, and that is not all.
+            # At first libpq reads no more than fits its buffer, which is not everything.
             self._arrived += count_arrived(self._pgconn.socket) if looked else 0
             looked += 1
             self._pgconn.consume_input()
@@ -405,7 +408,7 @@ async def open_link(target: Target, limits: Limits) -> Link:
 
 
 async def _cancel(pgconn: PGconn) -> None:
-    """Send the request to cancel over a connection of its own, and wait until it was received."""
+    """Send the cancel request over a separate connection, and wait until it was received."""
     request = pgconn.cancel_conn()
     try:
         request.start()

@@ -1,4 +1,4 @@
-"""A pool of connections to one database: opened when they are first needed, and lent to one call each."""
+"""A pool of connections to one database, opened when they are first needed, and lent to one call at a time."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
@@ -12,16 +12,16 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
 _TRIAL = 3.0
-"""Seconds in which an idle connection has to answer; a pooler may have no server connection for longer."""
+"""Seconds within which an idle connection must respond; a pooler may lack a server connection for longer."""
 
 _Prepare = Callable[[Link, float | None], Awaitable[object]]
-"""The first message on a connection, with the seconds in which it has to be answered."""
+"""The first message on a connection, with the seconds within which it must be answered."""
 
 
 class Pool(pool.Pool[Link]):
-    """A pool of at most `size` connections; a caller waits `seconds` at most for one. Close it at the end.
+    """A pool of at most `size` connections. A caller waits at most `seconds` for one. Close it at the end.
 
-    An idle connection that broke, for example because the server was restarted, is replaced before it is lent: the
+    An idle connection that broke, for example because the server was restarted, is replaced before it is lent. The
     first message changes nothing, so it can be sent twice.
     """
 
@@ -33,7 +33,7 @@ class Pool(pool.Pool[Link]):
         self._closed = False
 
     async def take(self) -> Link:
-        """Take a connection that answers. Raises SqlError, `busy` if none is returned in time."""
+        """Take a connection that responds. Raises SqlError, including `busy` if none is returned in time."""
 
         async def ask(link: Link, patience: float | None) -> None:
             await link.ask("SELECT 1", deadline=Deadline(self._seconds if patience is None else patience))
@@ -74,7 +74,7 @@ class Pool(pool.Pool[Link]):
         self._slots.release()
 
     async def close(self) -> None:
-        """Close all connections, also those that are lent."""
+        """Close all connections, including lent ones."""
         self._closed = True
         for link in [*self._all]:
             self._drop(link)
@@ -88,7 +88,7 @@ class Pool(pool.Pool[Link]):
             return link
 
     async def _reuse(self, prepare: _Prepare) -> Link | None:
-        """Return an idle connection that was prepared; None if no connection is idle, or it broke."""
+        """Prepare and return an idle connection; None if no connection is idle, or it broke."""
         if not self._idle:
             return None
         link = self._idle.pop()
@@ -97,7 +97,7 @@ class Pool(pool.Pool[Link]):
             try:
                 await prepare(link, None if link.is_shared else _TRIAL)
             except SqlError:
-                # The others broke with it, most likely.
+                # The others probably broke with it.
                 while self._idle:
                     self._drop(self._idle.pop())
                 return None

@@ -1,4 +1,4 @@
-"""Rights of this server's login role, which should be no more than its clients need."""
+"""Permissions of this server's login role, which should have no more than its clients need."""
 
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ _POWERS = {
     "pg_create_subscription": "connect to other servers",
     "pg_maintain": "lock and rewrite every table",
 }
-"""Predefined roles, and what their members may do that no query of a client should.
+"""Predefined roles, and what their members may do that clients' queries should not.
 
 Membership in `pg_read_all_data` is fine for a reader.
 """
 
-# A session can become each role that its login role is a member of, so the rights of the login role count.
+# A session can switch to any role that its login role is a member of, so the login role's permissions count.
 _ROLE = """
     SELECT rolname::text, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication
     FROM pg_catalog.pg_roles WHERE rolname = session_user"""
@@ -34,20 +34,20 @@ _WRITES = """
 
 
 class Rights(NamedTuple):
-    """The rights of a role."""
+    """The permissions of a role."""
 
     role: str
     is_superuser: bool
     powers: tuple[str, ...]
-    """Powers beyond the database, in words."""
+    """Descriptions of powers beyond the database."""
     attributes: tuple[str, ...]
     """Attributes of the role, as in CREATE ROLE, that a reader does not need."""
     writes: bool
-    """True if the role may change any table; the read-only connections of this server can't even then."""
+    """True if the role may change any table. This server's read-only connections can't, even then."""
 
 
 async def read_rights(ask: Ask) -> Rights:
-    """Read the rights of the role that logged in. Raises SqlError."""
+    """Read the permissions of the login role. Raises SqlError."""
     ((role, superuser, *flags),) = await ask(_ROLE)
     memberships = await ask(_MEMBER, [*_POWERS])
     powers = [
@@ -62,7 +62,8 @@ async def read_rights(ask: Ask) -> Rights:
 
 
 def check_rights(rights: Rights, name: str) -> None:
-    """Raise ValueError, for the operator of the database `name`, if the role may do what no client should."""
+    """Raise ValueError, for the operator of the database `name`, if the role has permissions that no client should
+    have."""
     if not rights.is_superuser and not rights.powers:
         return
     may = "do everything, as a superuser" if rights.is_superuser else ", ".join(rights.powers)

@@ -9,9 +9,9 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import Cell
 
 _CELL = 40
-"""Bytes of memory for a value, in addition to its own."""
+"""Bytes of memory for a value in addition to its own size."""
 _BATCH = 1_000_000
-"""Bytes of memory for rows that are handed on together."""
+"""Bytes of memory for rows that are passed on together."""
 
 
 class Column(NamedTuple):
@@ -23,7 +23,7 @@ class Column(NamedTuple):
     modifier: int
     """The modifier of its type, such as the length of a varchar; -1 if it has none."""
     table: int
-    """The oid of the table that it is a column of; 0 for an expression."""
+    """The oid of the column's table; 0 for an expression."""
     number: int
     """The number of the column in the table; 0 for an expression."""
 
@@ -36,25 +36,25 @@ class Rows(NamedTuple):
     tag: str
     """The command tag, such as "SELECT 3"."""
     cut: bool = False
-    """True if there were more rows, for which there was no room; they were dropped."""
+    """True if there were more rows that did not fit and were dropped."""
     parameter_types: tuple[int, ...] = ()
     """The oids of the types of a described statement's parameters."""
 
 
 Take = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
-"""Takes the next rows."""
+"""Receives the next rows."""
 
 
 class Room(NamedTuple):
-    """The destination of rows, and the memory they may take."""
+    """The destination of rows, and the memory they may use."""
 
     bytes: int
     row_bytes: int
     """Maximum size of one row."""
     is_cut: bool = False
-    """True if rows without room are left out, instead of an error."""
+    """True if rows that don't fit are dropped instead of raising an error."""
     take: Take | None = None
-    """Takes rows while they arrive, so that they are not kept."""
+    """Receives rows while they arrive, so that they are not kept."""
 
 
 class Collector:
@@ -86,7 +86,7 @@ class Collector:
             raise SqlError("too_large", reason, "Select fewer columns or rows.")
 
     async def end(self, result: PGresult) -> Rows:
-        """Return the whole result, given the final `result`."""
+        """Return the complete result, given the final `result`."""
         if self._room.take is not None and self._rows:
             await self._hand_on(self._room.take)
         tag = (result.command_status or b"").decode()

@@ -1,7 +1,7 @@
-"""Detection of a pooler in transaction mode, where a process of PostgreSQL serves other clients between our
-transactions.
+"""Detection of a pooler in transaction mode, with which a PostgreSQL process serves other clients between this
+server's transactions.
 
-Everything here works with such a pooler, with two exceptions: LISTEN, whose notices would reach another client, and a
+Everything works with such a pooler, with two exceptions: LISTEN, whose notices would reach another client, and a
 transaction that waits for the next call, which would take one of the pooler's few connections from others.
 """
 
@@ -16,13 +16,14 @@ from servers.postgres.engine.link import Link
 
 _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
 _ROUNDS = 3
-"""Rounds of the test, since other clients may interfere with one of them."""
+"""Number of rounds of the test, since other clients may interfere with one of them."""
 _SECONDS = 3.0
-"""Seconds in which a pooler has to give two connections; a pooler with only one for us may be of either kind."""
+"""Seconds within which a pooler must provide two connections. A pooler that provides only one may be of either
+kind."""
 
 
 class NoTransactionsError(SqlError):
-    """A pooler that lets no transaction begin."""
+    """Raised for a pooler that lets no transaction begin."""
 
     def __init__(self) -> None:
         reason = "its pooler carries no transactions, as PgBouncer with pool_mode = statement"
@@ -58,7 +59,7 @@ async def _check_transactions(link: Link, connect: Callable[[], Awaitable[Link]]
 
 
 async def _meet(first: Link, second: Link) -> bool:
-    """Return True if both connections are served by the same process, or one by several."""
+    """Return True if one process serves both connections, or several processes serve one."""
     deadline = Deadline(_SECONDS)
     seen = set()
     for _ in range(_ROUNDS):
@@ -66,7 +67,7 @@ async def _meet(first: Link, second: Link) -> bool:
         async with second.transaction(deadline):
             if not seen.isdisjoint(await second.ask(_BACKEND, deadline=deadline)):
                 return True
-            # While the second one has a process of its own, the first one needs another.
+            # While the second connection occupies a process, the first one needs another.
             seen.update(await first.ask(_BACKEND, deadline=deadline))
         if len(seen) > 1:
             return True

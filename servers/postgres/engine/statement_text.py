@@ -1,8 +1,8 @@
-"""Statements as text: their words, their parameters, and whether they may be run to read.
+"""Statements as text: their words, their parameters, and whether they may be run for reading.
 
-PostgreSQL itself keeps a statement that reads from changing anything, by the transaction that it runs in. The text is
-searched for what acts outside of a transaction. It is split into tokens as PostgreSQL does (section 4.1 of the
-manual), with `standard_conforming_strings` on, which each connection has.
+PostgreSQL itself prevents a reading statement from changing anything, through its read-only transaction. The text is
+searched for effects outside a transaction. It is split into tokens as PostgreSQL does (section 4.1 of the manual),
+with `standard_conforming_strings` on, which each connection has.
 """
 
 import re
@@ -14,7 +14,7 @@ from servers.common.sql.texts import DESCRIBING, asks_for_schema
 from servers.postgres.engine.denied_functions import find_reason
 
 CURSORED = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
-"""The first words of queries, whose rows a cursor can return."""
+"""The first words of queries whose rows a cursor can return."""
 
 _READS = CURSORED | {"EXPLAIN", "SHOW"}
 _KINDS = _READS | frozenset(
@@ -24,17 +24,17 @@ _KINDS = _READS | frozenset(
     )
 )
 _WRITES = _KINDS - _READS - {"CLUSTER", "DO", "SET", "VACUUM"}
-"""The first words of statements that some tool which changes the database may run."""
+"""The first words of statements that a tool that changes the database may run."""
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _MAIN = CURSORED - {"WITH"}
 _EXPLAINED = CURSORED | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MOST = 1_000_000
 """Maximum length of a statement, in characters."""
 _ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
-"""The beginning of statements that may have statements in their body (BEGIN ATOMIC)."""
+"""The beginning of statements that may contain statements in their body (BEGIN ATOMIC)."""
 _LONGEST = 100
-"""Characters of a word that are repeated in an error."""
-# Every repetition is possessive: what was matched once is never tried in another way, so time grows with the text.
+"""Maximum number of characters of a word that an error repeats."""
+# Every repetition is possessive: matched text is never tried in another way, so the time is linear.
 _TOKEN = re.compile(
     r"""(?P<space>(?:\s++|--[^\n\r]*+)++)
     |(?P<comment>/\*)
@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _COMMENT_MARK = re.compile(r"/\*|\*/")
-# A string goes on after white space that holds the end of a line, and knows escapes if its beginning does.
+# A string continues after white space with a line end, and has escapes if its beginning does.
 _CONTINUED = re.compile(
     r"""(?:[\ \t\f\v]|--[^\n\r]*+(?=[\n\r]))*+[\n\r](?:\s++|--[^\n\r]*+[\n\r])*+
     '(?:[^'\\]++|\\.|'')*+(?P<closed>')?""",
@@ -61,7 +61,7 @@ _CONTINUED = re.compile(
 
 
 class WouldChange(SqlError):
-    """Refusal of a statement that changes the database, by a tool that only reads."""
+    """Raised by a reading tool for a statement that changes the database."""
 
     def __init__(self, reason: str) -> None:
         super().__init__("refused", f"the statement is not allowed: {reason}")
@@ -93,7 +93,7 @@ class Statement:
 
     @property
     def body(self) -> str:
-        """The text without what follows its last token: comments, and a semicolon."""
+        """The text without comments and a semicolon after its last token."""
         return self.sql[: self.tokens[-1].end]
 
     @property
@@ -105,13 +105,13 @@ class Statement:
         return ""
 
     def text(self, token: Token) -> str:
-        """Return the token as it is written."""
+        """Return the token as written."""
         return self.sql[token.start : token.end]
 
     def find_calls(self) -> Iterator[str]:
         """Yield the names before an opening parenthesis, without their schemas, as PostgreSQL folds them.
 
-        They are those of functions, and others that only look like one.
+        They are names of functions, and other names in the same position.
         """
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             if token.kind in ("word", "quoted") and self.sql[after.start] == "(":
@@ -125,7 +125,7 @@ class Statement:
         return next((word for word in words if word in _EXPLAINED), "")
 
     def find_change(self) -> str | None:
-        """Return the word by which a part of a query changes rows or makes a table; None if it only reads."""
+        """Return the word with which a part of a query changes rows or creates a table; None if it only reads."""
         for before, token, after in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False):
             word = self.text(token).upper() if token.kind == "word" else ""
             # As a name, INTO only follows AS or a dot, and the others are never between a parenthesis and a word.
@@ -136,7 +136,7 @@ class Statement:
         return self._find_main_change()
 
     def _find_main_change(self) -> str | None:
-        """Return the word that the statement itself begins with after WITH, if it changes rows."""
+        """Return the word that the main statement begins with after WITH, if it changes rows."""
         depth = 0
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             text = self.text(token).upper()
@@ -152,7 +152,7 @@ class Statement:
 
 
 def check_reads(sql: str) -> Statement:
-    """Return the statement, if it may be run to read. Raises SqlError `refused`, with the reason, if it may not."""
+    """Return the statement if it may be run for reading. Otherwise raises SqlError `refused` with the reason."""
     if asks_for_schema(sql):
         raise _refuse("PostgreSQL has no such command", DESCRIBING)
     statement = Statement(sql)
@@ -192,7 +192,7 @@ def find_name(sql: str, position: int) -> str | None:
     """Return the unqualified name that begins at that character, as PostgreSQL folds it; None if no name begins
     there.
 
-    It is the name that an error at this place may be about.
+    An error at this position may be about this name.
     """
     name, end = None, position
     try:
@@ -221,7 +221,7 @@ def split_statements(script: str) -> list[str]:
 def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
     """Yield the positions of the tokens that end a statement.
 
-    These are semicolons outside of parentheses and of the body of a function, as psql finds them (psqlscan.l).
+    These are semicolons outside parentheses and function bodies, as in psql (psqlscan.l).
     """
     depth = nesting = 0
     words: list[str] = []
@@ -241,13 +241,13 @@ def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
 
 
 def find_parameters(sql: str) -> list[str]:
-    """Return the parameters of a canned query as they are written in it, `:name` or `$1`, each once."""
+    """Return the parameters of a canned query as written in it, `:name` or `$1`, each once."""
     parameters = (sql[token.start : token.end] for token in _cut(sql) if token.kind in ("named", "parameter"))
     return [*dict.fromkeys(parameters)]
 
 
 def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """Return the statement with `$1`, … in place of each `:name`, and the values for them in that order.
+    """Return the statement with `$1`, … instead of each `:name`, and the values for them in that order.
 
     Raises SqlError `bad_parameters` if a value is missing or unused.
     """
@@ -270,7 +270,7 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _cut(sql: str) -> Iterator[Token]:
-    """Yield the tokens, without white space and comments. Raises SqlError `bad_statement` if one has no end."""
+    """Yield the tokens, without white space and comments. Raises SqlError `bad_statement` if one is unterminated."""
     at = 0
     while at < len(sql):
         match = _TOKEN.match(sql, at)

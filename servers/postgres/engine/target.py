@@ -19,11 +19,11 @@ _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _ASSIGNED = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
 _URL = re.compile(r"(?:jdbc:)?postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
-"""Optionally with the driver that other programs name there, as in postgresql+psycopg2://."""
+"""Optionally with a driver, which other programs add, as in postgresql+psycopg2://."""
 _KEYWORD = re.compile(r"([a-z_]{1,40})\s*=\s*")
 _SERVICE = re.compile(r"service=[^\s='\\]+")
 _PASSWORD_LAST = re.compile(r"password\s*=\s*(?!')\S*$")
-"""A last password without quotes, which may itself end in `:rw`."""
+"""An unquoted password at the end, which may itself end in `:rw`."""
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://|(file|sqlite):", re.IGNORECASE)
 _FILES = ("file", "sqlite", "sqlite3")
 _PARAMETER = re.compile(r"[A-Za-z_]{1,40}")
@@ -38,7 +38,7 @@ _UNUSED = {
     *("prepared_statement_cache_size", "pool_size", "max_overflow"),  # SQLAlchemy
     *("prepareThreshold", "preparedStatementCacheQueries"),  # JDBC
 }
-"""Parameters that other clients have for pools and caches of their own."""
+"""Parameters that other clients use for their own pools and caches."""
 
 
 class Target(NamedTuple):
@@ -52,7 +52,7 @@ class Target(NamedTuple):
     is_shared: bool = False
     """True if a pooler gives connections to others between transactions."""
     unused: tuple[str, ...] = ()
-    """Parameters of the URL that other clients have for pools of their own."""
+    """Parameters of the URL that other clients use for their own pools."""
 
     def __repr__(self) -> str:
         return f"Target(name={self.name!r}, writable={self.writable})"
@@ -62,9 +62,9 @@ def parse_target(address: str, writable: bool) -> Target:
     """Parse the database from `[NAME=]WHERE[:ro|:rw]`.
 
     WHERE is a URL `postgresql://…`, or keywords of libpq such as `host=db dbname=shop` and `service=NAME`. Without a
-    name, the database is called as it is there, or like the service. Blanks and quotes around it are left out.
+    name, its own name or the service's is used. Surrounding spaces and quotes are removed.
 
-    Raises ValueError, which repeats nothing of the `address` but the name, and the names of parameters.
+    Raises ValueError, which contains no part of the `address` except the name and parameter names.
     """
     name, where = None, _strip(address)
     assigned = _ASSIGNED.fullmatch(where)
@@ -91,7 +91,7 @@ def parse_target(address: str, writable: bool) -> Target:
 
 
 def _strip(address: str) -> str:
-    """Return the address without blanks and quotes around it, which a shell or a file of settings may leave there."""
+    """Return the address without surrounding spaces and quotes, which a shell or a settings file may leave there."""
     text = address.strip()
     while len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1].strip()
@@ -99,7 +99,7 @@ def _strip(address: str) -> str:
 
 
 def _explain_other(where: str, label: str) -> str:
-    """Explain why the address is not that of a PostgreSQL database."""
+    """Explain why the address does not belong to a PostgreSQL database."""
     scheme = _SCHEME.match(where)
     if scheme is None or _URL.match(where):
         return f"{label} is given neither as postgresql://… nor as host=… dbname=… or service=NAME"
@@ -114,16 +114,17 @@ def _malformed(label: str) -> str:
 
 
 def _is_whole(where: str) -> bool:
-    """Return True if the address is whole, so that a `:rw` after it can't be the end of a password."""
+    """Return True if the address is complete, so that a `:rw` after it can't be the end of a password."""
     if _has_keywords(where):
         return True
     rest = where.partition("://")[2]
-    # What a URL leaves out is found where libpq finds it: in a service, the environment, or its defaults.
+    # libpq takes missing parts of a URL from a service, the environment, or its defaults.
     return _URL.match(where) is not None and ("@" in where or "/" in rest or rest[:1] in ("", "?"))
 
 
 def _has_keywords(where: str) -> bool:
-    """Return True for keywords of libpq, which may begin like NAME=WHERE: `host=shop`, but `host=postgresql://…`."""
+    """Return True for libpq keywords, which may look like NAME=WHERE: `host=shop` is a keyword, `host=postgresql://…`
+    is not."""
     first = _KEYWORD.match(where)
     if first is None or first[1] not in _list_known():
         return False
@@ -131,9 +132,9 @@ def _has_keywords(where: str) -> bool:
 
 
 def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
-    """Split off the parameters that libpq does not know, and return the rest of the URL and these by name.
+    """Split off parameters that libpq does not know, and return the rest of the URL and these parameters by name.
 
-    Raises ValueError for a parameter that is unknown here as well.
+    Raises ValueError for a parameter that this server does not know either.
     """
     plain, _, query = url.partition("?")
     if not query:
@@ -143,14 +144,14 @@ def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
     for part in filter(None, query.split("&")):
         key, _, written = part.partition("=")
         if key == "ssl" and written in _SSL:
-            # The name that asyncpg uses; libpq calls it sslmode.
+            # asyncpg's name for libpq's sslmode.
             libpq_parts.append(f"sslmode={written}")
         elif key == "ssl" and written in _NO_SSL:
             libpq_parts.append("sslmode=disable")
         elif key in _list_known():
             libpq_parts.append(part)
         elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):
-            # It may be a part of a password that was not encoded.
+            # It may be part of a password that was not percent-encoded.
             raise ValueError(_malformed(label))
         else:
             own |= _read_parameter(key, unquote(written), label)
@@ -158,7 +159,8 @@ def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
 
 
 def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
-    """Return a parameter that is not libpq's, with its value. Raises ValueError, which does not repeat the value."""
+    """Return a parameter that libpq does not know, with its value. Raises ValueError, which does not repeat the
+    value."""
     if key in _UNUSED:
         return {key: ""}
     schemas = [schema.strip() for schema in value.split(",")]
@@ -175,15 +177,14 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
 
 @cache
 def _list_known() -> frozenset[str]:
-    """Return the parameters of libpq, which reads `ssl=true` as JDBC does."""
+    """Return libpq's parameters. libpq accepts `ssl=true` like JDBC."""
     return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
 
 
 def _parse_url(url: str, label: str) -> Conninfo:
     """Parse the URL with libpq.
 
-    Raises ValueError, also if libpq would take a part of a password for something else, which it would then write to
-    the log.
+    Raises ValueError, also if libpq would treat part of a password as something else, which it would then log.
     """
     plain = url.partition("?")[0]
     if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:

@@ -1,8 +1,8 @@
-"""The messages that begin and end our transactions: every setting that a statement needs is made for its transaction
+"""The messages that begin and end transactions. Every setting that a statement needs is made for its transaction
 only.
 
-A pooler gives a server connection to another client as soon as a transaction has ended, so nothing is set for a
-session, and what outlives a rollback is undone in the same message that ends the transaction.
+A pooler gives a server connection to another client as soon as a transaction has ended. So nothing is set for a
+session, and effects that outlive a rollback are undone in the same message that ends the transaction.
 """
 
 import os
@@ -12,11 +12,11 @@ from servers.postgres.engine.deadline import Limits
 from servers.postgres.sql import quote
 
 _BACKSTOP = 5.0
-"""Seconds beyond the time of a statement after which PostgreSQL ends it itself, in case this process has ended."""
+"""Seconds beyond a statement's time limit after which PostgreSQL itself ends it, in case this process has ended."""
 _IDLE = 120.0
 """Seconds after which PostgreSQL ends an idle transaction."""
 _FORMS = {
-    # How strings are read and values written, whatever the role or the database is set to.
+    # How strings are parsed and values written, whatever the settings of the role or database.
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
     "IntervalStyle": "iso_8601",
@@ -34,10 +34,10 @@ Statements of a process that was killed end then.
 SERVED_BY = """SELECT pg_catalog.pg_backend_pid(),
     pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
     AND pg_catalog.version() ~ 'linux|darwin|bsd'"""
-"""Returns the process that serves a connection, and whether it can detect a lost client (since version 14, if its
-system can)."""
+"""Returns the process that serves a connection, and whether it can detect a lost client (since version 14, on systems
+that support it)."""
 
-# LISTEN, temporary tables and the last values of sequences may come from a function that a change called.
+# A function called by a change may have used LISTEN, temporary tables and sequences.
 FORGET = "UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
 
 
@@ -45,10 +45,10 @@ class TransactionStart:
     """The statements that begin a transaction on one connection."""
 
     def __init__(self, limits: Limits, own: Mapping[str, str], *, checks_client: bool) -> None:
-        """Prepare the settings; `own` are those that the operator gave in the URL, which can't exceed the times of
+        """Prepare the settings; `own` are the operator's settings from the URL, which can't exceed the time limits in
         `limits`."""
         settings = _FORMS | (_CHECK_CLIENT if checks_client else {})
-        # 0 would mean to wait for ever.
+        # 0 would mean to wait forever.
         self._lock = _shorter(max(round(limits.busy_seconds * 1_000), 1), own.get("lock_timeout"))
         self._statement = own.get("statement_timeout")
         settings["lock_timeout"] = str(self._lock)
@@ -58,23 +58,21 @@ class TransactionStart:
         self._settings = "; ".join(lines)
 
     def format(self, mode: str, seconds: float) -> str:
-        """Return one message that begins a transaction of that `mode`, whose statements may take `seconds`."""
+        """Return one message that begins a transaction in that `mode`, whose statements may take `seconds`."""
         most = _shorter(round((seconds + _BACKSTOP) * 1_000), self._statement)
         return f"BEGIN {mode}; SET LOCAL statement_timeout = {most}; {self._settings}"
 
 
 def format_end(*, writes: bool) -> str:
-    """Return one message that rolls back, and undoes what a rollback leaves.
-
-    That is locks of the session (manual, Advisory Locks), the state of random(), and if it `writes` the last values
-    of sequences.
+    """Return one message that rolls back and undoes effects that a rollback leaves: session locks (manual, Advisory
+    Locks), the state of random(), and if it `writes`, the last values of sequences.
     """
     forget = "DISCARD SEQUENCES; " if writes else ""
     return f"ROLLBACK; {forget}{format_release()}"
 
 
 def format_release() -> str:
-    """Return a statement that releases locks of the session, and makes random() as unpredictable as before."""
+    """Return a statement that releases session locks, and makes random() unpredictable again."""
     seed = int.from_bytes(os.urandom(6), "big") / 2**48
     return f"SELECT pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({seed:.15f})"
 

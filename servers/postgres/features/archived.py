@@ -1,10 +1,8 @@
-"""The tool and resources of the archived server `@modelcontextprotocol/server-postgres` of npm.
+"""The tool and resources of the archived npm server `@modelcontextprotocol/server-postgres`, for clients that only
+know these: the tool `query` with `sql`, and `postgres://.../TABLE/schema` for each table.
 
-They are for clients that only know these: the tool `query` with `sql`, and for each table
-`postgres://.../TABLE/schema`.
-
-That server sent the text of `sql` as it was, so `COMMIT; DROP SCHEMA public CASCADE` ended its read-only transaction.
-Here it is one statement, run as `read_query` runs it.
+That server sent the text of `sql` unchanged, so `COMMIT; DROP SCHEMA public CASCADE` ended its read-only transaction.
+Here it is a single statement, run like `read_query`.
 """
 
 import json
@@ -64,7 +62,7 @@ def _format_uri(place: str, table: str) -> str:
 
 
 def _find_database(ctx: Ctx, place: str) -> Database:
-    """Return the database of that name; the first for any other place, since the archived server had only one."""
+    """Return the database with that name, or else the first one, since the archived server had only one."""
     databases: list[Database] = [*ctx.state.databases]
     return next((database for database in databases if database.name == place), databases[0])
 

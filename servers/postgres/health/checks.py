@@ -1,4 +1,4 @@
-"""The checks of a server and a database: a query each, and the text for its rows."""
+"""The health checks of a server and a database, each with a query and the text for its rows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from shared.text import join_lines
 Row = tuple[Any, ...]
 
 _QUERY = 120
-"""Characters that are shown of a statement of another session."""
+"""Maximum number of characters shown of another session's statement."""
 _ROWS = 5
-"""Rows that are shown of each list."""
+"""Maximum number of rows shown of each list."""
 _LAGGING_BYTES = 16 << 20
 
 
@@ -23,9 +23,9 @@ class Check(NamedTuple):
     title: str
     question: str
     tell: Callable[[Sequence[Row]], Iterator[str]]
-    """Yields the lines for the rows; none if all is well."""
+    """Yields the lines for the rows; none if there is no problem."""
     is_of_sessions: bool = False
-    """True if it is about other sessions, which not every role may see."""
+    """True if it concerns other sessions, which not every role may see."""
 
 
 def _text(words: str | None) -> str:

@@ -12,9 +12,9 @@ from servers.postgres.health.slow_statements import list_slow_statements
 
 _SAVEPOINT = "mcp_bundle_check"
 _SECONDS = 5
-"""Seconds that one check may take."""
+"""Time limit of one check, in seconds."""
 _LOCK_MILLISECONDS = 200
-"""Milliseconds to wait for a lock. The size of a locked table is left unknown."""
+"""Milliseconds to wait for a lock. The size of a locked table stays unknown."""
 _LIMIT = """
     SELECT pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('lock_timeout', $2, true)"""
 _WARNING = "WARNING"
@@ -22,9 +22,9 @@ _HIDDEN = "not allowed for this role: sessions of others (the operator can GRANT
 
 
 async def check_health(ask: Ask) -> list[str]:
-    """Return the findings in sections with their titles, one line each; in a transaction.
+    """In a transaction, return the findings by section title, one line each.
 
-    A check that fails gives the reason. Raises SqlError only if the connection breaks.
+    A failed check gives the reason. Raises SqlError only if the connection breaks.
     """
     lines: list[str] = []
     ((sees_all,),) = await ask(SEES_ALL)
@@ -38,7 +38,7 @@ async def check_health(ask: Ask) -> list[str]:
 
 
 def format_health(database: str, lines: Sequence[str]) -> str:
-    """Format the findings, between marks."""
+    """Format the findings between data marks."""
     warnings = sum(line.lstrip().startswith(_WARNING) for line in lines)
     head = f"database {database}; {warnings or 'no'} warning{'' if warnings == 1 else 's'}"
     return "\n".join((head, fence(lines)))
@@ -49,7 +49,7 @@ async def _look(check: Check, ask: Ask) -> list[str]:
 
 
 async def _try(ask: Ask, look: Callable[[Ask], Awaitable[list[str]]]) -> list[str]:
-    # A failure must not end the transaction, in which the other checks run.
+    # A failure must not end the transaction in which the other checks run.
     await ask(f"SAVEPOINT {_SAVEPOINT}")
     try:
         findings = await look(ask)

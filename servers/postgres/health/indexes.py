@@ -1,4 +1,4 @@
-"""Indexes that a statement would profit from, by the columns of its conditions.
+"""Indexes that would speed up a statement, derived from the columns in its conditions.
 
 If the extension hypopg is installed, each is tried with the planner.
 """
@@ -23,7 +23,7 @@ _SAVEPOINT = "mcp_bundle_index"
 _FORGETTING = 5.0
 """Seconds for removing hypothetical indexes."""
 _WORTH = 0.9
-"""The share of the cost without an index that the cost with it must be below, to be mentioned."""
+"""An index is mentioned if the cost with it is less than this fraction of the cost without it."""
 _CONDITIONS = ("Filter", "Hash Cond", "Merge Cond", "Join Filter", "Recheck Cond", "Index Cond")
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 _CAST = re.compile(
@@ -50,7 +50,7 @@ _EXTENSION = """
 
 
 class ScannedTable(NamedTuple):
-    """A table that a plan reads whole."""
+    """A table that a plan scans completely."""
 
     oid: int
     name: str
@@ -97,7 +97,7 @@ async def suggest_indexes(
 async def _try_out(
     ask: Ask, schema: str, candidates: Sequence[_Candidate], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
-    """Return the cost with each of the indexes, which exist only for the planner of this session, and only during the
+    """Return the cost with each of the indexes, which exist only for this session's planner, and only during the
     test."""
     before = await find_cost()
     notes: list[tuple[float, str]] = []
@@ -112,7 +112,7 @@ async def _try_out(
                     (cost, f"with an index on {candidate.words} the cost would be {cost:g} instead of {before:g}")
                 )
     finally:
-        # They outlive the transaction, on a connection that others may have next.
+        # They outlive the transaction, on a connection that others may use next.
         deadline = Deadline(_FORGETTING)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
@@ -122,8 +122,7 @@ async def _try_out(
 
 
 def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:
-    """Yield candidates of one column each, those compared by = first, and then pairs, which begin with one of
-    these."""
+    """Yield candidates with one column, those compared with = first, and then pairs that begin with one of these."""
     same: dict[str, None] = {}
     others: dict[str, None] = {}
     compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]
@@ -134,7 +133,7 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
             (same if sign == "=" else others)[column] = None
     singles = [*same, *(single for single in others if single not in same)]
     pairs = [(first, second) for first in same for second in singles if first != second]
-    # Of two that are both compared by =, one order is enough.
+    # For two columns that are both compared with =, one order is enough.
     distinct_pairs = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
     for chosen in islice([*((single,) for single in singles), *distinct_pairs], 2 * _CANDIDATES):
         yield _Candidate(table.name, chosen)

@@ -1,11 +1,11 @@
-"""Sizes, spans of time and shares in a form for people."""
+"""Sizes, durations and percentages in a readable form."""
 
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 
 
 def format_size(size: float) -> str:
-    """Format bytes, as PostgreSQL's own `pg_size_pretty` does."""
+    """Format bytes like PostgreSQL's `pg_size_pretty`."""
     for unit in _SIZES[:-1]:
         if abs(size) < 10_240:
             return f"{size:.0f} {unit}"
@@ -14,7 +14,7 @@ def format_size(size: float) -> str:
 
 
 def format_span(seconds: float | None) -> str:
-    """Format a span of time in its two largest units."""
+    """Format a duration in its two largest units."""
     if seconds is None:
         return "never"
     for unit, size, part, smaller in (
@@ -33,5 +33,5 @@ def format_ago(seconds: float | None) -> str:
 
 
 def format_share(part: float, whole: float) -> str:
-    """Format a share in percent."""
+    """Format a share as a percentage."""
     return f"{100 * part / whole:.1f} %" if whole else "nothing yet"

@@ -3,9 +3,9 @@
 from servers.postgres.schema.entries import SEEN
 
 _OLD_SECONDS = 60
-"""Age of a transaction from which on it is listed."""
+"""Transactions of at least this age, in seconds, are listed."""
 _USED_UP = 0.7
-"""The share of the values of a sequence from which on it is listed."""
+"""Sequences that have used at least this share of their values are listed."""
 
 SEES_ALL = "SELECT pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')"
 CONNECTIONS = """

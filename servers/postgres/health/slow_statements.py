@@ -6,9 +6,9 @@ from servers.postgres.health.lines import format_share
 from shared.text import join_lines
 
 _ROWS = 10
-"""Statements of each list."""
+"""Maximum number of statements in each list."""
 _TEXT = 300
-"""Characters of a statement."""
+"""Maximum number of characters of a statement."""
 _MISSING = (
     "pg_stat_statements is not installed in this database. The operator can add it to shared_preload_libraries, "
     "restart the server, and run CREATE EXTENSION pg_stat_statements here."
@@ -36,9 +36,9 @@ _TOP = """
 
 
 async def list_slow_statements(ask: Ask) -> list[str]:
-    """List the statements that took the most time together, and those that take the longest each, a line each.
+    """List the statements with the most total time, and those with the longest average time, one line each.
 
-    If the extension is missing, return the steps that enable it. Raises SqlError.
+    If the extension is missing, return the steps to enable it. Raises SqlError.
     """
     extension = await ask(_EXTENSION)
     if not extension:

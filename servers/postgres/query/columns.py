@@ -1,4 +1,4 @@
-"""The types of the columns of a result, as the catalog names them."""
+"""The types of a result's columns, with their names in the catalog."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Described(NamedTuple):
     names: tuple[str, ...]
     types: tuple[Type, ...]
     declared: tuple[str | None, ...]
-    """The type that a column of a table was declared with, with its length; None for an expression."""
+    """The type with which a table's column was declared, including its length; None for an expression."""
 
 
 class ColumnTypes:
@@ -30,7 +30,7 @@ class ColumnTypes:
     def __init__(self) -> None:
         self._types = Types()
         self._declared: dict[tuple[int, int, int, int], str] = {}
-        """By table and number of the column, and its type's oid and modifier: a changed type makes another entry."""
+        """By table and column number, and the type's oid and modifier, so that a changed type has another entry."""
 
     async def describe(self, columns: Sequence[Column], ask: Ask) -> Described:
         """Describe the columns, and look up those that are not cached. Raises SqlError."""

@@ -16,7 +16,7 @@ from servers.postgres.values import Codec
 async def write_export(
     pool: Pool, query: Query, request: ExportRequest, columns: ColumnTypes, deadline: Deadline
 ) -> tuple[int, int]:
-    """Write all rows of the `query`, and return their number and the bytes of the file. Raises SqlError."""
+    """Write all rows of the `query`, and return their number and the file's size in bytes. Raises SqlError."""
     sql, values = bind(query)
     statement = await check(sql)
     async with pool.transaction(deadline) as link:

@@ -20,15 +20,15 @@ from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
 from shared.text import join_lines
 
 _STEPS = 500
-"""Steps of a plan that are shown."""
+"""Maximum number of steps of a plan that are shown."""
 _DETAIL = 500
-"""Characters of a condition."""
+"""Maximum number of characters of a condition."""
 _FEW_BYTES = 8 * 8192
-"""Bytes of a table that is read whole in no time."""
+"""Maximum size in bytes of a table that is scanned completely in no time."""
 _WRONG = 10
-"""The factor between expected and actual rows from which on a note is made."""
+"""A note is made if expected and actual rows differ at least by this factor."""
 _NOTES = 3
-"""Notes on wrong estimates."""
+"""Maximum number of notes on wrong estimates."""
 _NAME = "mcp_bundle_plan"
 _FORGETTING = 5.0
 """Seconds for removing the prepared statement."""
@@ -56,10 +56,10 @@ class _Step(NamedTuple):
 async def explain(
     sql: str, parameters: Sequence[Cell], most: int, session: Session, *, analyze: bool = False
 ) -> Plan:
-    """Return the plan of one statement, in `most` bytes.
+    """Return the plan of one statement, in at most `most` bytes.
 
-    Its parameters may be left out: then it is the generic plan for all values. With `analyze` the statement is run as
-    well, in the current transaction, which has to be read-only.
+    Without its parameters, it is the generic plan for all values. With `analyze`, the statement is run as well, in
+    the current transaction, which must be read-only.
     """
     root = await _explain(session, sql, parameters, analyze=analyze)
     steps = list(_walk(root["Plan"]))
@@ -107,7 +107,7 @@ async def _explain_for_all(session: Session, sql: str, command: str) -> Any:
         values = f"({', '.join(['NULL'] * count)})" if count else ""
         return await session.run(f"{command} EXECUTE {_NAME}{values}", ())
     finally:
-        # What was prepared outlives the transaction, on a connection that others may have next.
+        # A prepared statement outlives the transaction, on a connection that others may use next.
         deadline = Deadline(_FORGETTING)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await session.run(f"ROLLBACK TO SAVEPOINT {_NAME}", (), deadline=deadline)
@@ -115,7 +115,7 @@ async def _explain_for_all(session: Session, sql: str, command: str) -> Any:
 
 
 def _walk(root: Node) -> Iterator[_Step]:
-    """Yield each step before its parts."""
+    """Yield each step before its children."""
     waiting = [_Step(0, root)]
     while waiting:
         step = waiting.pop()
@@ -124,7 +124,7 @@ def _walk(root: Node) -> Iterator[_Step]:
 
 
 async def _find_scans(ask: Ask, nodes: Sequence[Node]) -> list[ScannedTable]:
-    """Return the tables that are read whole and are not small."""
+    """Return the tables that are scanned completely and are not small."""
     scans = [node for node in nodes if node["Node Type"] == "Seq Scan" and "Schema" in node]
     if not scans:
         return []

@@ -1,8 +1,8 @@
-"""One query, run up to the rows that fit into one answer.
+"""Running one query up to the rows that fit into one result.
 
-A query that can have many rows is read by a cursor, in a transaction that sees the database as it was at its
-beginning. The transaction stays open if there are more rows, for the client to go on. SHOW and EXPLAIN have no
-cursor, and few rows.
+A query that can have many rows is read with a cursor, in a transaction that sees the database as it was at its
+beginning. If there are more rows, the transaction stays open so that the client can continue. SHOW and EXPLAIN have
+no cursor, and few rows.
 """
 
 import time
@@ -24,27 +24,27 @@ from servers.postgres.values import Codec, encode_parameter
 Row = tuple[Cell, ...]
 
 MODE = "ISOLATION LEVEL REPEATABLE READ READ ONLY"
-"""The mode of a transaction in which all statements see the same state of the database, also those for the next
-pages."""
+"""The mode of a transaction in which all statements, including those for later pages, see the same state of the
+database."""
 _BOM = "\ufeff"
-"""The byte order mark, which SQL that was copied from a file may begin with."""
+"""The byte order mark, with which SQL copied from a file may begin."""
 _CURSOR = "mcp_bundle_rows"
 _FIRST = 50
-"""Rows by which the size of the others is estimated."""
+"""Number of rows from which the size of the others is estimated."""
 _LONG = 20_000
-"""Characters from which on a statement is checked in a thread, because that takes a while."""
+"""A statement with at least this many characters is checked in a thread, because that takes a while."""
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
 
 class Remainder(NamedTuple):
-    """The rest of a query after an answer."""
+    """The rest of a query after a result."""
 
     waiting: Sequence[Row]
-    """Rows that were fetched and had no room."""
+    """Rows that were fetched but did not fit."""
     is_kept: bool
-    """True if the transaction can return the rest; otherwise the query has to be run again."""
+    """True if the transaction can return the rest; otherwise the query must be run again."""
     is_ended: bool
-    """True if there are no rows after those that wait."""
+    """True if there are no rows after the waiting ones."""
 
 
 class Answer(NamedTuple):
@@ -55,13 +55,13 @@ class Answer(NamedTuple):
     rest: Remainder | None
     """None after the last rows."""
     snapshot: str
-    """The snapshot that the query saw, in PostgreSQL's words; empty if it is not needed, because the query has
+    """The snapshot that the query saw, in PostgreSQL's notation; empty if it is not needed because the query has
     ended."""
     seconds: float
 
 
 class _Source:
-    """The source of rows: those that wait, then those of the cursor."""
+    """The source of rows: first the waiting ones, then those of the cursor."""
 
     def __init__(self, link: Link, deadline: Deadline, rest: Remainder) -> None:
         self._link = link
@@ -76,7 +76,7 @@ class _Source:
     async def fetch(self, most: int) -> list[Row]:
         """Return the next rows: `most`, unless there are fewer.
 
-        Rows beyond the memory limit are lost, and come only if the query is run again.
+        Rows beyond the memory limit are lost, and can only be read by running the query again.
         """
         if self._waiting:
             next_rows, self._waiting = self._waiting[:most], self._waiting[most:]
@@ -92,7 +92,7 @@ class _Source:
         return result.rows
 
     def leave(self, rejected: Sequence[Row]) -> Remainder | None:
-        """Return the rest of the query, with the rows that had no room."""
+        """Return the rest of the query, including the rows that did not fit."""
         waiting = [*rejected, *self._waiting]
         if not waiting and self.is_ended and not self._is_lost:
             return None
@@ -100,7 +100,7 @@ class _Source:
 
 
 async def check(sql: str) -> Statement:
-    """Return the statement, if it may be run to read. Raises SqlError."""
+    """Return the statement if it may be run for reading. Raises SqlError."""
     return check_reads(sql) if len(sql) < _LONG else await to_thread.run_sync(check_reads, sql)
 
 
@@ -115,7 +115,7 @@ def bind(query: Query) -> tuple[str, list[Cell]]:
 async def run_query(
     link: Link, query: Query, limits: AnswerLimits, columns: ColumnTypes, deadline: Deadline
 ) -> Answer:
-    """Run the query up to the rows of its first answer, in a transaction of `MODE`. Raises SqlError.
+    """Run the query up to the rows of its first result, in a transaction with `MODE`. Raises SqlError.
 
     The first `query.offset` rows are skipped, which takes as long as reading them.
     """
@@ -127,7 +127,7 @@ async def run_query(
         await link.run(statement.body, values, deadline=deadline, before=declare)
         if query.offset:
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
-        # A transaction that waits would take a connection of the pooler from others.
+        # A waiting transaction would take one of the pooler's connections from others.
         source = _Source(link, deadline, Remainder((), not link.is_shared, False))
         rows = await source.fetch(min(_FIRST, limits.rows))
     else:
@@ -145,7 +145,7 @@ async def run_query(
 
 
 async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimits, deadline: Deadline) -> Answer:
-    """Return the rows after those of `answer`, from the transaction that was kept for them. Raises SqlError."""
+    """Return the rows after those of `answer`, from the transaction kept for them. Raises SqlError."""
     began = time.monotonic()
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_FIRST, limits.rows))
@@ -163,6 +163,6 @@ async def _fill(
         rows = await source.fetch(count)
         rejected = page.add(rows)
     if rows and not rejected:
-        # Only fetching one more row shows whether there are any.
+        # Only fetching one more row shows whether there are more.
         rejected = await source.fetch(1)
     return Page(page.made, [kind.name for kind in columns.types]), source.leave(rejected)

@@ -20,7 +20,7 @@ from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
 
 _LOOKED_AT = 100_000
-"""Rows whose keys are compared with what was typed."""
+"""Maximum number of rows whose keys are compared with the typed text."""
 
 _KEY = """
     SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
@@ -52,7 +52,7 @@ class _KeyColumn(NamedTuple):
 
 
 async def read_first_rows(table: str, limits: AnswerLimits, session: Session) -> TableRows:
-    """Return the first rows by their keys, as many as there is room for. Raises SqlError."""
+    """Return the first rows by key, as many as fit. Raises SqlError."""
     relation = await find_relation(session.ask, table)
     key = await _find_key(session.ask, relation)
     order = f" ORDER BY {', '.join(column.sql for column in key)}" if key else ""
@@ -86,7 +86,7 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
 
 
 async def find_keys(table: str, typed: str, session: Session) -> list[str]:
-    """Return keys of rows that begin with `typed`, as many as are found in a second.
+    """Return row keys that begin with `typed`, as many as are found within one second.
 
     The transaction may be unusable afterwards. Raises SqlError.
     """
@@ -121,7 +121,7 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
 
 
 async def _list_readable(ask: Ask, relation: Relation) -> str:
-    """Return the columns that the role may read, as SELECT has them; all if it may read all or none."""
+    """Return the columns that the role may read, as written in SELECT; all if it may read all or none."""
     ((readable, is_whole),) = await ask(_READABLE, relation.oid)
     return "*" if is_whole or readable is None else str(readable)
 

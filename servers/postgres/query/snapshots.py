@@ -1,13 +1,13 @@
-"""Queries whose rows did not fit into one answer, so that the next call continues with the very same rows.
+"""Queries whose rows did not fit into one result, so that the next call continues in exactly the same rows.
 
-The transaction is kept at its position, with the state of the database that it sees, for `KEPT` seconds. Meanwhile it
-holds back VACUUM, prevents others from altering the tables that it reads, and takes a connection. So at most half of
-the connections are kept, and the oldest is released when another query has none. After that the query is run again,
-and the rows of earlier answers are skipped.
+The transaction is kept at its position for `KEPT` seconds, with the state of the database that it sees. During that
+time it holds back VACUUM, prevents others from altering the tables that it reads, and occupies a connection. So at
+most half of the connections are kept, and the oldest is released when another query has none. After that the query is
+run again, and the rows of earlier results are skipped.
 
-PostgreSQL's snapshots show whether the database was changed in between: if both are the same, no transaction that
-writes has ended in between, so the rows are the same but for an order that the query leaves open. If they differ,
-some transaction has, in any table or database of the server: nothing more is known without reading the rows.
+PostgreSQL's snapshots show whether the database was changed in between. If both are the same, no writing transaction
+has ended in between, so the rows are the same, except for an order that the query leaves open. If they differ, some
+transaction has ended, in any table or database of the server. Nothing more is known without reading the rows.
 """
 
 from typing import NamedTuple
@@ -29,15 +29,15 @@ class _OpenTransaction(NamedTuple):
 
     link: Link
     answer: Answer
-    """The last answer, without its rows."""
+    """The last result, without its rows."""
     rest: Remainder
 
 
 class Snapshots:
-    """The queries of one database that can go on. `run` must run meanwhile."""
+    """The queries of one database that can be continued. `run` must be running."""
 
     def __init__(self, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = KEPT) -> None:
-        """Keep transactions of `pool`; `seconds` is the time limit of a query that is not a job."""
+        """Keep transactions of `pool`. `seconds` is the time limit of a query that is not a job."""
         self._pool = pool
         self._columns = columns
         self._seconds = seconds
@@ -50,9 +50,9 @@ class Snapshots:
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None = None
     ) -> QueryRows:
-        """Return the first rows of `query`, or with a `cursor` those after the rows that came with it.
+        """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
 
-        Raises SqlError, `bad_cursor` if it belongs to another query or client.
+        Raises SqlError, including `bad_cursor` if it belongs to another query or client.
         """
         requested = fingerprint(who, query)
         deadline = Deadline(self._seconds, job)
@@ -71,7 +71,7 @@ class Snapshots:
             """Each call releases the oldest one."""
 
     async def press(self) -> None:
-        """Release the oldest kept transaction, for a query that has no connection."""
+        """Release the oldest kept transaction, for a query without a connection."""
         await self._cursors.press(lambda _: True)
 
     async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> QueryRows:
@@ -84,7 +84,7 @@ class Snapshots:
         finally:
             if not keeps:
                 await self._pool.end(link)
-        # Only a share of the connections may be kept.
+        # Only some of the connections may be kept.
         if self._cursors.count(lambda _: True) > max(self._pool.size // KEPT_SHARE, 1):
             await self.press()
         return rows
@@ -110,8 +110,7 @@ class Snapshots:
         return rows
 
     def _place(self, link: Link, answer: Answer, position: Position) -> tuple[QueryRows, bool]:
-        """Return the rows of an answer with a cursor for those after them, and whether the transaction is kept for
-        it."""
+        """Return the rows of a result with a cursor for the next ones, for which the transaction may be kept."""
         names, declared = answer.columns.names, answer.columns.declared
         rows = QueryRows(names, declared, answer.page, False, None, position.changed, answer.seconds)
         if answer.rest is None:

@@ -11,7 +11,7 @@ from servers.postgres.schema.entries import SCOPE
 from shared.text import join_lines
 
 _TYPE, _DEFAULT, _COMMENT, _DEFINITION = 200, 500, 200, 2_000
-"""Characters that are shown of each."""
+"""Maximum number of characters shown of each."""
 _KINDS = {
     "": "ordinary",
     "s": "generated stored",
@@ -59,9 +59,9 @@ _TYPES = """
 
 
 async def read_columns(ask: Ask, oid: int | None = None) -> dict[int, list[TableColumn]]:
-    """Return the columns by the oid of their table or view: of one, or of all.
+    """Return the columns of one or all tables and views, by oid.
 
-    Their names have the form that statements use, as everywhere in a description of the schema.
+    Names are written as in statements, as everywhere in a schema description.
     """
     rows = await ask(_COLUMNS, oid)
     return {relation: [_make_column(row[1:]) for row in group] for relation, group in groupby(rows, itemgetter(0))}

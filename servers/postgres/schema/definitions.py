@@ -1,7 +1,7 @@
-"""Queries that return the statements by which the parts of a schema are made, one part each.
+"""Queries that return the statements that create the parts of a schema, one kind of part each.
 
-The objects that they make are named with their schema. The objects that these refer to are named as PostgreSQL's own
-functions do, by the search path, which the script sets.
+Created objects are named with their schema. Objects that they refer to are named as by PostgreSQL's own functions,
+according to the search path, which the script sets.
 """
 
 from servers.postgres.schema.entries import SEEN
@@ -99,7 +99,8 @@ _FUNCTIONS = f"""
     ORDER BY p.oid"""  # noqa: S608
 EARLY_FUNCTIONS = _FUNCTIONS.format(is_late="NOT")
 LATE_FUNCTIONS = _FUNCTIONS.format(is_late="")
-"""Functions that PostgreSQL parses as they are made, which it does since 14, or that take the rows of a table."""
+"""Functions that PostgreSQL parses when they are created, which is possible since version 14, or that take a table's
+rows."""
 
 _COLUMN = """pg_catalog.quote_ident(a.attname) || ' ' || pg_catalog.format_type(a.atttypid, a.atttypmod)
     || coalesce((SELECT ' COLLATE ' || l.oid::pg_catalog.regcollation::pg_catalog.text

@@ -1,7 +1,7 @@
-"""The tables and views of a database, as far as the role may see them.
+"""The tables and views of a database that the role may see.
 
-Queries of the catalog name everything with its schema, so that tables and functions of other users with the same
-names are never called.
+Queries on the catalog qualify every name with its schema, so that other users' tables and functions with the same
+names are never used.
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ SEEN = """c.relnamespace = ANY (ARRAY(
     SELECT s.oid FROM pg_catalog.pg_namespace AS s
     WHERE s.nspname !~ '^pg_' AND s.nspname <> 'information_schema'
         AND pg_catalog.has_schema_privilege(s.oid, 'USAGE')))"""
-"""True if the relation `c` is in a schema that is not the system's, and that the role may use."""
+"""True if the relation `c` is in a schema that the role may use and that is not a system schema."""
 
 SCOPE = f"""c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[])
     AND ($1::pg_catalog.oid IS NULL AND {SEEN} OR c.oid = $1::pg_catalog.oid)"""
 """True if `c` is the relation with the oid $1, or any that is visible if that is NULL."""
 
 _KNOWS_EMPTY = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000"
-"""True if 0 rows are a result of ANALYZE: before PostgreSQL 14 it may not have run yet."""
+"""True if 0 rows are a result of ANALYZE. Before PostgreSQL 14, it may just not have run yet."""
 _QUESTION = f"""
     SELECT c.oid, c.oid::pg_catalog.regclass::pg_catalog.text, c.relkind::pg_catalog.text,
         CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_KNOWS_EMPTY})
@@ -39,10 +39,10 @@ class Relation(NamedTuple):
 
     oid: int
     name: SqlName
-    """The name in a statement of this session."""
+    """The name as written in a statement of this session."""
     kind: str
     rows: int | None
-    """Estimated by the last ANALYZE; None if it has not run."""
+    """Number of rows estimated by the last ANALYZE; None if it has not run."""
     comment: str | None
     is_partition: bool
 
@@ -53,7 +53,7 @@ class Relation(NamedTuple):
 
 
 async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
-    """Return the tables and views by name, without those of the system; with an `oid` only that one."""
+    """Return the tables and views by name, without system ones; with an `oid`, only that one."""
     relations = [
         Relation(number, SqlName(name), KINDS[kind], rows, comment, is_partition)
         for number, name, kind, rows, comment, is_partition in await ask(_QUESTION, oid)
@@ -62,5 +62,6 @@ async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
 
 
 def list_estimates(relations: Iterable[Relation]) -> dict[str, int]:
-    """Return the estimated rows of each relation by the last ANALYZE, without those that have no estimate."""
+    """Return the row count of each relation estimated by the last ANALYZE, without relations that have no
+    estimate."""
     return {relation.name: relation.rows for relation in relations if relation.rows is not None}

@@ -8,7 +8,7 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
 
 _SQL = 500
-"""Characters that are shown of a definition."""
+"""Maximum number of characters shown of a definition."""
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 _ORIGINS = {"p": "PRIMARY KEY", "u": "UNIQUE", "x": "EXCLUDE", "": "CREATE INDEX"}
 
@@ -43,7 +43,7 @@ _FOREIGN_KEYS = """
 
 
 async def read_indexes(ask: Ask, oid: int | None = None) -> list[tuple[SqlName, Index]]:
-    """Return the indexes of one table, or of all, each with the name of its table.
+    """Return the indexes of one or all tables, each with the name of its table.
 
     Indexes that a partition inherits are listed only for that partition.
     """
@@ -51,7 +51,7 @@ async def read_indexes(ask: Ask, oid: int | None = None) -> list[tuple[SqlName, 
 
 
 async def read_foreign_keys(ask: Ask, oid: int | None = None) -> list[ForeignKey]:
-    """Return the foreign keys of one table, or of all, table by table."""
+    """Return the foreign keys of one or all tables, ordered by table."""
     return await _read_keys(ask, "conrelid", oid)
 
 

@@ -13,11 +13,11 @@ _PART = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_PART)
 _QUALIFIED = re.compile(rf"({_PART})(?:\s*\.\s*({_PART}))?(?:\s*\.\s*({_PART}))?")
 _SHOWN = 5
-"""Names and signatures of functions that are shown."""
+"""Maximum number of names, and of function signatures, that are shown."""
 _TABLES = 3
-"""Tables that are named for a column."""
+"""Maximum number of tables that are listed for a column."""
 _LINE = 1_000
-"""Characters that are shown of the columns of a table."""
+"""Maximum number of characters shown of a table's columns."""
 _LONGEST = 200
 """Maximum length of the name of a table that a client uses, in characters."""
 
@@ -77,17 +77,17 @@ _MATCHES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
     lambda candidate, name, _: candidate.bare.lower() == name.lower(),
     lambda candidate, name, _: f"{candidate.schema}.{candidate.bare}" == name,
 )
-"""The rules to choose a candidate, the most likely first.
+"""The rules for choosing a candidate, most likely first.
 
-All candidates have that name in lower case; a rule gets a candidate, the name, and its parts without quotes.
+All candidates have the same name in lowercase. A rule gets a candidate, the name, and its parts without quotes.
 """
 
 
 async def find_relation(ask: Ask, table_name: str) -> Relation:
-    """Return the table or view of that name: as a statement writes it, without quotes, or in another case if that is
-    unambiguous.
+    """Return the table or view with that name, written as in a statement, without quotes, or in another case if that
+    is unambiguous.
 
-    Raises SqlError `not_found`, with the nearest names.
+    Raises SqlError `not_found` with the most similar names.
     """
     table_name = table_name.strip()
     parts = await _drop_database(ask, _split(table_name))
@@ -114,9 +114,9 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
 
 
 async def suggest_readable(ask: Ask, sql: str) -> str:
-    """Suggest the columns that the role may read, for tables of the statement that it may read only in part.
+    """Suggest the columns that the role may read, for tables in the statement of which it may only read some columns.
 
-    Returns an empty text if there is no such table.
+    Return "" if there is no such table.
     """
     columns: dict[str, list[SqlName]] = {}
     for table, column in await ask(_READABLE, sorted(_read_words(sql))):
@@ -126,9 +126,9 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
 
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
-    """Suggest names for the one at `position` in a statement, in characters, by the SQLSTATE of its error.
+    """Suggest names for the one at character `position` in a statement, depending on the SQLSTATE of its error.
 
-    Returns an empty text if no name is similar.
+    Return "" if no name is similar.
     """
     match = _QUALIFIED.match(sql, max(position, 0))
     parts = [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
@@ -159,7 +159,7 @@ async def _drop_database(ask: Ask, parts: list[str]) -> list[str]:
 
 
 def _split(name: str) -> list[str]:
-    """Return the parts of a name between its dots, three at most, without their quotes; empty for other text."""
+    """Return the parts of a name between its dots, at most three, without quotes; empty for other text."""
     match = _QUALIFIED.fullmatch(name)
     return [_unquote(part) for part in match.groups() if part is not None] if match is not None else []
 
@@ -179,7 +179,7 @@ async def _find_tables(ask: Ask, *candidates: str) -> Sequence[str]:
 
 
 async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
-    """Return the columns of the tables that the statement names, or else of all."""
+    """Return the columns of the tables in the statement, or else of all tables."""
     for tables in (sorted(_read_words(sql)), None):
         having: dict[str, list[SqlName]] = {}
         for column, table in await ask(_COLUMN_NAMES, tables):
@@ -194,8 +194,8 @@ async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
 
 
 def _read_words(sql: str) -> set[str]:
-    """Return the words of a statement that may be names, and the same in lower case: PostgreSQL folds names without
-    quotes."""
+    """Return the words of a statement that may be names, and the same in lowercase, since PostgreSQL folds unquoted
+    names."""
     words = {_unquote(word) for word in _IDENTIFIER.findall(sql.replace("\0", ""))}
     return words | {word.lower() for word in words}
 

@@ -34,7 +34,7 @@ def _list_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
 
 
 class _Columns:
-    """The columns of all tables, which were read before."""
+    """The columns of all tables, which have been read before."""
 
     is_late = False
 

@@ -1,8 +1,8 @@
 """The schema as statements that recreate it in an empty database.
 
-PostgreSQL does not keep these statements, so they are made from its catalog, in an order in which each has what it
-needs. Owners, rights, and what belongs to an extension are left out, and so are servers of foreign data, whose
-options may hold secrets.
+PostgreSQL does not keep these statements, so they are built from its catalog, in an order in which dependencies come
+first. Owners, permissions, and objects of extensions are left out, and so are foreign servers, whose options may
+contain secrets.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ _LATER: Sequence[str] = (
 
 
 async def read_schema(most: int, ask: Ask) -> str:
-    """Return the statements, in `most` bytes; what is left out is counted. Raises SqlError."""
+    """Return the statements, in at most `most` bytes; omitted ones are counted. Raises SqlError."""
     statements: list[str] = []
     for question in _PARTS:
         statements += [statement for (statement,) in await ask(question)]
@@ -56,5 +56,5 @@ async def _read_views(ask: Ask) -> list[str]:
     try:
         return [views[oid] for oid in sorter.static_order()]
     except CycleError:
-        # Two views can read each other only by CREATE OR REPLACE, and then neither can be run.
+        # Two views can only read each other through CREATE OR REPLACE, and then neither can be run.
         return [views[oid] for oid in sorted(views)]

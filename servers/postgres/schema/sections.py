@@ -10,9 +10,9 @@ from servers.postgres.schema.entries import Relation
 from shared.text import join_lines
 
 _LINE = 1_000
-"""Characters that are shown of a constraint, a policy or a trigger."""
+"""Maximum number of characters shown of a constraint, a policy or a trigger."""
 _CHILDREN = 1_000
-"""Partitions and inheriting tables that are listed."""
+"""Maximum number of partitions and inheriting tables that are listed."""
 _COMMENT = 2_000
 
 _WHOLE = """
@@ -68,12 +68,12 @@ _ORDER = (
 
 
 class Details(NamedTuple):
-    """The details of one table or view, besides its columns, keys and indexes."""
+    """The details of one table or view, except its columns, keys and indexes."""
 
     words: Sequence[str]
-    """Facts about it as a whole, in our own words."""
+    """Properties of the whole table or view."""
     sql: str
-    """The statement that makes a view; empty for others."""
+    """The statement that creates a view; empty for tables."""
     triggers: Sequence[str]
     sections: Mapping[str, Sequence[str]]
 

@@ -1,6 +1,6 @@
-"""Statistics of the columns of a table: least and greatest value, distinct values and NULLs, of the first rows.
+"""Statistics of a table's columns: minimum, maximum, distinct values and NULLs, computed from the first rows.
 
-If there is no time for that, they are those of the last ANALYZE.
+If there is no time for that, the statistics of the last ANALYZE are used.
 """
 
 import time
@@ -18,16 +18,16 @@ from servers.postgres.schema.entries import Relation
 from servers.postgres.values import Type, encode_column
 
 _ROWS = 100_000
-"""Rows that are examined, the first ones."""
+"""Maximum number of rows that are examined, from the first."""
 _SIZE = 16_000_000
 """Maximum size of all values of a column for which distinct values are counted, which sorts them."""
 _VALUE = 100
-"""Bytes that are shown of a value."""
+"""Maximum number of bytes shown of a value."""
 _COLUMNS = 1_000
-"""Columns of one table that are examined."""
+"""Maximum number of columns of one table that are examined."""
 
-# Types are comparable if they have an order, without which min() is an error: json, xml and point have no class for
-# B-trees, and a domain or an array has that of what it is made of.
+# Types are comparable if they have an order, without which min() is an error. json, xml and point have no B-tree
+# operator class; a domain or an array has that of its base or element type.
 _COMPARABLE = """
     WITH RECURSIVE based(number, oid) AS (
         SELECT a.attnum, a.atttypid FROM pg_catalog.pg_attribute AS a
@@ -61,7 +61,7 @@ class ReadableColumn(NamedTuple):
 
     name: str
     sql: SqlName
-    """The name as a statement has it."""
+    """The name as written in a statement."""
     kind: Type
     is_comparable: bool
 
@@ -69,9 +69,9 @@ class ReadableColumn(NamedTuple):
 async def compute_statistics(
     session: Session, relation: Relation, columns: Sequence[ReadableColumn], seconds: float
 ) -> Statistics:
-    """Compute statistics of as many columns as `seconds` allow.
+    """Compute statistics for as many columns as `seconds` allow.
 
-    A query may be cancelled then, so this is the last use of the transaction. Raises SqlError.
+    A query may be cancelled in the process, so this must be the last use of the transaction. Raises SqlError.
     """
     ends = time.monotonic() + seconds
     analyzed = await _read_analyzed(session.ask, relation, columns)
@@ -111,7 +111,7 @@ async def _examine(
 
 
 async def _compare(ask: Ask, relation: Relation, column: ReadableColumn) -> tuple[int, Any, Any]:
-    """Return the number of distinct values, the least and the greatest."""
+    """Return the number of distinct values, the minimum and the maximum."""
     first = _select_first(relation, [column.sql], _ROWS)
     ((distinct, least, greatest),) = await ask(f"""
         WITH s(x) AS MATERIALIZED ({first})
@@ -136,7 +136,7 @@ async def read_readable(session: Session, relation: Relation) -> list[ReadableCo
 
 
 async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[ReadableColumn]) -> list[ColumnStatistics]:
-    """Return the statistics of the last ANALYZE, for as many rows as it has seen."""
+    """Return the statistics of the last ANALYZE, for the rows that it examined."""
     rows = relation.rows
     if rows is None:
         return []
@@ -147,7 +147,7 @@ async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[Readabl
             continue
         column = by_name[name]
         ends = parse_array(bounds) if bounds else [None]
-        # Below zero, n_distinct is a share of the rows, negated (manual, pg_stats).
+        # If negative, n_distinct is the negated share of the rows (manual, pg_stats).
         results.append(
             {
                 "column": column.sql,

@@ -27,14 +27,14 @@ from servers.postgres.schema.sections import read_details
 from servers.postgres.schema.statistics import ReadableColumn, compute_statistics, read_readable
 
 _STATISTICS_SHARE = 0.5
-"""The share of the seconds of a call that is for statistics."""
+"""The share of a call's time limit for statistics."""
 
 
 async def describe(request: TableRequest, limits: AnswerLimits, session: Session, seconds: float) -> TableDescription:
-    """Describe the table or view within the limits; the call has `seconds` in all.
+    """Describe the table or view within the limits; the whole call has `seconds`.
 
-    Its rows are read last, and the transaction may be unusable afterwards. Raises SqlError, `not_found` with the
-    nearest names.
+    Its rows are read last, and the transaction may be unusable afterwards. Raises SqlError, including `not_found`
+    with the most similar names.
     """
     relation = await find_relation(session.ask, request.table)
     facts = await _read_facts(relation, session)
@@ -45,7 +45,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     try:
         columns = await read_readable(session, relation) if request.sample or request.statistics else []
         if request.sample:
-            # Rows are shown only as text, while the limits count two forms of them.
+            # Rows are shown only as text, while the limits are for two forms.
             sizes = AnswerLimits(request.sample, 2 * for_sample.left, min(limits.cell_bytes, SAMPLE_CELL))
             with anyio.move_on_after(seconds * SAMPLE_SHARE):
                 description["sample"] = await _take_sample(relation, columns, sizes, session)
@@ -63,7 +63,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
 async def _take_sample(
     relation: Relation, columns: Sequence[ReadableColumn], limits: AnswerLimits, session: Session
 ) -> Sample | None:
-    """Return the first rows; None if not even one has room, or nothing may be read."""
+    """Return the first rows; None if not even one fits, or if nothing may be read."""
     if not columns:
         return None
     query = f"SELECT {', '.join(column.sql for column in columns)} FROM {relation.name} LIMIT {limits.rows}"  # noqa: S608

@@ -1,10 +1,9 @@
-"""Notices of changes by triggers, if the operator allows them.
+"""Notices of changes from triggers, if the operator allows them.
 
-There is one on each watched table, which notifies listeners of each statement that changes rows, once it is
-committed.
+Each watched table has a trigger that notifies listeners of each statement that changes rows, once it is committed.
 
-All of them belong to the schema `mcp_watch` and stay when nobody watches: other servers may need them, and removing
-one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes every trace.
+All triggers belong to the schema `mcp_watch` and stay after the watch ends, because other servers may need them, and
+removing one locks its table. `DROP SCHEMA mcp_watch CASCADE` removes every trace.
 """
 
 from collections.abc import AsyncIterator
@@ -17,11 +16,11 @@ from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.polling import OWN_SCHEMA
 
 _PATIENCE = 1
-"""Seconds to wait for a lock on a table to make a trigger; meanwhile others wait behind it."""
+"""Seconds to wait for a table lock to create a trigger. During that time, other sessions queue behind it."""
 _MADE = f"""
     SELECT pg_catalog.to_regprocedure('{OWN_SCHEMA}.tell()') IS NOT NULL, EXISTS (
         SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{OWN_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
-# A payload has 8,000 bytes at most, which names might not fit into.
+# A payload has at most 8,000 bytes, which names might exceed.
 _FUNCTION = (
     f"CREATE SCHEMA IF NOT EXISTS {OWN_SCHEMA}",
     f"""
@@ -38,30 +37,30 @@ _TRIGGER = """
     CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
     FOR EACH STATEMENT EXECUTE FUNCTION {own}.tell()"""
 _TRIES = 2
-"""Attempts, because another server may make the same at the same time."""
+"""Number of attempts, because another server may create the same trigger at the same time."""
 
 
 class Notice(NamedTuple):
-    """A statement changed rows."""
+    """Notice that a statement has changed rows."""
 
     backend: int
-    """The process of PostgreSQL that ran it."""
+    """The PostgreSQL process that ran it."""
     table: int
     """The oid of the table."""
 
 
 class Trigger(NamedTuple):
-    """Our trigger on a table."""
+    """This package's trigger on a table."""
 
     is_there: bool
     is_new: bool
 
 
 async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
-    """Make a trigger on the table with this oid, if it has none.
+    """Create a trigger on the table with this oid, if it has none.
 
-    No trigger is made if the role may not make one, or the table stays locked for longer. Raises SqlError
-    if the connection broke.
+    No trigger is created if the role may not do so, or if the table stays locked. Raises SqlError if the connection
+    broke.
     """
     for _ in range(_TRIES):
         ((has_function, has_trigger),) = await link.ask(_MADE, table, deadline=deadline)

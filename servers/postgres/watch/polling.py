@@ -1,8 +1,8 @@
-"""Changes that can be seen without changing the database: PostgreSQL's counts for each table, and the versions of
+"""Detection of changes without changing the database: by PostgreSQL's counts for each table, and by the versions of
 catalog rows for the schema.
 
-A connection reports its counts when its transactions have ended, but at most once a second; from version 15 on those
-of a last short transaction some ten seconds later. Changes of foreign tables are not counted.
+A connection reports its counts when its transactions have ended, but at most once per second; since version 15, those
+of a last short transaction about ten seconds later. Changes of foreign tables are not counted.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from servers.postgres.engine.link import Ask
 
 OWN_SCHEMA = "mcp_watch"
-"""The schema of our triggers, which do not count as a change of the schema."""
+"""The schema of this package's triggers, which do not count as schema changes."""
 
 _STATE = """
     concat_ws(' ', pg_catalog.pg_stat_get_tuples_inserted({0}), pg_catalog.pg_stat_get_tuples_updated({0}),
@@ -20,7 +20,7 @@ _STATE = """
 _SHAPE = """
     (SELECT sum(pg_catalog.hashtextextended(concat_ws(' ', a.attnum, a.xmin), 0))::pg_catalog.text
         FROM pg_catalog.pg_attribute AS a WHERE a.attrelid = part.oid AND a.attnum > 0)"""
-# For a view the tables that it reads, for a partitioned or inherited table those that hold its rows.
+# For a view, the tables that it reads; for a partitioned or inherited table, those that contain its rows.
 _PARTS = f"""
     WITH RECURSIVE part(name, oid, kind) AS (
         SELECT oid::pg_catalog.regclass::pg_catalog.text, oid, relkind FROM pg_catalog.pg_class
@@ -41,7 +41,7 @@ _PARTS = f"""
 _EVERYTHING = f"""
     SELECT sum(pg_catalog.hashtextextended({_STATE.format("oid")}, oid::pg_catalog.int8))::pg_catalog.text
     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND oid >= 16384"""  # noqa: S608
-# The versions of relations are left out: TRUNCATE makes a new one, and does not change the schema.
+# The versions of relations are left out, because TRUNCATE creates a new one without changing the schema.
 _SCHEMA = f"""
     WITH own(oid) AS (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = '{OWN_SCHEMA}'),
     fact(line) AS (
@@ -65,29 +65,29 @@ _SCHEMA = f"""
 
 
 class Part(NamedTuple):
-    """A table that holds rows of a watched one: itself, a partition of it, or a table that a view reads."""
+    """A table with rows of a watched one: the table itself, a partition of it, or a table that a view reads."""
 
     name: str
     kind: str
     """The kind in `pg_class.relkind`."""
     shape: str | None
-    """A different text means that columns changed."""
+    """If this text differs, columns have changed."""
     state: str
-    """A different text means that rows changed."""
+    """If this text differs, rows have changed."""
 
 
 class DatabaseState(NamedTuple):
     """A state of a database."""
 
     tables: Mapping[str, Mapping[int, Part]]
-    """By name the parts of each requested table, by oid; tables that do not exist are missing."""
+    """For each requested table, by name, its parts by oid. Tables that do not exist are missing."""
     everything: str | None
-    """A different text means that rows of some table changed; None if it was not requested."""
+    """If this text differs, rows of some table have changed; None if it was not requested."""
     schema: str | None
-    """A different text means that the schema changed; None if it was not requested."""
+    """If this text differs, the schema has changed; None if it was not requested."""
 
     def beside(self, earlier: "DatabaseState") -> "DatabaseState":
-        """Merge both states; where both have an entry, that of `earlier` is taken."""
+        """Merge both states. Where both have an entry, the one from `earlier` is used."""
         return DatabaseState(
             {**self.tables, **earlier.tables},
             self.everything if earlier.everything is None else earlier.everything,

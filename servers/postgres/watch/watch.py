@@ -16,7 +16,7 @@ from servers.postgres.watch.watched_database import Source, Watched
 class Watch(DatabaseWatch[Watched]):
     """The watch of a server's databases, which runs in `tasks`.
 
-    It makes triggers in the databases named in `triggers`.
+    It creates triggers in the databases listed in `triggers`.
     """
 
     def __init__(
@@ -72,5 +72,5 @@ class Watch(DatabaseWatch[Watched]):
         return watched
 
     def _lacks_triggers(self, names: Collection[str]) -> bool:
-        """Return True if not all watched tables of these databases have triggers that report their rows."""
+        """Return True if not all watched tables of these databases have triggers that report changed rows."""
         return not all(self._watched[name].by_triggers for name in names if name in self._watched)

@@ -1,8 +1,8 @@
-"""One watched database: its last state, the times to look at it again, and the keys whose changes are reported.
+"""One watched database: its last state, when to check it again, and the keys whose changes are reported.
 
-It is looked at every second, over one connection that is open while it has subscribers, and right after notices of
-triggers, if there are any. Changes of a table with triggers are reported by these alone: PostgreSQL's counts come
-later, and would report the same change again. Our own changes are reported by the writer (`on_commit`), once.
+It is checked every second, over one connection that is open while it has subscribers, and right after notices from
+triggers, if any. Changes of a table with triggers are only reported by these, because PostgreSQL's counts come later
+and would report the same change again. This server's own changes are reported by the writer (`on_commit`), once.
 After a time in which the database could not be queried, all keys are reported once.
 """
 
@@ -22,15 +22,15 @@ from servers.postgres.watch.notifications import Notice, listen, make_trigger, w
 from servers.postgres.watch.polling import DatabaseState, Part, look
 
 _PATIENCE = 1.0
-"""Seconds for a look, when there are our own changes to report, which must not wait long."""
+"""Time limit in seconds for a check while this server's own changes wait to be reported."""
 _LISTENING = 3 * watch.SWEEP_SECONDS
-"""Seconds in which the listener should have noticed that the database is back."""
+"""Seconds within which the listener should detect that the database is available again."""
 _LONG = 30.0
-"""Seconds for a look, which takes some milliseconds, or more if there are thousands of tables."""
+"""Time limit in seconds for a check, which takes some milliseconds, or more if there are thousands of tables."""
 _TRIGGERED = ("r", "p")
-"""Kinds of tables whose triggers see all changes."""
+"""Kinds of tables whose triggers detect all changes."""
 _HOLLOW = ("v",)
-"""Kinds that have no rows of their own."""
+"""Kinds of tables without their own rows."""
 _NOTHING = DatabaseState({}, None, None)
 
 
@@ -44,7 +44,7 @@ class Source(Protocol):
         """The name that clients use."""
 
     async def connect(self) -> Link:
-        """Open a connection for this watch alone, which closes it. Raises SqlError."""
+        """Open a connection only for this watch, which closes it. Raises SqlError."""
 
     async def find_name(self, table: str) -> str:
         """Return the name of a table in the form in which PostgreSQL writes it, or `table` if there is no such
@@ -62,7 +62,7 @@ class Watched(watch.Watched):
         self.is_unreachable = False
         """True if the database can't be queried."""
         self.on_mode_changed: Callable[[], None] = lambda: None
-        """Called when `by_triggers` or `is_unreachable` may have changed; must not wait."""
+        """Called when `by_triggers` or `is_unreachable` may have changed; must not block."""
         self._of_schema = of_schema
         self._triggers = triggers
         self._listening = anyio.Event()
@@ -72,7 +72,7 @@ class Watched(watch.Watched):
         self._link: Link | None = None
         self._seen = _NOTHING
         self._triggered: dict[int, bool] = {}
-        """By oid, True if a table has a trigger of ours; tables that were not tried yet are missing."""
+        """By oid, True if a table has this package's trigger. Tables that have not been tried yet are missing."""
         self._wrote: set[str] = set()
         self._heard: list[Notice] = []
         self._backend = 0
@@ -88,7 +88,7 @@ class Watched(watch.Watched):
         )
 
     def on_commit(self, commit: Commit) -> None:
-        """Record our own changes of the database."""
+        """Record this server's own changes of the database."""
         self._backend = commit.backend
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, commit)}
         self.notice()
@@ -102,7 +102,7 @@ class Watched(watch.Watched):
         self.keys[key] = table
 
     async def run(self) -> None:
-        """Look and report until cancelled."""
+        """Check and report until cancelled."""
         with self.scope:
             try:
                 await self._watch()
@@ -124,7 +124,7 @@ class Watched(watch.Watched):
                 changed = await self._find_changes()
             self._report_all(wrote | changed)
             if await self._make_triggers():
-                # Changes before that were counted, but will not be compared any more.
+                # Earlier changes were counted, but will no longer be compared.
                 self._wrote |= changed
                 self.notice()
             if wrote or changed:
@@ -146,9 +146,9 @@ class Watched(watch.Watched):
             await anyio.sleep(watch.SWEEP_SECONDS)
 
     async def _learn(self, key: str, table: str | None) -> None:
-        """Read the current state of a key, once triggers report what follows.
+        """Read the current state of a key, once triggers report later changes.
 
-        If it can't be read, the key counts as changed when it can.
+        If it can't be read, the key counts as changed once it can be.
         """
         await self._wait_for_notices(_PATIENCE)
         self._missed = self._missed or (self._triggers and not self._listening.is_set())
@@ -169,7 +169,7 @@ class Watched(watch.Watched):
                 await self._listening.wait()
 
     async def _find_changes(self) -> set[str]:
-        """Return the keys that others have changed since the last look."""
+        """Return the keys that others have changed since the last check."""
         async with self._lock:
             keys = dict(self.keys)
             seen = await self._look(keys)
@@ -177,7 +177,7 @@ class Watched(watch.Watched):
                 return set()
             before, self._seen = self._seen, seen
         if self.is_unreachable:
-            # Changes until then are reported with the rest.
+            # Changes up to that point are reported with the rest.
             await self._wait_for_notices(_LISTENING)
         notices, self._heard = self._heard, []
         if self.is_unreachable or (self._missed and self._listening.is_set()):
@@ -212,7 +212,7 @@ class Watched(watch.Watched):
         self._link = None
 
     async def _make_triggers(self) -> bool:
-        """Make the missing triggers on the tables in the last state; return True if some were made."""
+        """Create missing triggers on the tables in the last state. Return True if any were created."""
         made_some = False
         oids = [oid for oid, part in self._seen.list_parts() if part.kind in _TRIGGERED] if self._triggers else []
         for oid in oids:
@@ -229,7 +229,7 @@ class Watched(watch.Watched):
         return made_some
 
     def _differs(self, key: str, table: str | None, before: DatabaseState, touched: Collection[int]) -> bool:
-        """Return True if the target of the key has changed; `touched` are the tables that notices came from."""
+        """Return True if the target of the key has changed. `touched` are the tables from which notices came."""
         seen = self._seen
         if key in self._of_schema:
             return seen.schema != before.schema
@@ -239,7 +239,7 @@ class Watched(watch.Watched):
         return not now.keys().isdisjoint(touched) or self._list_facts(now) != self._list_facts(then)
 
     def _list_facts(self, parts: Mapping[int, Part]) -> dict[int, tuple[str | None, str]]:
-        """Return the facts that differ after a change of a table."""
+        """Return the values that differ after a change of a table."""
         hears = self._listening.is_set()
         return {
             oid: (part.shape, "" if hears and self._triggered.get(oid) else part.state) for oid, part in parts.items()

@@ -1,9 +1,9 @@
-"""Statements by which a client may change a database.
+"""Statements with which a client may change a database.
 
-PostgreSQL enforces the rights of the role. Here is what no call may do with them: end the transaction that all of its
-statements are in, leave something behind in the session, reach files and programs of the server, or change what is up
-to the operator, such as rights and roles. What is allowed is listed; anything new in PostgreSQL is refused until it
-is added.
+PostgreSQL enforces the role's permissions. This module refuses further effects: ending the transaction that contains
+all statements of a call, leaving something behind in the session, accessing the server's files and programs, or
+changing what only the operator should change, such as permissions and roles. Allowed statements are listed; anything
+new in PostgreSQL is refused until it is added.
 """
 
 import re
@@ -42,13 +42,13 @@ _COMMENTED = _KINDS | {"COLUMN", "CONSTRAINT"}
 _ROUTINES = {"FUNCTION", "PROCEDURE", "ROUTINE"}
 _LANGUAGES = {"SQL", "PLPGSQL"}
 _SEQUENCES = {"nextval", "setval"}
-"""Functions that no query may call, and a change may."""
+"""Functions that queries may not call, but changes may."""
 _CALL = re.compile(r"(\w+)\"?\s*\(")
-"""A function that is called in the text of another one, or what looks like that."""
+"""A function call in another function's text, or text that looks like one."""
 
 _TEMPORARY = {"TEMP", "TEMPORARY"}
 _INTO = {"INTO", "LOCAL", "GLOBAL"}
-"""Words before TEMP in a query that makes a table."""
+"""Words before TEMP in a query that creates a table."""
 
 _PSQL = "The operator can run it with psql."
 _TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Leave it out."
@@ -66,7 +66,7 @@ _NAMES_AND_TIMES = {
     "LOCK_TIMEOUT": "The operator can add ?lock_timeout=TIME to the URL, or raise --busy-timeout.",
     "SESSION_REPLICATION_ROLE": "Declare the constraint DEFERRABLE, and use SET CONSTRAINTS ALL DEFERRED.",
 }
-"""The replacement for a setting in a statement, or the way for the operator to set it."""
+"""For each setting, its replacement in a statement, or how the operator can set it."""
 _NOTICES = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
 _KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."
@@ -79,9 +79,9 @@ _ROLE_OPTIONS = {
     *("WITH", "LOGIN", "NOLOGIN", "INHERIT", "NOINHERIT", "NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE"),
     *("NOREPLICATION", "NOBYPASSRLS", "ENCRYPTED", "PASSWORD", "NULL", "CONNECTION", "LIMIT", "VALID", "UNTIL"),
 }
-"""Words after the name of a new role that give it no power over others."""
+"""Options of a new role that give it no power over others."""
 _GRANTED_ELSEWHERE = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
-"""Kinds of objects beyond the tables of one database, on which rights can be granted."""
+"""Kinds of objects other than tables of one database on which permissions can be granted."""
 _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE"), _TRANSACTION),
     **dict.fromkeys(("SET", "RESET", "DISCARD"), _SETTINGS),
@@ -101,12 +101,12 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 
 
 class AllowedDdl(NamedTuple):
-    """Kinds of objects that the operator lets clients define, besides those that belong to tables."""
+    """Kinds of objects that the operator lets clients define, in addition to those that belong to tables."""
 
     policies: bool = False
     """Policies, and row-level security itself."""
     grants: bool = False
-    """Rights on objects in the database."""
+    """Permissions on objects in the database."""
     extensions: frozenset[str] = frozenset()
     """The names of extensions."""
     roles: bool = False
@@ -130,8 +130,8 @@ def parse_allowed(values: Sequence[str]) -> AllowedDdl:
 def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     """Check that a client may run the statement, and return its words.
 
-    They have no comments and leading parentheses; unquoted words are in capitals, other tokens as written. Raises
-    SqlError `refused`.
+    The words come without comments and leading parentheses. Unquoted words are in capitals, other tokens as written.
+    Raises SqlError `refused`.
     """
     statement = Statement(sql)
     texts = ((token, statement.text(token)) for token in statement.tokens)
@@ -143,14 +143,14 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     elif words[0] in ("GRANT", "REVOKE"):
         _check_grant(words, allowed)
     elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
-        # SET CONSTRAINTS is the one that is about the transaction alone.
+        # SET CONSTRAINTS is the only form that affects only the transaction.
         raise _refuse(*_explain(words))
     _check_lasts(words)
-    # The letters of such a name may be escapes, so the name is not readable.
+    # Such a name may contain escapes, so it can't be checked.
     if any(token.kind == "unicode" for token in statement.tokens):
         raise _refuse('it has a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     _check_calls(statement.find_calls())
-    # The body of a function is a string: its calls are in that text.
+    # The body of a function is a string that contains its calls.
     if not _ROUTINES.isdisjoint(words):
         bodies = (word for word in words if word[0] in "'$eE")
         _check_calls(name.lower() for body in bodies for name in _CALL.findall(body))
@@ -172,14 +172,14 @@ def _check_calls(names: Iterable[str]) -> None:
 
 
 def check_table(words: Words) -> None:
-    """Raise SqlError `refused` unless the statement makes a permanent table, and nothing else."""
+    """Raise SqlError `refused` unless the statement creates a permanent table, and nothing else."""
     kind = [word for word in words[1:3] if word != "UNLOGGED"]
     if words[0] != "CREATE" or kind[:1] != ["TABLE"]:
         raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")
 
 
 def defines(words: Words) -> bool:
-    """Return True if the first word of the statement means that it changes the schema, or rights."""
+    """Return True if the statement's first word means that it changes the schema or permissions."""
     return words[0] in _SCHEMA or words[0] in ("GRANT", "REVOKE")
 
 
@@ -206,7 +206,7 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_lasts(words: Words) -> None:
-    """Raise SqlError for objects that would be reported as committed, and be gone at the end of the call."""
+    """Raise SqlError for objects that would be reported as committed but disappear at the end of the call."""
     for place, word in enumerate(words):
         if word == "UPDATE":
             names = [name.strip('"').upper() for name in words[place + 1 : place + 5] if name not in (".", "ONLY")]
@@ -236,8 +236,8 @@ def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
-    """Raise SqlError unless the statement makes a role without power over others, or drops roles; `words` are those
-    after ROLE."""
+    """Raise SqlError unless the statement creates a role without power over others, or drops roles. `words` are the
+    words after ROLE."""
     _require(allowed.roles, _ROLES, "roles")
     if act == "ALTER":
         raise _refuse("roles can be created and dropped, but not altered", _PSQL)
@@ -248,7 +248,7 @@ def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_grant(words: Words, allowed: AllowedDdl) -> None:
-    """Raise SqlError unless the statement grants or revokes rights on objects in the database."""
+    """Raise SqlError unless the statement grants or revokes permissions on objects in the database."""
     if "ON" not in words:
         raise _refuse("role membership is the operator's decision", _PSQL)
     kind = words[words.index("ON") + 1 :][:1]
@@ -258,7 +258,7 @@ def _check_grant(words: Words, allowed: AllowedDdl) -> None:
 
 
 def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:
-    """Raise SqlError unless all extensions that it names are allowed; `words` are those after EXTENSION."""
+    """Raise SqlError unless all extensions in the statement are allowed. `words` are the words after EXTENSION."""
     names = [word for word in words if word not in ("IF", "NOT", "EXISTS")]
     if act == "DROP":
         names = [word for word in names if word not in (",", "CASCADE", "RESTRICT")]

@@ -1,8 +1,8 @@
 """The numbers of rows that a transaction has changed so far, by table, through statements, triggers, foreign keys or
 functions.
 
-PostgreSQL keeps these counts itself. They include what was tried and rolled back within a function, and leave out
-foreign tables, and everything if the operator has set `track_counts` to off.
+PostgreSQL itself keeps these counts. They include changes that were rolled back inside a function. They don't include
+foreign tables, or anything if the operator has set `track_counts` to off.
 """
 
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ from servers.common.sql.texts import SqlName
 from servers.postgres.engine.link import Ask
 
 _XIDS = 1 << 24
-"""An upper bound for transactions that began after this one, its own parts among them.
+"""An upper bound for the number of transactions that began after this one, including its own subtransactions.
 
-A number is older than this one if it is not among so many that follow it.
+A transaction number is older than this one if it is not among this many that follow it.
 """
-# From 16384 on (FirstNormalObjectId) oids are of what users made. An xmin has the last 32 bits of the number of a
-# transaction.
+# Oids from 16384 (FirstNormalObjectId) on belong to objects that users created. An xmin has the last 32 bits of a
+# transaction's number.
 _COUNTS = f"""
     WITH counted AS (
         SELECT c.oid, pg_catalog.pg_stat_get_xact_tuples_inserted(c.oid) AS inserted,
@@ -36,23 +36,23 @@ _COUNTS = f"""
 
 
 class TableCounts(NamedTuple):
-    """Rows of one table that were changed."""
+    """The numbers of changed rows of one table."""
 
     table: SqlName
-    """The name that PostgreSQL writes."""
+    """The name as PostgreSQL writes it."""
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
 
     @property
     def total(self) -> int:
-        """All changed rows."""
+        """Total number of changed rows."""
         return self.inserted + self.updated + self.deleted
 
     def plus(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
-        """Add the `other` counts, or with `sign` -1 subtract them.
+        """Add the `other` counts, or subtract them with `sign` -1.
 
-        TRUNCATE resets the counts of PostgreSQL, so no result is below zero.
+        TRUNCATE resets PostgreSQL's counts, so results are never below zero.
         """
         pairs = zip(self[1:], other[1:], strict=True)
         return TableCounts(self.table, *(max(mine + sign * theirs, 0) for mine, theirs in pairs))
@@ -64,7 +64,7 @@ class Changes(NamedTuple):
     tables: Mapping[int, TableCounts]
     """By oid; tables without a changed row are missing."""
     defined: int
-    """Relations that it has made or altered."""
+    """Relations that it has created or altered."""
 
     @property
     def total(self) -> int:
@@ -91,9 +91,9 @@ NONE = Changes({}, 0)
 
 
 async def read_changes(ask: Ask) -> Changes:
-    """Read the changes of the current transaction, and maybe earlier ones on the connection.
+    """Read the changes of the current transaction, possibly including earlier ones on the connection.
 
-    Only `since` gives those in between.
+    Use `since` for the difference.
     """
     rows = await ask(_COUNTS)
     tables = {oid: TableCounts(SqlName(name), *counts) for oid, name, *counts in rows if oid}

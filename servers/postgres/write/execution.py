@@ -1,4 +1,4 @@
-"""Statements that are run and committed, or run to preview their changes."""
+"""Running statements, to commit them or to preview their changes."""
 
 import time
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ async def execute(
 ) -> Written | Figures:
     """Run the statements in one transaction and commit it.
 
-    If a user must agree first, change nothing and return the figures to ask with. With `only_tables` the statements
-    may define tables and nothing else.
+    If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
+    statements may only create tables.
     """
     began = time.monotonic()
     async with session.transaction():
@@ -39,9 +39,9 @@ async def execute(
 
 
 async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
-    """Run the statements in one transaction, record what changes, and roll it back.
+    """Run the statements in one transaction, record the changes, and roll it back.
 
-    Sequences do not take back the values that they returned.
+    Values taken from sequences are not returned.
     """
     began = time.monotonic()
     async with session.transaction():

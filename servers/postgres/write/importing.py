@@ -34,9 +34,9 @@ _TYPES: Mapping[Kind, str] = {
     "boolean": "boolean",
     "text": "text",
 }
-"""The types of new columns. A number with a fraction is kept as it is written, and sums are exact."""
+"""The types of new columns. A number with a fraction is stored as written, and sums are exact."""
 _READS_VALUES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
-"""Types of columns that take numbers, dates and booleans; others take the fields as they are written."""
+"""Column types that accept numbers, dates and booleans; others store the fields as written."""
 _IS_DAY = re.compile("date|timestamp")
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _ESCAPED = re.compile(r"[\\\t\n\r]")
@@ -46,7 +46,7 @@ _COLUMNS = """
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
 _NEW = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 _NAME_BYTES = 63
-"""Bytes of a name that PostgreSQL keeps; it cuts off the rest without an error."""
+"""Maximum number of bytes of a name; PostgreSQL cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
 """Maximum number of columns of a table (https://www.postgresql.org/docs/current/limits.html)."""
 
@@ -56,12 +56,11 @@ Columns = Sequence[tuple[str, str]]
 async def import_csv(request: Import, consent: Consent, session: Session) -> Imported | Figures:
     """Insert all rows into the table, in one transaction, or none.
 
-    If a user must agree first, changes nothing and returns the figures to ask with. Raises SqlError, which names the
-    row.
+    If a user must agree first, change nothing and return the figures for the question. Raises SqlError with the row.
     """
     began = time.monotonic()
     relation, expected = await _find_table(session, request.table)
-    # The survey of the whole file takes a while, in which others may write.
+    # Surveying the whole file takes a while, during which others may write.
     plan = await _survey(request, expected, session)
     if request.preview:
         columns = _match(plan, expected) if relation else _define(plan)
@@ -84,7 +83,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
-    """Return the table, and its columns that take values, with their types."""
+    """Return the table, and its columns that accept values, with their types."""
     try:
         relation = await find_relation(session.ask, name)
     except SqlError as error:
@@ -104,7 +103,7 @@ async def _survey(request: Import, there: Columns, session: Session) -> Plan:
 
 
 def _keeps_text(declared: str, _kind: Kind) -> bool:
-    """Return True if a column of an existing table takes fields as they are written."""
+    """Return True if a column of an existing table stores fields as they are written."""
     return _READS_VALUES.match(declared) is None
 
 
@@ -122,7 +121,7 @@ def _define(plan: Plan) -> Columns:
 
 
 def _match(plan: Plan, there: Columns) -> Columns:
-    """Return the columns of the table that the fields are for. Raises SqlError for dates that depend on DateStyle."""
+    """Return the table's columns for the fields. Raises SqlError for dates that depend on DateStyle."""
     columns = match_columns(plan, there)
     for column, (name, kind) in zip(plan.columns, columns, strict=True):
         if column.note == DAY_OR_MONTH and _IS_DAY.match(kind):
@@ -132,7 +131,7 @@ def _match(plan: Plan, there: Columns) -> Columns:
 
 
 async def _create(session: Session, table: str, columns: Columns) -> SqlName:
-    """Make the table, and return its name in the form in which PostgreSQL writes it."""
+    """Create the table, and return its name as PostgreSQL writes it."""
     if len(table.encode(errors="replace")) > _NAME_BYTES:
         raise SqlError("bad_csv", f"the table name takes more than {_NAME_BYTES} bytes", quoted=[table])
     defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
@@ -142,7 +141,7 @@ async def _create(session: Session, table: str, columns: Columns) -> SqlName:
 
 
 async def _copy(session: Session, table: str, request: Import, plan: Plan, columns: Columns) -> None:
-    """Send all rows. Raises SqlError, which names the row."""
+    """Send all rows. Raises SqlError with the row."""
     names = ", ".join(quote(name) for name, _ in columns)
     try:
         async with _open_rows(request, plan, session) as records:
@@ -150,7 +149,7 @@ async def _copy(session: Session, table: str, request: Import, plan: Plan, colum
             await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
     except PostgresError as error:
-        # The words may be in any language, but the name of the table precedes the number of the row in all of them.
+        # The message may be in any language, but the table's name precedes the row number in all of them.
         row = re.search(r"\d+", error.context.partition(table)[2])
         raise error.at(f"row {int(row[0]):,}" if row else "") from None
 
@@ -162,7 +161,7 @@ async def _format_rows(records: Records, columns: Sequence[Column]) -> AsyncIter
 
 
 def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[Column]) -> bytes:
-    """Return the next rows in the form that COPY takes; empty after the last."""
+    """Return the next rows in COPY's format; empty after the last."""
     batch = next(batches, None)
     if batch is None:
         return b""
@@ -173,7 +172,7 @@ def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[
 
 
 def _format_column(column: Column, fields: Sequence[str]) -> Sequence[str]:
-    # Most columns have nothing to escape, which is seen much faster in all of their fields.
+    # Most columns have nothing to escape, which is checked much faster for all of their fields at once.
     if column.reading is None and _ESCAPED.search("".join(fields)):
         return [_NULL if field in column.nulls else field.translate(_ESCAPES) for field in fields]
     return column.convert(fields, _NULL)

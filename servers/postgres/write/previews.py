@@ -1,8 +1,8 @@
 """The rows that statements change, before and after, for a dry run.
 
-They are found by the transaction that wrote them. Rows after the change are those that our transaction, or a part of
-it, has made; rows before it are those that another connection still sees, and we do not see any more. Both searches
-read the whole table, so they are done only if that does not take long.
+They are found by the transaction that wrote them. Rows after the change are those that this transaction, or a part of
+it, has created. Rows before it are those that another connection still sees but this one no longer does. Both
+searches read the whole table, so they are done only if that does not take long.
 """
 
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ from servers.postgres.write.counts import Changes, TableCounts
 from servers.postgres.write.session import Session
 
 _ROWS = 10
-"""Rows of a table that are shown."""
+"""Maximum number of rows of a table that are shown."""
 _COLUMNS = 60
-"""Columns of a table that are shown."""
+"""Maximum number of columns of a table that are shown."""
 _CELL = 200
-"""Bytes of a value that are shown."""
+"""Maximum number of bytes shown of a value."""
 _CANDIDATES = 1_000
-"""Rows among which those to show are searched."""
+"""Maximum number of rows from which those to show are chosen."""
 _TABLE_BYTES = 64 << 20
 """Maximum size of a table that is searched, in bytes."""
 _ROW_BYTES = 1_000_000
@@ -36,8 +36,8 @@ _LARGE = f"no rows are shown, because it has more than {_TABLE_BYTES >> 20} MiB"
 _LOCKED = "no rows are shown, because the statements alter or truncate it"
 _VIEW = "a materialized view, whose rows are not shown"
 
-# ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until our transaction ends: the other connection would wait for
-# that, and we for it.
+# ALTER TABLE and TRUNCATE hold an AccessExclusiveLock until this transaction ends. The other connection would wait
+# for that, and this one for the other.
 _FACTS = """
     SELECT c.relkind::pg_catalog.text, pg_catalog.has_table_privilege(c.oid, 'SELECT'),
         pg_catalog.pg_table_size(c.oid), EXISTS (
@@ -58,7 +58,7 @@ Key = tuple[str, ...]
 
 
 class _ChangedRow(NamedTuple):
-    """The place of a row, and its key."""
+    """The position of a row, and its key."""
 
     place: str
     key: Key
@@ -72,25 +72,26 @@ class _Table(NamedTuple):
     key: Sequence[str]
     """The columns of the primary key, quoted if needed; empty for a table without one."""
     ours: str
-    """A condition in SQL that is true if a transaction number, to be inserted, is one of ours."""
+    """A SQL condition, with a placeholder for a transaction number, that is true if the number belongs to this
+    transaction."""
 
     def find(self, column: str) -> str:
-        """Return a query for the rows whose `xmin` or `xmax` is ours: their places and keys."""
+        """Return a query for the positions and keys of rows whose `xmin` or `xmax` belongs to this transaction."""
         return f"{self._select()} WHERE {self.ours.format(column)} LIMIT {_CANDIDATES}"
 
     def find_keys(self) -> str:
-        """Return a query for the rows with keys that are given column by column."""
+        """Return a query for the rows with the keys given column by column."""
         texts = ", ".join(f"{name}::pg_catalog.text" for name in self.key)
         numbers = range(1, len(self.key) + 1)
         arrays = ", ".join(f"pg_catalog.unnest(${number}::pg_catalog.text[])" for number in numbers)
         return f"{self._select()} WHERE ({texts}) IN (SELECT * FROM ROWS FROM ({arrays}) AS given)"  # noqa: S608
 
     def find_places(self) -> str:
-        """Return a query for the visible rows at given places."""
+        """Return a query for the visible rows at given positions."""
         return f"{self._select()} WHERE ctid = ANY ($1::pg_catalog.text[]::pg_catalog.tid[])"
 
     def read(self) -> str:
-        """Return a query for the rows at given places: the place, and the columns that are shown."""
+        """Return a query for the rows at given positions: the position, and the columns that are shown."""
         columns = "".join(f", {quote(name)}" for name in self.columns)
         return (
             f"SELECT ctid::pg_catalog.text{columns} FROM ONLY {self.name} AS shown "  # noqa: S608
@@ -117,7 +118,7 @@ async def show_changes(session: Session, changes: Changes, limits: AnswerLimits)
 
 
 class _Preview:
-    """Our connection, which sees the rows as they are now, and another one, which sees them as they were."""
+    """This connection, which sees the rows as they are now, and another one, which sees them as they were."""
 
     def __init__(self, session: Session, onlooker: Link) -> None:
         self._session = session
@@ -155,7 +156,7 @@ class _Preview:
         pairs: list[tuple[Any, Any]] = [
             (before[row.place], after.get(by_key.get(row.key, ""))) for row in gone if row.place in before
         ]
-        # A row whose key has changed, or that has no key, looks like a new one.
+        # A row without a key, or whose key has changed, looks like a new one.
         if len(pairs) < _ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):
             new_rows = await self._find_made(table, is_new=is_new)
             pairs += [
@@ -164,14 +165,14 @@ class _Preview:
         return pairs
 
     async def _find_gone(self, table: _Table) -> list[_ChangedRow]:
-        """Return rows that existed before and do not now. A row that is only locked looks the same to others."""
+        """Return rows that existed before and no longer do. A row that is only locked looks the same to others."""
         candidates = await self._find(self._then, table.find("xmax"))
         still = await self._find(self._now, table.find_places(), [row.place for row in candidates])
         places = {row.place for row in still}
         return [row for row in candidates if row.place not in places]
 
     async def _find_made(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
-        """Return rows that exist now and did not before; without a key also those that were changed."""
+        """Return rows that exist now and did not before; without a key, also changed rows."""
         candidates = await self._find(self._now, table.find("xmin"))
         if is_new or not table.key or not candidates:
             return candidates
@@ -181,7 +182,7 @@ class _Preview:
     async def _build_ours(self) -> str:
         ((ours,),) = await self._ask(self._now, _XID)
         ((next_one,),) = await self._ask(self._then, _XID)
-        # Rows have the last 32 bits of a number, so those of long ago look like some that are still to come.
+        # Rows store the last 32 bits of a transaction number, so very old ones look like future ones.
         after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {ours}) & 4294967295)"
         status = f"pg_catalog.pg_xact_status(({ours} + {after})::pg_catalog.text::pg_catalog.xid8)"
         return f"CASE WHEN {after} < {next_one - ours} THEN {status} = 'in progress' ELSE false END"
@@ -190,7 +191,7 @@ class _Preview:
         return [_ChangedRow(place, tuple(key)) for place, key in await self._ask(link, question, *values)]
 
     async def _read(self, link: Link, table: _Table, locations: Sequence[_ChangedRow]) -> dict[str, tuple[Any, ...]]:
-        """Return the rows at these places, in cells."""
+        """Return the rows at these positions, as cells."""
         if not locations:
             return {}
         places = "{" + ",".join(f'"{row.place}"' for row in locations) + "}"

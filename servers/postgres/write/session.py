@@ -1,7 +1,7 @@
 """The transaction of one call on the connection that changes a database.
 
-The transaction ends with the call: what is not committed by `Session.commit` is rolled back, whether the work failed,
-was stopped, or was cancelled. Rows are locked meanwhile, so no code in here waits for a human.
+The transaction ends with the call: everything not committed by `Session.commit` is rolled back, whether the work
+failed, was stopped, or was cancelled. Rows are locked during the transaction, so no code here waits for a user.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -21,7 +21,7 @@ from servers.postgres.errors import PostgresError
 from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
 
 _FLUSHES = 150_000
-"""The version of PostgreSQL from which on changes can be counted at once, for watchers of its counts."""
+"""The first version of PostgreSQL in which changes can be counted immediately, for watchers of its counts."""
 
 _STATE = """
     SELECT (
@@ -29,23 +29,23 @@ _STATE = """
         FROM pg_catalog.pg_settings WHERE source = 'session'
     ), session_user, current_user, (SELECT count(*) FROM pg_catalog.pg_prepared_statements),
     (SELECT count(*) FROM pg_catalog.pg_cursors WHERE is_holdable)"""
-"""The state that a transaction could leave behind in its session: a function may change all of it."""
+"""The state that a transaction could leave behind in its session, since a function may change all of it."""
 
 
 class Places(NamedTuple):
     """The connections and rules of a session."""
 
     link: Link
-    """The connection that writes."""
+    """The writing connection."""
     onlooker: Callable[[], AbstractAsyncContextManager[Link]]
-    """Lends another connection, which sees what is committed, for a block."""
+    """Lends another connection, which sees the committed state, for the time of a block."""
     committed: Committed
     allowed: AllowedDdl = NOTHING_MORE
     """Further kinds of objects that the operator lets a client define."""
 
 
 class Session:
-    """A connection for a client's statements, and for our own queries during them."""
+    """A connection for a client's statements, and for the server's own queries during them."""
 
     def __init__(self, places: Places, deadline: Deadline) -> None:
         self.link = places.link
@@ -53,15 +53,14 @@ class Session:
         self.allowed = places.allowed
         self.deadline = deadline
         self.types = Types()
-        """Includes the types that the transaction makes, which must not be cached for others."""
+        """Includes types that the transaction creates, which must not be cached for others."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
         self._committed = places.committed
         self._before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """Open a transaction, of which everything that is not committed within the block is rolled back at its
-        end."""
+        """Open a transaction. Everything not committed within the block is rolled back at its end."""
         async with self.link.transaction(self.deadline, "READ WRITE"):
             self._before = await self.ask(_STATE) if self.link.is_shared else []
             yield

@@ -1,4 +1,4 @@
-"""Statements that change a database: run one after the other in one transaction, with the effect of each."""
+"""Statements that change a database, run one after another in one transaction, with the effect of each."""
 
 import re
 from collections.abc import Sequence
@@ -22,9 +22,9 @@ from servers.postgres.write.counts import NONE, Changes, TableCounts, read_chang
 from servers.postgres.write.session import Session
 
 _LONG = 20_000
-"""Characters from which on a statement is checked in a thread."""
+"""A statement with at least this many characters is checked in a thread."""
 _COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
-"""The tags that hold the number of rows that a statement changed directly."""
+"""The command tags that contain the number of rows that a statement changed directly."""
 _FILES = """
     SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text,
         pg_catalog.pg_relation_filenode(oid)::pg_catalog.int8
@@ -40,7 +40,7 @@ class Done(NamedTuple):
 
 
 class _Batch:
-    """The statements of a call, in the transaction that was begun."""
+    """The statements of a call, in the current transaction."""
 
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
@@ -75,7 +75,7 @@ class _Batch:
         rows = await session.link.run(sql, values, deadline=session.deadline, most=most)
         notices = tuple(session.link.notices)
         if is_last:
-            # Deferred errors are raised now, and not while it is unknown whether the changes are committed.
+            # Deferred errors are raised now, rather than while it is unknown whether the changes are committed.
             await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
         counted = await read_changes(session.ask)
         changes = counted.since(self._counted).plus(emptied)
@@ -119,7 +119,7 @@ class _Batch:
         )
 
     async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
-        """Return as many of the rows as there is room for, and whether there are more."""
+        """Return as many of the rows as fit, and True if there are more."""
         if not self._limits.rows or self._limits.bytes < LEAST_FOR_ROWS:
             return NO_ROWS, bool(rows.rows)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
@@ -130,7 +130,7 @@ class _Batch:
         return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.cut
 
     async def _explain(self, error: PostgresError, sql: str) -> SqlError:
-        """Add the nearest names to an error about an unknown name."""
+        """Add the most similar names to an error about an unknown name."""
         if error.position is None:
             return error
         await self._session.link.roll_back()
@@ -141,12 +141,11 @@ class _Batch:
 
 
 def _is_conditional(words: Words) -> bool:
-    """Return True for IF EXISTS or IF NOT EXISTS about one object: a notice then says that nothing was done."""
+    """Return True for IF EXISTS or IF NOT EXISTS with one object, where a notice means that nothing was done."""
     has_one = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
     return has_one and "EXISTS" in words[:7] and "CASCADE" not in words
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:
-    """Run the statements in the transaction that was begun, without committing it. Raises SqlError, which names the
-    statement."""
+    """Run the statements in the current transaction, without committing it. Raises SqlError with the statement."""
     return await _Batch(session, limits).run(statements)
