@@ -48,7 +48,7 @@ class Settings(BaseModel):
     max_read: int = Field(
         100_000, ge=1_000, le=900_000, description="maximum bytes of text in the result of one read, as JSON"
     )
-    poll: bool = Field(False, description="poll for changes every second, where the system does not report them")
+    poll: bool = Field(False, description="poll for changes every second, if the system does not report them")
     replace_protected: bool = Field(
         False,
         description="also replace write-protected files, and files with several hard links, which separates them",

@@ -39,7 +39,7 @@ class Settings(BaseModel):
     confirm: bool = Field(False, description="ask the user before saving or deleting a prompt")
     library: list[str] = option([], f"library in a git repository, after each DIR: {FORM}", "URL")
     refresh_minutes: float = Field(
-        30.0, ge=0, description="minutes between updates of each --library; 0 updates at the start only"
+        30.0, ge=0, description="minutes between updates of each --library; 0 updates only at startup"
     )
     files: list[Path] = option([], "directory whose files complete arguments that are files", "DIR")
 

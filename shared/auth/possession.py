@@ -60,7 +60,7 @@ class Possession:
             headers = (("dpop-nonce", self._nonces.current(now)),)
             return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", headers)
         if not self._seen.add(proof, granted.principal.key, now):
-            return _refuse(resource, BadProof.code, "the proof was used before")
+            return _refuse(resource, BadProof.code, "the proof was already used")
         return None
 
 
@@ -75,7 +75,7 @@ async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, 
     except OSError:
         # Another replica may have seen it, and an attacker with a copy would wait for this moment.
         return Denial("proofs can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
-    return None if is_new else _refuse(resource, BadProof.code, "the proof was used before")
+    return None if is_new else _refuse(resource, BadProof.code, "the proof was already used")
 
 
 def _refuse(

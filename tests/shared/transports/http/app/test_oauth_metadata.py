@@ -279,4 +279,4 @@ async def test_a_proof_counts_once_at_all_replicas(redis_server: RedisServer, is
                     answers.append((await client.get(path, headers=headers)).json()["error"]["message"])
     starting, unknown = "the server is starting; try again in a moment", "proofs can't be checked at the moment"
     at_late = unknown if is_shared else starting
-    assert answers == [at_late, starting, at_late, "the proof was used before" if is_shared else starting]
+    assert answers == [at_late, starting, at_late, "the proof was already used" if is_shared else starting]
