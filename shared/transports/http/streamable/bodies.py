@@ -74,7 +74,10 @@ class Bodies:
             return decode(body)
         async with self._turns.take(client):
             await lowlevel.checkpoint()
-            return decode(body)
+            decoded = decode(body)
+            # The arguments are validated in a turn of their own: both together may take a tenth of a second.
+            await lowlevel.checkpoint()
+            return decoded
 
 
 class _Share:

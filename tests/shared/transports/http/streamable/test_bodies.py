@@ -1,0 +1,17 @@
+"""How large bodies are decoded."""
+
+import asyncio
+
+from shared.transports.http.streamable.bodies import Bodies
+
+
+async def test_what_is_done_with_a_large_body_has_a_turn_of_its_own() -> None:
+    """Other clients have a turn between the decoding and the validation."""
+    turns = list[str]()
+
+    def decode(body: bytes) -> int:
+        asyncio.get_running_loop().call_soon(turns.append, "others")
+        return len(body)
+
+    assert await Bodies(4_000_000).decode("a", decode, bytes(1_000_000)) == 1_000_000
+    assert turns == ["others"]
