@@ -1,6 +1,6 @@
 """The bench server: one tool, prompt or resource for each feature that a client may meet on the wire.
 
-Its domain is the protocol itself, so it consists of features alone; they are listed to clients in this order.
+Its domain is the protocol itself, so it consists only of features, which clients see in this order.
 """
 
 from shared import Implementation, ResourceNotFound, Server, __version__

@@ -12,10 +12,10 @@ from servers.prompts.format.definitions import Argument, Prompt
 from shared.text import is_unicode, join_lines
 
 MOST_CHARACTERS = 500_000
-"""The limit of one argument."""
+"""Maximum number of characters of one argument."""
 _MOST_ITEMS = 1_000
 _MOST_SAID = 10
-"""The number of unknown arguments that an error names."""
+"""Maximum number of unknown arguments listed in an error."""
 _MOST_SUGGESTED = 100
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {
@@ -34,12 +34,12 @@ _HINTS = {"file": "The path of a file.", "list": "One per line, or separated by 
 
 
 def find_missing(prompt: Prompt, texts: Mapping[str, str]) -> tuple[Argument, ...]:
-    """Return the required arguments without a value. An empty string is no value."""
+    """Return the required arguments without a value. An empty string does not count as a value."""
     return tuple(argument for argument in prompt.arguments if argument.required and not texts.get(argument.name))
 
 
 def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the value of each argument of the prompt. Raises PromptError that lists all faults."""
+    """Return the value of each argument of the prompt. Raises PromptError with a list of all errors."""
     declared = {argument.name for argument in prompt.arguments}
     unknown = [f"{name[:64]!r} is not an argument of it" for name in texts if name not in declared][:_MOST_SAID]
     absent = find_missing(prompt, texts)
@@ -59,7 +59,7 @@ def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def format_names(arguments: Iterable[Argument]) -> str:
-    """Return the names of arguments, in quotes, as errors list them."""
+    """Return the names of arguments in quotes, for an error."""
     return ", ".join(repr(argument.name) for argument in arguments) or "none"
 
 
@@ -161,7 +161,7 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
 
 
 def format_filled(filled: Mapping[str, Any], arguments: Iterable[Argument]) -> dict[str, str]:
-    """Return the strings of those of `arguments` that were filled in."""
+    """Return the strings of the `arguments` that were filled in."""
     texts: dict[str, str] = {}
     for argument in arguments:
         value = filled.get(argument.name)
@@ -180,7 +180,7 @@ class Completion(NamedTuple):
     """The best suggestions."""
 
     values: list[str]
-    """At most 100, the best first."""
+    """At most 100 values, best first."""
     total: int
 
 

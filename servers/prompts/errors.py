@@ -10,7 +10,7 @@ from shared.text import escape
 
 
 class PromptError(CodedError):
-    """A refusal or failure, with its texts on one line each, and text of files in quotes.
+    """A refusal or failure, with each text on one line, and text from files in quotes.
 
     The codes: `bad_prompt` (the file), `bad_template`, `bad_arguments`, `missing_arguments`, `not_found`,
     `too_large`, and `too_long` for too many steps or too much time.
@@ -23,7 +23,7 @@ class PromptError(CodedError):
 
 
 class Problem(NamedTuple):
-    """A problem of a file in a library, or of the whole library."""
+    """A problem with a file in a library, or with the whole library."""
 
     path: str
     """The path in the library, with / between names; "" is the whole library."""

@@ -1,6 +1,6 @@
 """The prompt library: its declaration, how it is opened and watched, and its errors for clients.
 
-Each file in `features` defines one kind of feature; the work is done by the files and folders next to it.
+Each module in `features` defines one kind of feature; the modules and packages next to it do the work.
 """
 
 import logging
@@ -97,14 +97,14 @@ async def _begin_updates(settings: Settings) -> "Updates | None":
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     libraries.look()
-    # While a watch is started, and its library loaded, no client would get an answer.
+    # While a watch is started and its library is imported, clients would get no answer.
     watch.arm()
-    # What clients request next must be ready. Pydantic builds the validator of the params late, which takes half as
-    # long as the page.
+    # The next requests must be ready. Pydantic builds the params' validator late, which takes half as long as the
+    # page.
     ListParams.model_rebuild()
     shown = prompts.list_page(libraries, "", opening.page_size + 1)
     if len(shown) > opening.page_size:
-        # The first cursor loads the system's cryptography, which takes longer than the page.
+        # The first cursor imports cryptography code, which takes longer than the page.
         opening.signer.sign("cursor:prompts", "")
 
 
@@ -114,8 +114,8 @@ def _notify(opened: Opened, changes: Changes, changed: Changed) -> None:
 
 
 def _on_remote_change(watch: Watch, change: Change) -> tuple[str, ...]:
-    """Handle a change that another replica has noticed or made, and announces for the index. A client that reads here
-    gets the new state only after a look here, so it is notified then."""
+    """Handle a change that another replica has detected or made, and announces for the index. A client that reads
+    here gets the new state only after a scan here, so it is notified then."""
     if change.uri == resources.INDEX:
         watch.look_soon()
     return ()

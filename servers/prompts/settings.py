@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Narrowing(BaseModel):
-    """What a principal can be given of the libraries."""
+    """The part of the libraries that a principal can be limited to."""
 
     libraries: list[Path] = Field([], description="directories of prompts, within those of the server")
     files: list[Path] = Field([], description="directories in those whose files the server suggests")
@@ -77,14 +77,14 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are loaded only with the first prompt, which is too late for this error.
+        # They are only imported with the first prompt, which is too late for this error.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
             raise ValueError(needs_extra("prompts"))
         return self
 
     @cached_property
     def roots(self) -> list[Path]:
-        """The directories of all libraries, the one with precedence first."""
+        """The directories of all libraries, in order of precedence."""
         roots: list[Path] = []
         fetched = iter(self.checkouts)
         for path in self.libraries:
@@ -92,7 +92,7 @@ class Settings(BaseModel):
                 roots.append(path)
                 continue
             package = Package(path)
-            # The plugins in the folder of a marketplace are served from there, and the others from the cache.
+            # Plugins in a marketplace's folder are served from there, and the others from the cache.
             roots += [package.root] if package.is_marketplace else []
             roots.append(next(fetched).root)
         roots += [checkout.root for checkout in fetched]
@@ -100,7 +100,7 @@ class Settings(BaseModel):
 
     @cached_property
     def checkouts(self) -> "list[Checkout]":
-        """The libraries in packages, and then those in git repositories."""
+        """The libraries in packages, then those in git repositories."""
         if not self.library and not self._packages:
             return []
         from .remote.cache import Checkout
@@ -113,9 +113,9 @@ class Settings(BaseModel):
         return [path for path in self.libraries if is_package(path)]
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """Return these settings for a principal with only these libraries and suggested files. Prompts are saved
-        where they are saved here, which may be outside of all of them. Raises ValueError for a directory that is
-        outside of those here."""
+        """Return these settings for a principal with only these libraries and suggested files. The place for saved
+        prompts stays the same, and may be outside all of them. Raises ValueError for a directory outside the current
+        ones."""
         if not narrowing.libraries:
             raise ValueError("libraries: name at least one")
         libraries = [place_within(directory, self.roots) for directory in narrowing.libraries]

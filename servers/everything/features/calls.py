@@ -1,4 +1,4 @@
-"""Ways that a call can go: it fails, takes long and reports progress, logs, or loses its stream."""
+"""The possible courses of a call: it fails, takes long and reports progress, logs, or loses its stream."""
 
 from typing import Annotated, Literal, get_args
 

@@ -1,6 +1,6 @@
 """Schemas of forms for the user, and of unusual arguments.
 
-A form is a model, and its fields define how they are shown. Arguments have keywords that must reach the client
+A form is a model, and its fields define how they are shown. Arguments have schema keywords that must reach the client
 intact, or are repeated in headers.
 """
 

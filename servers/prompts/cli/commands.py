@@ -1,6 +1,6 @@
-"""`lint`, `render`, `test` and `export`: the commands for a library, besides serving it.
+"""`lint`, `render`, `test` and `export`: the commands for a library other than serving it.
 
-Each returns its exit code: 0 for success, 1 if something is found or fails.
+Each returns its exit code: 0 for success, 1 for findings or failures.
 """
 
 import json
@@ -24,11 +24,11 @@ from shared.text import format_count
 
 
 class UsageError(Exception):
-    """The command can't be executed as given; the text is the reason."""
+    """Raised if the command can't be executed as given; the text is the reason."""
 
 
 def open_library(root: Path) -> Library:
-    """Open the prompts of a folder. Raises UsageError if it has none: the folder is probably the wrong one."""
+    """Open the prompts in a folder. Raises UsageError if it has none, since it is probably the wrong folder."""
     library = Library(root)
     library.look()
     if not library.names and not library.problems():
@@ -37,7 +37,7 @@ def open_library(root: Path) -> Library:
 
 
 def say(line: str) -> None:
-    """Print a line; characters that the terminal does not support are escaped. Raises BrokenPipeError."""
+    """Print a line, with unsupported characters escaped. Raises BrokenPipeError."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(f"{line}\n".encode(encoding, "backslashreplace").decode(encoding))
 

@@ -22,7 +22,7 @@ class Opened(NamedTuple):
     skills: SkillCache
     watch: Watch
     subscribed: dict[str, str]
-    """The keys of subscriptions, with the prompt that each is about."""
+    """The subscription keys, with the prompt of each."""
 
 
 Ctx = Context[Opened]
@@ -34,5 +34,5 @@ def explain(error: PromptError) -> str:
 
 
 def make_refusal(error: PromptError) -> InvalidParams:
-    """Return the error for prompts and resources, where tools may raise the original one."""
+    """Return the error for prompts and resources; tools may raise the original one."""
     return InvalidParams(explain(error))

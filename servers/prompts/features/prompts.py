@@ -47,7 +47,7 @@ class LibraryPrompts:
     """The prompts of all libraries. File access and rendering run in a thread, in the client's turn."""
 
     async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
-        """Return the next prompts in the order of names, without those whose file is broken."""
+        """Return the next prompts by name, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
             prompts = await to_thread.run_sync(_list_current, libraries, after, most)
@@ -100,13 +100,13 @@ async def _has(opened: Opened, name: str) -> bool:
 
 
 def _list_current(libraries: Libraries, after: str, most: int) -> list[Prompt] | None:
-    """Return the page; None if the libraries are behind their folders. Another replica may have noticed the change
+    """Return the page; None if the libraries are behind their folders. Another replica may have detected the change
     before this one, and notified the client that sends this request. Blocks."""
     return None if libraries.is_behind() else list_page(libraries, after, most)
 
 
 def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:
-    """Return the next prompts in the order of names, without those whose file is broken. Blocks."""
+    """Return the next prompts by name, without those whose file is broken. Blocks."""
     return [_make_prompt(prompt) for prompt in libraries.page(after, most)]
 
 

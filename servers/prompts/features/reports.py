@@ -1,4 +1,4 @@
-"""Messages to the user besides results: log messages to clients that set their level."""
+"""Messages to the user in addition to results, logged to clients that set their level."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ from shared.text import escape
 from ..library.libraries import LibraryProblem
 
 _NAMED = 3
-"""The number of problems reported in full, since a library may have thousands; the index lists all."""
+"""Maximum number of problems reported in full, since a library may have thousands. The index lists all."""
 _LONGEST = 300
-"""The longest problem, in characters."""
+"""Maximum length of a problem, in characters."""
 
 
 def report_problems(conditions: Conditions, problems: Sequence[LibraryProblem]) -> None:
-    """Report the current problems of the libraries, which replace those before."""
+    """Report the current problems of the libraries, which replace the previous ones."""
     if not problems:
         conditions.end("problems")
         return

@@ -34,7 +34,7 @@ RENDERED = "prompt://{name}/rendered{?args*}"
 FILE = "prompt://{name}/files/{+path}"
 _MARKDOWN = "text/markdown"
 _MOST_LISTED = 1_000
-"""The limit of prompts in the index, and in the list of resources."""
+"""Maximum number of prompts in the index and in the list of resources."""
 _MOST_ARGUMENTS = 64
 _SKILL = "skill://{name}/{+file}"
 _ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
@@ -201,7 +201,7 @@ def _build_index(libraries: Libraries) -> str:
         try:
             library = libraries.library(prompt.name)
             where = {"library": numbers[library.root], "file": escape(library.path(prompt.name))}
-        except PromptError:  # it was deleted meanwhile
+        except PromptError:  # it has been deleted
             where = {}
         prompts.append({key: value for key, value in entry.items() if value} | where)
     counted = [
@@ -212,7 +212,7 @@ def _build_index(libraries: Libraries) -> str:
         }
         for item in libraries.all
     ]
-    # Counting has read all files, so that all problems are known.
+    # Counting has read all files, so all problems are known.
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()

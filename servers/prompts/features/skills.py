@@ -26,7 +26,7 @@ class LibrarySkills:
         return None if bundle is None else _make_skill(skills, path, bundle)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
-        """Return the content of a file, if it is still the listed one."""
+        """Return the contents of a file if it is still the listed one."""
         return await context.state.skills.read(skill.path, file, skill.files[file].sha256)
 
 

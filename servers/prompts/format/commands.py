@@ -1,6 +1,6 @@
-"""Commands of hosts: Markdown files with a text that is sent unchanged except for placeholders (see `placeholders`).
+"""Commands of hosts: Markdown files whose text is sent unchanged except for placeholders (see `placeholders`).
 
-Any front matter is accepted: an unknown key, or an invalid value, never makes a command unusable.
+Any front matter is accepted: unknown keys or invalid values never make a command unusable.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from shared.yaml import YamlMapping
 _MOST_DESCRIPTION = 2_000
 _MOST_TITLE = 200
 _MOST_LISTED = 20
-"""The limit of argument names, and of tags."""
+"""Maximum number of argument names, and of tags."""
 
 
 def parse_command(document: Document, name: str, syntax: Syntax, base: str = "") -> Prompt:
@@ -68,13 +68,13 @@ def parse_toml_command(data: bytes, name: str) -> Prompt:
 
 
 def get_name(front: YamlMapping | None, otherwise: str) -> str:
-    """Return the `name` in the front matter if it is valid for a prompt, else `otherwise`."""
+    """Return the `name` in the front matter if it is valid for a prompt, or else `otherwise`."""
     name = "" if front is None else get_text(front, "name")
     return name if NAME.fullmatch(name) else otherwise
 
 
 def get_text(front: YamlMapping, key: str) -> str:
-    """Return a string of the front matter, "" if it is missing; a list is joined with commas."""
+    """Return a string from the front matter, "" if it is missing. A list is joined with commas."""
     value = front.get(key)
     if isinstance(value, list):
         return ", ".join(str(item) for item in value if isinstance(item, str | int | float))

@@ -30,7 +30,7 @@ class Message(NamedTuple):
     role: Role
     kind: Literal["text", "image", "audio", "resource"]
     content: str
-    """For text: a template. Otherwise: the path of a file of the library."""
+    """For text, a template; otherwise the path of a file in the library."""
     line: int = 1
     """The line where it begins in its file."""
 
@@ -48,7 +48,7 @@ class Prompt(NamedTuple):
     syntax: Syntax = "jinja"
     """The syntax of texts: templates of Jinja, the placeholders of a host, or plain text."""
     words: tuple[str, ...] = ()
-    """The arguments of a command that are the words after its name, in their order."""
+    """The arguments of a command that are the words after its name, in order."""
     declared: bool = False
     """True if the front matter of a command declares them, so that `$NAME` is a placeholder."""
     base: str = ""

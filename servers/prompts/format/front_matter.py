@@ -15,7 +15,7 @@ from servers.prompts.errors import PromptError
 from shared.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
 MOST_BYTES = 256_000
-"""The limit of a file."""
+"""Maximum size of a file, in bytes."""
 FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)
 
 _FORM = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -25,8 +25,8 @@ _HINT = re.compile(r"^(argument-hint:[ \t]+)(\[[^\n]*)$", re.MULTILINE)
 _BEGUN = re.compile(r"---[ \t]*\n[A-Za-z][\w-]*:")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 STRUCTURED = ("arguments", "messages")
-"""Keys with mappings in a list, which mean that a file is in our format."""
-# A capital begins a line of the text before it: examples in a description have `Context: ...`.
+"""Keys with lists of mappings, which mean that a file is in this server's own format."""
+# A line that begins with a capital belongs to the text before it: examples in a description contain `Context: ...`.
 _KEY_LINE = re.compile(r"([a-z][\w-]{0,63}):(?:[ \t]+(.*)|())")
 _ITEM_LINE = re.compile(r"[ \t]*-[ \t]+(.+)")
 
@@ -44,13 +44,13 @@ class Document(NamedTuple):
     """The parts of a file."""
 
     front: YamlMapping | None
-    """None if it does not begin with front matter."""
+    """The front matter; None if the file does not begin with any."""
     body: str
     """Without surrounding whitespace, and with \\n as the only line ending."""
     line: int
     """The line where the body begins."""
     notice: tuple[int, str] | None = None
-    """The line and the text of a fault in the front matter, which was read nevertheless."""
+    """The line and the text of an error in the front matter, which was read nevertheless."""
 
 
 def parse_document(data: bytes) -> Document:
@@ -83,7 +83,7 @@ def parse_document(data: bytes) -> Document:
 
 
 def _read_lines(text: str, line: int) -> YamlMapping | None:
-    """Return the keys of front matter that is not YAML, with the rest of their lines, as strings; none where a text
+    """Return the keys of front matter that is not YAML, with the rest of their lines as strings; no keys if a text
     begins with a horizontal rule. Return None for mappings in lists, which lines can't express, and above the limits
     of YAML."""
     if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
@@ -136,7 +136,7 @@ class Key(NamedTuple):
     """text, texts, boolean, value, items, or a name for one of the checks below."""
     description: str
     most: int = 2_000
-    """The limit of characters, or of items in a list."""
+    """Maximum number of characters, or of items in a list."""
     required: bool = False
 
 

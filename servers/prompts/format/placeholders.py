@@ -1,9 +1,9 @@
-"""Placeholders: the replacements that each host makes for `$1`, `$ARGUMENTS` and so on, and the arguments of them.
+"""Placeholders: the replacements that each host makes for `$1`, `$ARGUMENTS` and so on, and their arguments.
 
 A host takes one text after a command's name and splits it into words; a client of MCP sends arguments by name. So a
 text with words numbered without gaps has an argument for each. Any other text with placeholders has one argument,
-`arguments`, which is split as the host splits it. Nothing is executed (`!`) or read (`@`), and the user's input is
-never searched for placeholders.
+`arguments`, which is split like in the host. Nothing is executed (`!`) or read (`@`), and the user's input is never
+searched for placeholders.
 
 The rules of Claude Code and Codex are those observed with their versions 2.1.330 and 0.80.0; those of Gemini CLI and
 VS Code are documented. Those of opencode are partly documented, and otherwise taken from compatible programs.
@@ -18,7 +18,7 @@ from servers.prompts.format.definitions import Argument, Prompt, Syntax
 
 _ALL = "arguments"
 _MOST_WORDS = 20
-"""The limit of words with their own argument."""
+"""Maximum number of words with their own argument."""
 
 # Patterns are compiled when they are first used: a server starts sooner, and few libraries have files of all hosts.
 _CLAUDE = r"(\\*)\$(?:ARGUMENTS(?:\[([0-9]{1,4})\])?|([0-9]{1,4})(?!\w)|(%s)(?!\w))"
@@ -36,7 +36,7 @@ class TextArguments(NamedTuple):
 
     arguments: tuple[Argument, ...] = ()
     words: tuple[str, ...] = ()
-    """Those that are words, in order; empty if one argument contains all words."""
+    """The arguments that are words, in order; empty if one argument contains all words."""
 
 
 def find_arguments(text: str, syntax: Syntax, hint: str = "", names: Sequence[str] = ()) -> TextArguments:
@@ -128,7 +128,7 @@ def _fill_claude(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]
             value = user_input.named.get(name, "")
         else:
             value = user_input.everything if index is None else user_input.word(int(index))
-        # A price keeps its dollar: a number without a word is not a placeholder.
+        # A price keeps its dollar sign: a number without a corresponding word is not a placeholder.
         if value is None:
             continue
         replaced |= len(match[1]) % 2 == 0

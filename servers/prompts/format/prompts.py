@@ -1,4 +1,4 @@
-"""Prompts in our own format: front matter with the keys of `keys`, and a template as the body."""
+"""Prompts in this server's own format: front matter with the keys in `keys`, and a template as the body."""
 
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
@@ -14,7 +14,8 @@ _OF_TYPE: dict[str, tuple[type, ...]] = {
 
 
 def parse_prompt(document: Document, name: str) -> Prompt:
-    """Return the prompt of a file in our format, called `name` if it has no name. Raises PromptError."""
+    """Return the prompt of a file in this server's own format, called `name` if it has no name. Raises
+    PromptError."""
     if document.front is None:
         raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
     return build_prompt(document.front, document, name)

@@ -19,7 +19,7 @@ NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""
 MOST_DESCRIPTION = 1_024
 _MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
-"""The limits of one skill in all hosts."""
+"""The limits of one skill that all hosts support."""
 LIMIT = f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
 
 
@@ -72,8 +72,8 @@ def require_size(files: Iterable[int]) -> None:
 
 
 def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
-    """Return those of the files next to a SKILL.md of `manifest` bytes that exceed the limits of all hosts: files are
-    taken in the order of their paths while there is room. `others` has their sizes, without hidden files."""
+    """Return the files next to a SKILL.md of `manifest` bytes that exceed the limits of all hosts. Files are counted
+    in path order until a limit is reached. `others` contains their sizes, without hidden files."""
     unfitting: set[str] = set()
     files, size = 1, manifest
     for path in sorted(others):

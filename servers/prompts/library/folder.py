@@ -1,6 +1,6 @@
 """A directory whose files are read without following links and without leaving it.
 
-Links are refused, wherever they lead: all files of a library are inside it.
+Links are refused, wherever they lead, so all files of a library are inside it.
 """
 
 import os
@@ -21,17 +21,17 @@ from shared.program.files.entries import current
 from shared.program.files.system import SYSTEM
 
 MOST_TOTAL = 64_000_000
-"""The limit of all prompt files together, in bytes."""
+"""Maximum total size of all prompt files, in bytes."""
 
 _DEEPEST = 16
 _MOST_FILES = 50_000
-"""The limit of entries in one folder, with all its subfolders."""
+"""Maximum number of entries in one folder and all its subfolders."""
 
 _PROMPT_FOLDERS = frozenset({"agents", "commands", "prompts", "skills"})
 _IMPOSSIBLE = re.compile(r'[\x00-\x1f<>"|?*:\\]')
 
 Signature = tuple[int, int, int]
-"""A change of it means that a file was written or replaced."""
+"""A value that changes when a file is written or replaced."""
 
 
 class Entry(NamedTuple):
@@ -70,7 +70,7 @@ class Folder:
         return data
 
     def is_executable(self, path: str) -> bool:
-        """Return True if the owner of the file may execute it."""
+        """Return True if the file's owner may execute it."""
         *above, name = path.split("/")
         try:
             with self.opened(above) as directory:
@@ -80,8 +80,7 @@ class Folder:
         return status is not None and bool(status.st_mode & stat.S_IXUSR)
 
     def children(self, path: str) -> list[Entry]:
-        """Return the entries of a directory ("" is the folder itself), in the order of names; empty if it does not
-        exist."""
+        """Return the entries of a directory ("" is the folder itself) by name; empty if it does not exist."""
         above = path.split("/") if path else []
         if path and check_path(path) is not None:
             return []
@@ -134,7 +133,7 @@ class _Walk:
         """Yield the entries of an open directory, and those below it."""
         entries = _list_children(directory, above)
         in_skill = in_skill or any(entry.path == above + SKILL and entry.kind != "directory" for entry in entries)
-        # The other files of a skill are no prompts.
+        # The other files of a skill are not prompts.
         suffixes = (f"/{SKILL}",) if in_skill else (".md", ".toml")
         for entry in entries:
             changed = entry.kind == "file" and self._known.get(entry.path) != entry.signature
@@ -192,7 +191,7 @@ def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> boo
 def _list_children(directory: Directory, above: str) -> list[Entry]:
     children = []
     with SYSTEM.scan(directory) as entries:
-        # One more than the limit, so that the caller notices when it is exceeded.
+        # One more than the limit, so that the caller detects that it is exceeded.
         for dir_entry in islice(entries, _MOST_FILES + 1):
             try:
                 children.append(_make_entry(dir_entry, above))
@@ -235,7 +234,7 @@ def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
 
 
 def check_path(path: str) -> str | None:
-    """Return the reason why `path` is not a valid path of a library's file on every system; None if it is valid."""
+    """Return the reason that `path` is not a valid path of a library's file on every system; None if it is valid."""
     names = path.split("/")
     if path.startswith("/"):
         return "is not a path within the library"

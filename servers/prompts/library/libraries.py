@@ -1,4 +1,4 @@
-"""Several libraries as one: a name refers to the first library that has such a prompt."""
+"""Several libraries as one. A name refers to the first library that has such a prompt."""
 
 import os
 from bisect import bisect_right
@@ -34,7 +34,7 @@ class Origin(Protocol):
 
     @property
     def commit(self) -> str | None:
-        """The commit that was fetched; None before the first fetch."""
+        """The fetched commit; None before the first fetch."""
 
     def problems(self) -> list[Problem]:
         """Return the problems of the last fetch."""
@@ -70,7 +70,7 @@ class Libraries:
         return any(name in library for library in self.all)
 
     def find_missing(self) -> list[str]:
-        """Return the reasons why some libraries are empty, one for each."""
+        """Return the reasons that some libraries are empty, one for each."""
         missing = (origin for origin in self.origins.values() if origin.commit is None)
         return [problem.reason for origin in missing for problem in origin.problems()]
 
@@ -101,7 +101,7 @@ class Libraries:
         return self.library(name).rendering(name)
 
     def problems(self) -> list[LibraryProblem]:
-        """Return the problems of files, of those that have been read."""
+        """Return the problems of the files that have been read."""
         return [
             LibraryProblem(library.root, problem) for library in self.all for problem in self._find_problems(library)
         ]
@@ -114,11 +114,11 @@ class Libraries:
         return origin.problems() + (library.problems() if origin.commit else [])
 
     def is_behind(self) -> bool:
-        """Return True if a change was not read yet that affects lists. Blocks."""
+        """Return True if a change that affects lists has not been read yet. Blocks."""
         return any(library.is_behind() for library in self.all)
 
     def look(self) -> Changed | None:
-        """Read new and changed files of all libraries since the last look; return None if there are none. Blocks."""
+        """Read new and changed files of all libraries since the last scan. Return None if there are none. Blocks."""
         changes = [change for change in [item.look() for item in self.all] if change is not None]
         self._names = sorted({name for item in self.all for name in item.names})
         if not changes:

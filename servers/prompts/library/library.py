@@ -1,11 +1,10 @@
 """One folder of prompts.
 
-Design. Starting with thousands of files must take less than a second, and YAML takes a fifth of a millisecond per
-file. So `look` reads the bytes of each file and finds its name, mostly by the line with the name; the rest is parsed
-when the prompt is requested. The bytes are kept: a file that is broken later keeps its previous content. Files that
-change after the first look are parsed completely at once, so that their faults are known.
-
-A look builds a new state and replaces the old one at its end, so that no reader sees half of it.
+Starting with thousands of files must take less than a second, and parsing YAML takes a fifth of a millisecond per
+file. So `look` reads the bytes of each file and finds its name, usually in the line with the name; the rest is parsed
+when the prompt is requested. The bytes are kept, so that a file that is broken later keeps its previous contents.
+Files that change after the first scan are parsed completely at once, so that their errors are known. A scan builds a
+new state and replaces the old one at its end, so that no reader sees an incomplete state.
 """
 
 from collections import OrderedDict
@@ -28,7 +27,7 @@ from servers.prompts.templates.rendering import Read, Rendering
 
 V = TypeVar("V")
 _MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
-"""The limits of the caches for parsed prompts and for templates: about the bytes of their files, and some
+"""The limits of the caches for parsed prompts and for templates, measured in bytes of their files plus some
 overhead."""
 
 
@@ -50,7 +49,7 @@ class Cache(Generic[V]):
             return entry[0]
 
     def put(self, key: Hashable, value: V, weight: int) -> None:
-        """Store a value, and remove those that were not used for longest."""
+        """Store a value, and remove the least recently used ones."""
         with self._lock:
             if key in self._values:
                 self._left += self._values.pop(key)[1]
@@ -71,7 +70,7 @@ class Library:
         self._compiled: Cache[Rendering] = Cache(_MOST_COMPILED)
         self._broken: dict[str, tuple[Signature, Problem]] = {}
         self._counted = (-1, 0)
-        """The number of a snapshot, and the number of prompts that it serves."""
+        """The number of a snapshot, and the number of prompts it serves."""
 
     @property
     def root(self) -> Path:
@@ -88,7 +87,7 @@ class Library:
 
     @property
     def directories(self) -> list[Path]:
-        """The directories where a change may affect the library."""
+        """The directories in which a change may affect the library."""
         return [self.root / path for path in self._snapshot.directories]
 
     def path(self, name: str) -> str:
@@ -100,7 +99,7 @@ class Library:
         return self._file(name).declared
 
     def source(self, name: str) -> bytes:
-        """Return the content of a prompt's file; its last valid content if it is broken now."""
+        """Return the contents of a prompt's file; the last valid contents if it is now broken."""
         return self._file(name).data
 
     def prompt(self, name: str) -> Prompt:
@@ -132,18 +131,17 @@ class Library:
         return rendering
 
     def read(self, path: str, most: int) -> bytes:
-        """Return the content of a file of the folder. Raises PromptError: `not_found`, or `too_large` for more
+        """Return the contents of a file in the folder. Raises PromptError: `not_found`, or `too_large` for more
         bytes."""
         return self._folder.read(path, most)
 
     def has_file(self, path: str) -> bool:
-        """Return True if the folder has an entry at this path, a file or another kind that is not read, such as a
-        link."""
+        """Return True if the folder has an entry at this path, even one that is not read, such as a link."""
         return path in self._snapshot.seen
 
     def export(self, name: str) -> dict[str, bytes]:
-        """Return the prompt as a skill: the files of its directory, by path. A skill is returned unchanged, with the
-        files next to it; a template is converted to plain text. Raises PromptError."""
+        """Return the prompt as a skill: its files by path. A skill is returned unchanged, with the files next to it;
+        a template is converted to plain text. Raises PromptError."""
         snapshot, file = self._snapshot, self._file(name)
         prompt = self._prompt(file)
         read = self.reader(prompt)
@@ -168,9 +166,8 @@ class Library:
         return {SKILL: format_manifest(prompt, body).encode(), **files}
 
     def beside(self, name: str) -> dict[str, int] | None:
-        """Return the sizes of a skill's files besides its SKILL.md, by their paths in its directory; None for a
-        prompt that is not a SKILL.md. Links and hidden files are left out; files that are too large are among the
-        problems."""
+        """Return the sizes of a skill's files other than SKILL.md, by path in its directory; None for a prompt that
+        is not a SKILL.md. Links and hidden files are left out; files that are too large are among the problems."""
         snapshot, file = self._snapshot, self._file(name)
         if file.kind.form != "skill":
             return None
@@ -196,7 +193,7 @@ class Library:
         return frozenset(path for path in self.beside(name) or () if self._folder.is_executable(base + path))
 
     def reader(self, prompt: Prompt) -> Read:
-        """Return a function that reads the files which the prompt names, relative to its base."""
+        """Return a function that reads the files that the prompt refers to, relative to its base."""
         base = _make_prefix(prompt.base)
 
         def read(path: str, most: int) -> bytes:
@@ -208,7 +205,7 @@ class Library:
         return read
 
     def problems(self) -> list[Problem]:
-        """Return the problems of files, of those that have been read; `check` reads all."""
+        """Return the problems of the files that have been read; `check` reads all."""
         snapshot = self._snapshot
         by_path = dict(snapshot.problems)
         for path, (signature, problem) in list(self._broken.items()):
@@ -221,14 +218,13 @@ class Library:
         return sorted(by_path.values())
 
     def check(self) -> list[Problem]:
-        """Return the problems of all files. Takes a second for some thousands."""
+        """Return the problems of all files. Takes a second for a few thousand."""
         for file in self._snapshot.files.values():
             self._find_problem(file)
         return self.problems()
 
     def count(self) -> int:
-        """Return the number of prompts that are served: those whose file is valid. Takes as long as `check`, once per
-        change."""
+        """Return the number of served prompts, whose file is valid. Takes as long as `check`, once per change."""
         snapshot = self._snapshot
         if self._counted[0] != snapshot.number:
             served = sum(self._find_problem(file) is None for file in snapshot.names.values())
@@ -236,14 +232,14 @@ class Library:
         return self._counted[1]
 
     def is_behind(self) -> bool:
-        """Return True if since the last look an entry was added to or removed from a directory, or a file changed
-        that had a problem: it may have been half written. Blocks."""
+        """Return True if since the last scan an entry was added to or removed from a directory, or if a file with a
+        problem has changed, since it may have been only partly written. Blocks."""
         snapshot = self._snapshot
         faulty = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
         return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **faulty}.items())
 
     def look(self) -> Changed | None:
-        """Read new and changed files since the last look; return None if there are none. Blocks: 10,000 files take
+        """Read new and changed files since the last scan. Return None if there are none. Blocks: 10,000 files take
         half a second at first, and less later. A folder that can't be read is a problem, and keeps its last state."""
         old = self._snapshot
         unchanged = {
@@ -300,7 +296,7 @@ def _make_prefix(base: str) -> str:
 
 
 def _find_beside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
-    """Return the entries next to a SKILL.md: files and links by their paths in its directory, without hidden ones."""
+    """Return the entries next to a SKILL.md: files and links by path in its directory, without hidden ones."""
     base = _make_prefix(file.kind.base)
     inside = {
         path.removeprefix(base): signature for path, signature in snapshot.seen.items() if path.startswith(base)

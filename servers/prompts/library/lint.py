@@ -1,4 +1,4 @@
-"""Lint of prompts: what a reviewer would object to, besides faults that keep them from being read."""
+"""Lint of prompts: possible objections of a reviewer, in addition to errors that prevent reading."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,8 @@ _LONGEST = 64
 
 
 def estimate_tokens(size: int) -> int:
-    """Estimate the tokens of so many bytes, at four bytes per token. Code and scripts other than Latin have more."""
+    """Estimate the number of tokens of text with this many bytes, at four bytes per token. Code and non-Latin scripts
+    have more."""
     return -(-size // 4)
 
 
@@ -44,7 +45,8 @@ def lint(library: Library) -> list[Problem]:
 
 
 def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Problem]:
-    """Return the problems of a file at `path` in the library with the content `data`, written or not."""
+    """Return the problems of a file at `path` in the library with the contents `data`, whether or not it has been
+    written."""
     try:
         prompt = parse_file(kind, data)
         front = None if prompt.syntax == "gemini" else parse_document(data).front
@@ -66,7 +68,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
 
 
 def find_objections(name: str) -> tuple[str, ...]:
-    """Return the possible difficulties with the name of a prompt, though it is served."""
+    """Return possible difficulties with the name of a prompt that is nevertheless served."""
     objections = []
     if _SAFE.fullmatch(name) is None:
         objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")

@@ -1,7 +1,7 @@
 """Search of prompts by words, the best matches first.
 
-Parsing the YAML of thousands of files would take seconds. So words are searched in the bytes of the files, which a
-library keeps in memory, and only the results are parsed: 10,000 prompts take 30 to 100 ms, without an index.
+Parsing the YAML of thousands of files would take seconds. So words are searched in the files' bytes, which a library
+keeps in memory, and only the results are parsed. Without an index, 10,000 prompts take 30 to 100 ms.
 """
 
 import re
@@ -15,7 +15,7 @@ from servers.prompts.library.libraries import Libraries
 _MOST_WORDS = 20
 _EXACT, _BEGINS, _NAMED, _HEAD, _WITHIN = 1_000, 100, 50, 20, 5
 _INNER = (b"\narguments:", b"\nmessages:", b"\nmetadata:")
-"""Keys of the front matter whose content does not describe the prompt."""
+"""Keys of the front matter whose values do not describe the prompt."""
 _NEXT = re.compile(rb"\n[a-z]")
 _SPACED = bytes(byte if byte >= 0x80 or chr(byte).isalnum() else 0x20 for byte in range(256))
 
@@ -24,24 +24,25 @@ class Matches(NamedTuple):
     """The result of a search."""
 
     prompts: list[Prompt]
-    """The best first."""
+    """The prompts, best first."""
     total: int
     """The number of all matches, including prompts whose file may turn out to be broken."""
 
 
 class _Word(NamedTuple):
     text: str
-    """Case-folded."""
+    """The word, case-folded."""
     form: bytes
     others: tuple[bytes, ...]
-    """Its forms in a file whose ASCII letters are lower case, if it has other letters."""
+    """Its forms in a file whose ASCII letters are in lowercase, if it has non-ASCII letters."""
     plain: tuple[bytes, ...]
     """The same, with spaces in place of characters other than letters and digits."""
 
 
 def search(libraries: Libraries, query: str, most: int) -> Matches:
-    """Return the prompts with words of the query: those with more of them first, then by their position: in the name,
-    in title, description and tags, or in the rest of the file. Without a word, return all by name. Blocks."""
+    """Return the prompts that contain words of the query. Those with more words come first, then those with words in
+    the name, in title, description and tags, or in the rest of the file. Without words, return all prompts by name.
+    Blocks."""
     words = [_make_word(form) for form in dict.fromkeys(query.casefold().split()[:_MOST_WORDS])]
     groups: dict[int, list[str]] = {} if words else {0: libraries.names}
     for name in libraries.names if words else ():
@@ -69,7 +70,7 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
 
 
 def _order(libraries: Libraries, groups: Mapping[int, list[str]], words: list[_Word]) -> Iterator[str]:
-    """Yield the names, the best first. Only those are scored that are requested, or have as many words."""
+    """Yield the names, best first. Only the requested ones, and those with as many words, are scored."""
     for count in sorted(groups, reverse=True):
         names = groups[count]
         yield from sorted(names, key=lambda name: (-_score(libraries, name, words), name)) if words else names
@@ -83,7 +84,7 @@ def _make_word(text: str) -> _Word:
 
 
 def _read_lower(libraries: Libraries, name: str) -> bytes:
-    """Return the content of the file in lower case; empty if it has been deleted."""
+    """Return the contents of the file in lowercase; empty if it has been deleted."""
     try:
         return libraries.library(name).source(name).lower()
     except PromptError:
@@ -109,8 +110,6 @@ def _find_head(data: bytes) -> bytes:
     """Return the part of a lower-case file that describes its prompt: letters, digits and spaces.
 
     That is its front matter without arguments and messages, or its first line if it has no front matter.
-
-    That is its front matter without arguments and messages, or its first line where it has none.
     """
     data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     end = data.find(b"\n---", 3) if data.startswith(b"---") else -1

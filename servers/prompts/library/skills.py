@@ -23,7 +23,7 @@ from servers.prompts.library.library import Library
 from servers.prompts.library.snapshot import Changed
 
 MOST_LISTED = 500
-"""The limit of skills in a list. A host shows all of them to its model; others can be requested by name."""
+"""Maximum number of skills in a list. A host shows all of them to its model; others can be requested by name."""
 
 
 class Digest(NamedTuple):
@@ -41,7 +41,7 @@ class Bundle(NamedTuple):
     files: Mapping[str, Digest]
     """Its files, by their paths in its directory; SKILL.md is the first."""
     alone: bool
-    """True if it depends only on the file of the prompt."""
+    """True if it depends only on the prompt's file."""
 
 
 def make_bundle(library: Library, name: str) -> Bundle:
@@ -64,7 +64,7 @@ def make_bundle(library: Library, name: str) -> Bundle:
     files = {SKILL: _digest(manifest), **others}
     try:
         json.dumps(front, ensure_ascii=False, allow_nan=False).encode()
-    except ValueError:  # half of a surrogate pair, or an infinite number
+    except ValueError:  # a lone surrogate, or an infinite number
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
     require_size(digest.size for digest in files.values())
     return Bundle(front, files, alone=beside is None and library.rendering(name).alone)
@@ -89,7 +89,7 @@ def _digest(data: bytes) -> Digest:
 
 
 class SkillCache:
-    """A cache of skills by their names, which are those of prompts."""
+    """A cache of skills by name. A skill has the name of its prompt."""
 
     def __init__(self, libraries: Libraries) -> None:
         self._libraries = libraries
@@ -99,7 +99,7 @@ class SkillCache:
         """Drop the skills that may have changed."""
         if not changed.names and not changed.others:
             return
-        # A skill that is being built is stored in the old dictionary, since it may be built from the old state.
+        # A skill still being built is stored in the old dictionary, since it may be built from the old state.
         unchanged = ((name, bundle) for name, bundle in self._bundles.items() if bundle is not None and bundle.alone)
         self._bundles = {name: bundle for name, bundle in unchanged if name not in changed.names}
 
@@ -110,11 +110,11 @@ class SkillCache:
         return await to_thread.run_sync(self._make, name, self._bundles)
 
     async def list(self) -> dict[str, Bundle]:
-        """Return the first skills: those with a directory, then prompts of other formats, in the order of names."""
+        """Return the first skills: those with a directory, then prompts of other formats, by name."""
         return await to_thread.run_sync(self._list_first, self._bundles)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
-        """Return the content of a skill's file, if its hash is unchanged; else None."""
+        """Return the contents of a skill's file if its hash is unchanged; otherwise None."""
         try:
             data = await to_thread.run_sync(partial(read_content, self._libraries.library(name), name, file))
         except PromptError:
@@ -122,7 +122,7 @@ class SkillCache:
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
     def refuse(self, name: str, reason: str) -> None:
-        """Add the reason why a prompt is not a valid skill to the problems of its library."""
+        """Add the reason that a prompt is not a valid skill to its library's problems."""
         with suppress(PromptError):  # it was deleted
             self._libraries.library(name).note(name, SKILL, f"it is not a skill: {reason}")
 

@@ -1,4 +1,4 @@
-"""The state of a library at one moment, and its state after the next look at its folder."""
+"""The state of a library at one moment, and its state after the next scan of its folder."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -30,14 +30,14 @@ class File(NamedTuple):
     data: bytes
     """Its content; the last valid content if it has become invalid."""
     declared: str
-    """The name in its path or front matter, which another file may have too."""
+    """The name from its path or front matter, which another file may also have."""
 
 
 class Snapshot(NamedTuple):
     """The state of a library; immutable."""
 
     number: int
-    """Grows with every change: templates are compiled together with the files they include."""
+    """Increases with every change, since templates are compiled together with the files they include."""
     files: Mapping[str, File]
     names: Mapping[str, File]
     seen: Mapping[str, Signature | None]
@@ -47,17 +47,17 @@ class Snapshot(NamedTuple):
     itself."""
     problems: Mapping[str, Problem]
     renamed: tuple[Problem, ...]
-    """The files whose prompt has another name than they declare."""
+    """The files whose prompt has a name other than the declared one."""
 
 
 NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {}, ())
 
 
 class Changed(NamedTuple):
-    """The changes that a look found."""
+    """The changes that a scan found."""
 
     names: frozenset[str]
-    """The prompts that were added or removed, or have another file or text."""
+    """The prompts that were added or removed, or whose file or text changed."""
     others: bool
     """True if a file changed that prompts may include or embed."""
 
@@ -69,7 +69,7 @@ FindProblem = Callable[[File], Problem | None]
 def advance(
     old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], find_problem: FindProblem, read: Read
 ) -> Snapshot:
-    """Return the state after a look that found `entries` in the folder at `root`, the first of which is the folder
+    """Return the state after a scan that found `entries` in the folder at `root`, the first of which is the folder
     itself."""
     looking = _Look(old, root, find_problem, read)
     listed = list(entries)
@@ -89,7 +89,7 @@ def _find_skills(paths: Iterable[str]) -> frozenset[str]:
 
 
 def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
-    """Yield the files that exceed the limits of the skill in whose directory they are."""
+    """Yield the files that exceed the limits of the skill whose directory contains them."""
     sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(seen)}
     for path, signature in seen.items() if sizes else ():
         names = path.split("/")
@@ -111,8 +111,8 @@ def compare(old: Snapshot, new: Snapshot) -> Changed:
 
 
 def _get_precedence(item: tuple[str, File]) -> tuple[bool, int, str]:
-    """Return the sort key of a file, by which the first one with a name keeps it: a skill before a command, as in
-    Claude Code, and then the one with fewer folders, since there are fewer to make its name longer with."""
+    """Return a file's sort key; the first file with a name keeps it. A skill comes before a command, as in Claude
+    Code, and then the file with fewer folders, since its name can be extended with fewer."""
     path, file = item
     return file.kind.form != "skill", path.count("/"), path
 
@@ -123,7 +123,7 @@ def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
 
 
 class _Look:
-    """A look in progress."""
+    """A scan in progress."""
 
     def __init__(self, old: Snapshot, root: tuple[str, ...], find_problem: FindProblem, read: Read) -> None:
         self._old = old
@@ -131,11 +131,11 @@ class _Look:
         self._find_problem = find_problem
         self._bytes = read
         self.kinds: dict[str, Kind] = {}
-        """The kinds of files that have not changed theirs."""
+        """The kinds of files whose kind is unchanged."""
         self._total = 0
-        """The bytes of the prompts."""
+        """Total size of the prompts in bytes."""
         self._read_total = 0
-        """The bytes of the entries, which may be no prompts."""
+        """Total size in bytes of the entries read, which may not be prompts."""
         self._files: dict[str, File] = {}
         self._seen: dict[str, Signature | None] = {}
         self._directories: dict[str, Signature | None] = {}
@@ -185,8 +185,8 @@ class _Look:
         )
 
     def _rename(self, file: File, names: dict[str, File]) -> Problem | None:
-        """Add the file to `names` under a name with more of its path, and return a note about that; without
-        such a name, record a problem and return None."""
+        """Add the file to `names` under a name with more of its path, and return a note about it. If there is no such
+        name, record a problem and return None."""
         first = names.get(file.declared)
         if first is None:
             reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"

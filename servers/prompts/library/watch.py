@@ -1,9 +1,9 @@
-"""Watching the folders of the libraries for changes.
+"""Watching the libraries' folders for changes.
 
-A notification is only a reason to look, and the look decides if something has changed: so the way a change is made
-does not matter. Nothing is lost between two watches, since after each new one everything is looked at: at once, or a
+A notification only causes a scan, and the scan decides whether something has changed, so it does not matter how a
+change is made. Nothing is lost between two watches, since everything is scanned after each new one: at once, or a
 second later for the first one, which is started right after the libraries were read. Since notifications may be lost,
-everything is looked at every few seconds anyway, and more often without notifications.
+everything is scanned every few seconds anyway, and more often without notifications.
 """
 
 import logging
@@ -24,13 +24,13 @@ from shared.text import escape
 log = logging.getLogger("servers.prompts")
 
 _QUIET, _LONGEST = 0.05, 0.2
-"""Seconds. An editor writes a file in several steps, a checkout writes many files: they are one change if nothing
-else happens for a moment."""
+"""In seconds. An editor writes a file in several steps, and a checkout writes many files. They count as one change,
+which ends when nothing more happens for a moment."""
 _SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
 _STALLED = 60.0
-"""The seconds without a look after which the watch counts as stalled, in addition to the time of the looks."""
+"""Seconds without a scan, in addition to the time for scans, after which the watch counts as stalled."""
 _SHARE = 20
-"""Looks without a notification take at most this fraction of the time: one part in 20."""
+"""Scans without a notification take at most this fraction of the time: one part in 20."""
 
 
 def _ignore(_: object) -> None:
@@ -38,7 +38,7 @@ def _ignore(_: object) -> None:
 
 
 class Watch:
-    """Looks at the libraries again when needed. `run` it in a task."""
+    """Scans the libraries again when needed. Run `run` in a task."""
 
     def __init__(self, libraries: Libraries, notices: Notices | None = None) -> None:
         self._libraries = libraries
@@ -46,19 +46,19 @@ class Watch:
         self._limiter = CapacityLimiter(1)
         """For the threads that wait for notifications, and for `arm`."""
         self._looks = CapacityLimiter(1)
-        """For looks, one at a time."""
+        """For scans, one at a time."""
         self._on_change: Callable[[Changed], None] = _ignore
         self.on_problems: Callable[[Sequence[LibraryProblem]], None] = _ignore
-        """Called with all problems of files whenever they change; it must not wait."""
+        """Called with all problems of files whenever they change. It must not block."""
         self.on_polling: Callable[[bool], None] = _ignore
-        """Called after each new watch, with True if changes are polled for lack of notifications; it must not
-        wait."""
+        """Called after each new watch, with True if changes are polled because there are no notifications. It must
+        not block."""
         self._broken: frozenset[str] = frozenset()
         self._reported: frozenset[LibraryProblem] = frozenset()
         self._took = 0.0
         self._looked_at = time.monotonic()
         self._around: frozenset[str] = frozenset()
-        """The directories that are watched only for the folder of a library in them."""
+        """The directories that are watched only because a library's folder is in them."""
         self._roots = frozenset(str(library.root) for library in libraries.all)
         self._stop = threading.Event()
 
@@ -69,24 +69,24 @@ class Watch:
 
     @property
     def stalled(self) -> bool:
-        """True if no look has finished for much too long."""
+        """True if no scan has finished for far too long."""
         return time.monotonic() - self._looked_at > _STALLED + _SHARE * self._took
 
     async def run(self, on_change: Callable[[Changed], None]) -> None:
-        """Watch until cancelled; call `on_change` once for each burst of changes, after the libraries have been
-        updated, with the names of available prompts only. Before this the libraries must be read, and then `arm`
+        """Watch until cancelled. After each burst of changes, once the libraries have been updated, call `on_change`
+        with the names of available prompts only. Before this the libraries must have been read, and then `arm`
         called."""
         self._on_change = on_change
         self._report_problems()
         self.on_polling(self.degraded)
-        # Looking at thousands of files again at once would delay the first client.
+        # Scanning thousands of files again immediately would delay the first client.
         rest = _POLL_SECONDS
         try:
             while True:
                 if await self._wait(rest):
                     await self._settle()
                 await self.look()
-                # The watch covers what the look found, so a new watch is a reason to look again.
+                # The watch covers the directories that the scan found, so a new watch is a reason to scan again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self.look()
                 self.on_polling(self.degraded)
@@ -100,7 +100,7 @@ class Watch:
             pass
 
     def arm(self) -> bool:
-        """Watch the current directories; return True if that is a reason to look. Blocks."""
+        """Watch the current directories. Return True if that is a reason to scan. Blocks."""
         inside = {directory for library in self._libraries.all for directory in library.directories}
         # The parent directory shows when a folder is replaced by another, or comes back.
         above = {library.root.parent for library in self._libraries.all}
@@ -116,23 +116,23 @@ class Watch:
         return False
 
     def look_soon(self) -> None:
-        """Look soon: another process has noticed a change that may have no notification here."""
+        """Scan soon, because another process has detected a change that may cause no notification here."""
         self._stop.set()
 
     def concerns(self, path: str) -> bool:
-        """Return True if an event at `path` is a reason to look."""
+        """Return True if an event at `path` is a reason to scan."""
         return path in self._roots or str(Path(path).parent) not in self._around
 
     async def _wait(self, seconds: float) -> bool:
         try:
             return await wait_in_thread(self._wait_for_notice, seconds, self._limiter, self._stop)
         finally:
-            # Requests from here on are a reason to look after the next look.
+            # Requests from here on cause another scan after the next one.
             self._stop = threading.Event()
 
     async def look(self) -> None:
-        """Look now. The state at its beginning is served and announced at its end: so code that has written a file
-        looks before it reports that."""
+        """Scan now. The state at the beginning of the scan is served and announced at its end, so code that has
+        written a file scans before it reports that."""
         changed = await to_thread.run_sync(self._find_changed, limiter=self._looks)
         self._report_problems()
         if changed is not None:

@@ -1,5 +1,5 @@
-"""The address of a library that is not a directory: a package, by its path, or a git repository, in pip's format for
-packages (pip, VCS Support):
+"""The address of a library that is not a directory: the path of a package, or a git repository in pip's format (pip,
+VCS Support):
 
     git+https://github.com/team/prompts.git@v2#subdirectory=reviews
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
-"""The path of a marketplace of plugins, as Claude Code finds it."""
+"""The path of a plugin marketplace, where Claude Code finds it."""
 _MARKETPLACE = Path(MARKETPLACE)
 SCHEMES = ("https", "ssh", "git", "file")
 FORM = "git+https://HOST/REPOSITORY@REF#subdirectory=FOLDER"
@@ -33,7 +33,7 @@ class Address(NamedTuple):
     url: str
     """The URL for git, without a password."""
     ref: str = ""
-    """"" is the default branch."""
+    """The reference; "" is the default branch."""
     folder: str = ""
     """The folder in the repository, with / between names; "" is the whole repository."""
 
@@ -43,12 +43,12 @@ class Address(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The address for clients, without directories of this machine."""
+        """The address for clients, without this machine's directories."""
         return str(self if self.scheme != "file" else self._replace(url=f"file:///.../{self.repository}"))
 
     @property
     def scheme(self) -> str:
-        """The protocol for the repository."""
+        """The protocol used to reach the repository."""
         return self.url.partition(":")[0]
 
     @property
@@ -59,7 +59,7 @@ class Address(NamedTuple):
 
     @property
     def commit(self) -> str | None:
-        """The commit, if the reference is one: then the library never changes."""
+        """The commit, if the reference is one, in which case the library never changes."""
         return self.ref if re.fullmatch(_COMMIT, self.ref) else None
 
 
@@ -76,7 +76,7 @@ class Package(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The name of the file for clients, without directories of this machine."""
+        """The name of the file for clients, without this machine's directories."""
         return self.path.name
 
     @property
@@ -86,7 +86,7 @@ class Package(NamedTuple):
 
     @property
     def is_marketplace(self) -> bool:
-        """True if it has plugins, and no files."""
+        """True if it has plugins but no files."""
         return self.path.name == _MARKETPLACE.name
 
     @property
@@ -97,7 +97,7 @@ class Package(NamedTuple):
 
 
 def is_package(path: Path) -> bool:
-    """Return True if a path is that of a package, and not of a directory."""
+    """Return True if a path belongs to a package rather than a directory."""
     return (path.suffix.lower() in _ARCHIVES or path.name == _MARKETPLACE.name) and not path.is_dir()
 
 
@@ -107,7 +107,7 @@ def is_address(text: str) -> bool:
 
 
 def parse_address(text: str) -> Address:
-    """Parse an address. Raises ValueError, with a message that contains no secret of it."""
+    """Parse an address. Raises ValueError, whose message contains no secret from the address."""
     try:
         parts = urlsplit(text.removeprefix("git+"))
         _ = parts.port
@@ -115,7 +115,7 @@ def parse_address(text: str) -> Address:
         raise ValueError(f"a library in git must be written as {FORM}") from None
     if not is_address(text) or parts.scheme not in SCHEMES or parts.query or re.search(_UNSAFE, text):
         raise ValueError(f"a library in git must be written as {FORM}, with one of: {', '.join(SCHEMES)}")
-    # It would appear in configurations, logs and lists of processes.
+    # It would appear in configurations, logs and process lists.
     if parts.password or (parts.username and parts.scheme != "ssh"):
         reason = "contains a user name or password: remove it, and use git's credential helper"
         raise ValueError(f"the address of a library {reason}")

@@ -33,9 +33,9 @@ _SCRATCH = "fetch-"
 _ABANDONED_SECONDS = 3_600.0
 _MOST_FILES = 50_000
 _MOST_NAMED = 1_000
-"""The limit of omitted files that are named."""
+"""Maximum number of omitted files that are listed."""
 _LONGEST_NAME, _LONGEST_PATH = 255, 700
-"""Bytes that every system supports, for a path together with that of the cache."""
+"""Maximum lengths in bytes that every system supports, for a name and for a path including that of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _NO_FILE = {
     "120000": "it is a link, and links are not followed",
@@ -61,7 +61,7 @@ def find_cache() -> Path:
 
 
 class Checkout:
-    """The library at an address, in the state of the last fetch. For one thread at a time."""
+    """The library at an address, as of the last fetch. For one thread at a time."""
 
     def __init__(self, address: Address | Package, cache: Path | None = None, has_plugins: bool = True) -> None:
         """Without `has_plugins`, the marketplace in the library is not read, as in a plugin."""
@@ -73,14 +73,14 @@ class Checkout:
         self.root = self._tree / "files" / address.repository / address.folder
         """The folder with the library; it does not exist before the first fetch."""
         self.failure = ""
-        """The reason why the last fetch failed; else empty."""
+        """The reason that the last fetch failed; empty if it succeeded."""
         self._failures: list[Problem] = []
         """The plugins that could not be fetched."""
         self._state: dict[str, Any] | None = None
 
     @property
     def commit(self) -> str | None:
-        """The commit that was completely there at the last `load` or `update`; None if there was none."""
+        """The commit that was complete at the last `load` or `update`; None if there was none."""
         return None if self._state is None else str(self._state["commit"])
 
     @property
@@ -93,7 +93,7 @@ class Checkout:
         self._state = self._read_state()
 
     def problems(self) -> list[Problem]:
-        """Return the reason why the last fetch failed, and the files of the commit that were left out."""
+        """Return the reason that the last fetch failed, and the files of the commit that were left out."""
         listed = [] if self._state is None else self._state["left_out"]
         left_out = [*(Problem(path, None, reason) for path, reason in listed), *self._failures]
         if not self.failure:
@@ -102,9 +102,8 @@ class Checkout:
         return [Problem("", None, f"{self.address.shown}: {self.failure}; {status}"), *left_out]
 
     def update(self, stop: Event, seconds: float) -> bool:
-        """Fetch the current commit of the reference; return True if it has changed. Blocks for at most so many
-        `seconds`. After a failure the cache is unchanged, and the failure is among the problems. Raises
-        PromptError."""
+        """Fetch the current commit of the reference. Return True if it has changed. Blocks for at most `seconds`.
+        After a failure the cache is unchanged, and the failure is among the problems. Raises PromptError."""
         try:
             changed = self._update(stop, seconds)
         except (PromptError, OSError) as error:
@@ -167,8 +166,8 @@ class Checkout:
         return tree / self.root.relative_to(self._tree)
 
     def _fetch_plugins(self, tree: Path, stop: Event, until: float) -> "dict[str, Checkout]":
-        """Fetch the plugins that are in other repositories; return those that are there, by name. The reasons why
-        others are not become problems."""
+        """Fetch the plugins in other repositories, and return the available ones by name. The reasons that others are
+        unavailable become problems."""
         self._failures = []
         plugins: dict[str, Checkout] = {}
         for plugin in self._find_plugins(tree):
@@ -231,7 +230,7 @@ class Checkout:
         try:
             (scratch / "tree").rename(self._tree)
         except OSError:
-            # Another process was faster, which is just as good; otherwise the tree is missing.
+            # Another process was faster, which is fine; otherwise the tree is missing.
             if not self._tree.exists():
                 raise
 
@@ -273,7 +272,7 @@ def _is_too_long(path: str) -> bool:
 
 
 def _write_file(path: Path, data: bytes, executable: bool) -> str:
-    """Write a file; return the reason why it can't be written, else ""."""
+    """Write a file. Return the reason that it can't be written, or ""."""
     if data.startswith(_LFS):
         return "its contents are in Git LFS, which is not fetched"
     try:

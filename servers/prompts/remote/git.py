@@ -1,8 +1,8 @@
-"""Queries of git: the commit of a reference, and its files.
+"""Queries to git: the commit of a reference, and its files.
 
 Nothing is checked out. The objects of one commit are fetched into an empty bare repository, and its files are read as
-data: so its hooks, filters, attributes and submodules have no effect, and links and names are checked before anything
-is written. The user's own git configuration is used, since it has the credentials.
+data. So its hooks, filters, attributes and submodules have no effect, and links and names are checked before anything
+is written. The user's own git configuration is used, since it contains the credentials.
 """
 
 import os
@@ -23,9 +23,9 @@ from servers.prompts.library.folder import MOST_TOTAL
 from servers.prompts.remote.address import Address
 
 MOST_FETCHED = 256_000_000
-"""The limit of what git may write for one fetch, in bytes."""
+"""Maximum number of bytes that git may write for one fetch."""
 _MOST_LISTED = 20_000_000
-"""The limit of a list of files, in bytes."""
+"""Maximum size of a list of files, in bytes."""
 _STEP_SECONDS = 0.05
 _SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -42,7 +42,8 @@ _ENVIRONMENT = {
     "SSH_ASKPASS": "",
 }
 _PASSED_ON = ("GIT_CONFIG", "GIT_SSH", "GIT_SSL")
-"""The prefixes of git's variables for connections. Other variables name repositories, or make git do more."""
+"""Prefixes of git's environment variables for connections. Other variables select repositories, or make git do
+more."""
 _FILE = re.compile(rb"(\d{6}) (\w+) ([0-9a-f]+) +(\d+|-)\t(.*)", re.DOTALL)
 _REASONS = {
     "could not read username|authentication failed|permission denied|terminal prompts disabled": "a login "
@@ -66,7 +67,7 @@ class Blob(NamedTuple):
 
 
 class Git:
-    """Runs git in its own directory, which is empty at first; `stop` ends it. Blocks."""
+    """Runs git in its own directory, which is empty at first. `stop` kills it. Blocks."""
 
     def __init__(self, scratch: Path, address: Address, stop: Event, seconds: float) -> None:
         self._scratch = scratch
@@ -80,7 +81,7 @@ class Git:
         if self._address.commit is not None:
             return self._address.commit
         ref = self._address.ref
-        # An annotated tag is its own object, and ^{} is the commit that it points to.
+        # An annotated tag is a separate object, and ^{} is the commit that it points to.
         refs = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
         listed = self._run(["ls-remote", "--", self._address.url, *refs], _MOST_LISTED).decode(errors="replace")
         commits = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
@@ -114,7 +115,7 @@ class Git:
         ]
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
-        """Yield the contents of the files, in their order. Raises PromptError."""
+        """Yield the contents of the files, in order. Raises PromptError."""
         request = "".join(f"{blob.id}\n" for blob in blobs).encode()
         most = MOST_TOTAL + 200 * len(blobs)
         data, at = self._run(["cat-file", "--batch"], most, request), 0
@@ -187,7 +188,7 @@ def _measure(folder: Path) -> int:
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kill git with the programs that it has started."""
+    """Kill git and the programs that it has started."""
     if process.poll() is not None:
         return
     if sys.platform == "win32":
@@ -198,7 +199,8 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _explain(complaint: str) -> str:
-    """Return a reason in our own words: git's message may contain paths and secrets of the user's configuration."""
+    """Return a description of the reason. git's own message may contain paths and secrets from the user's
+    configuration."""
     for pattern, reason in _REASONS.items():
         if re.search(pattern, complaint, re.IGNORECASE):
             return reason

@@ -1,5 +1,5 @@
-"""The files of packages. They are unpacked into the cache, by the same rules for names, links and sizes as those of
-git repositories.
+"""The files of packages. They are unpacked into the cache, with the same rules for names, links and sizes as files
+from git repositories.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ from servers.prompts.remote.git import Blob
 from servers.prompts.remote.plugins import MOST_BYTES
 
 _MOST_PACKED = 64_000_000
-"""The limit of an archive, in bytes."""
+"""Maximum size of an archive, in bytes."""
 _MOST_DIRECTORY = 16_000_000
-"""The limit of the list of files in an archive, in bytes."""
+"""Maximum size of an archive's list of files, in bytes."""
 _END, _END_BYTES, _LONGEST_COMMENT = b"PK\5\6", 22, 65_535
 """The record at the end of an archive (PKWARE APPNOTE, 4.3.16)."""
 _FOLDERS_OF_PROMPTS = frozenset({"agents", "commands", "prompts", "skills"})
@@ -28,7 +28,7 @@ class Source(Protocol):
     """The source of the files of a library."""
 
     def find_commit(self) -> str:
-        """Return what changes when the files change. Raises PromptError."""
+        """Return a value that changes when the files change. Raises PromptError."""
 
     def fetch(self, commit: str) -> None:
         """Get the files. Raises PromptError."""
@@ -37,7 +37,7 @@ class Source(Protocol):
         """Return the files. Raises PromptError."""
 
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
-        """Yield the contents of the files, in their order. Raises PromptError."""
+        """Yield the contents of the files, in order. Raises PromptError."""
 
 
 def open_package(package: Package) -> Source:
@@ -56,7 +56,7 @@ class _Archive:
         return _hash_file(self._path, _MOST_PACKED)
 
     def fetch(self, commit: str) -> None:
-        """Do nothing: the file is on this machine."""
+        """Do nothing, since the file is on this machine."""
 
     def files(self, commit: str) -> list[Blob]:
         with _open_archive(self._path) as archive:
@@ -77,7 +77,7 @@ class _Archive:
 
 
 def _unpack(archive: ZipFile, blob: Blob) -> bytes:
-    """Return the content of a file, cut after its declared size, whatever its data would give."""
+    """Return the contents of a file, cut at its declared size."""
     try:
         with archive.open(blob.id) as file:
             return file.read(blob.size + 1)
@@ -86,7 +86,7 @@ def _unpack(archive: ZipFile, blob: Blob) -> bytes:
 
 
 def _find_mode(info: ZipInfo) -> str:
-    """Return the mode of a file as in a tree of git, or the reason why it can't be unpacked."""
+    """Return the mode of a file as in a git tree, or the reason that it can't be unpacked."""
     mode = info.external_attr >> 16
     if stat.S_ISLNK(mode):
         return "120000"
@@ -98,8 +98,8 @@ def _find_mode(info: ZipInfo) -> str:
 
 
 def _find_folder_of_all(paths: Sequence[str]) -> str:
-    """Return the folder around all files, as in archives of repositories, with a slash; "" if there is none, or if it
-    says what is in it."""
+    """Return the folder that contains all files, as in repository archives, with a slash; "" if there is none, or if
+    its name has a meaning."""
     tops = {path.partition("/")[0] for path in paths}
     if len(tops) != 1 or not all("/" in path for path in paths):
         return ""
@@ -120,7 +120,7 @@ def _open_archive(path: Path) -> ZipFile:
 
 
 def _find_directory_size(file: BinaryIO) -> int:
-    """Return the size of the list of files, which is read before a file can be counted."""
+    """Return the size of the list of files, which is read before files can be counted."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_BYTES - _LONGEST_COMMENT))
     end = file.read()
@@ -131,7 +131,7 @@ def _find_directory_size(file: BinaryIO) -> int:
 
 
 class _Marketplace:
-    """A marketplace by itself, without the folder that it is in."""
+    """A marketplace file without its folder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -140,7 +140,7 @@ class _Marketplace:
         return _hash_file(self._path, MOST_BYTES)
 
     def fetch(self, commit: str) -> None:
-        """Do nothing: the file is on this machine."""
+        """Do nothing, since the file is on this machine."""
 
     def files(self, commit: str) -> list[Blob]:
         return [Blob(MARKETPLACE, "100644", "", self._path.stat().st_size)]

@@ -1,6 +1,6 @@
-"""Plugins that a marketplace names, in the format of Claude Code (its documentation, Plugin marketplaces).
+"""Plugins in a marketplace, in Claude Code's format (its documentation, Plugin marketplaces).
 
-Plugins with a relative path are files of the library itself. The others are in git repositories of their own.
+Plugins with a relative path are files of the library itself. The others are in their own git repositories.
 """
 
 import json
@@ -14,7 +14,7 @@ from servers.prompts.library.folder import check_path
 from servers.prompts.remote.address import Address, parse_address
 
 MOST_BYTES = 4_000_000
-"""The limit of a marketplace."""
+"""Maximum size of a marketplace file, in bytes."""
 _MOST_PLUGINS = 500
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _SSH = re.compile(r"([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^:]+)")
@@ -25,16 +25,16 @@ class Plugin(NamedTuple):
 
     name: str
     address: Address | None
-    """None if it can't be fetched."""
+    """The address; None if it can't be fetched."""
     reason: str = ""
-    """The reason for that."""
+    """The reason that it can't be fetched."""
 
 
 def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
     """Return the plugins in other repositories, and those that are missing in the marketplace's folder `root`.
 
-    A repository is reached by HTTPS, or by the `scheme` by which the marketplace was: so none from elsewhere can name
-    a repository on this machine. Raises PromptError if the file is not a marketplace.
+    A repository is reached over HTTPS, or with the `scheme` of the marketplace's own address, so that a remote
+    marketplace can't refer to a repository on this machine. Raises PromptError if the file is not a marketplace.
     """
     try:
         content = json.loads(data)

@@ -1,4 +1,4 @@
-"""Updates of libraries in git while the server runs."""
+"""Updates of git libraries while the server is running."""
 
 import logging
 import time
@@ -14,9 +14,10 @@ from servers.prompts.remote.cache import Checkout
 log = logging.getLogger("servers.prompts")
 
 _FIRST_SECONDS = 20.0
-"""The time that clients wait for libraries that were never fetched, all together; their own limit is a minute."""
+"""Maximum total time in seconds that clients wait for libraries that were never fetched. Their own limit is a
+minute."""
 _SECONDS = 600.0
-"""The time limit for git in the background."""
+"""The time limit for git in the background, in seconds."""
 
 
 class Updates:
@@ -36,8 +37,8 @@ class Updates:
                 await self._update(checkout, remaining)
 
     async def run(self, changed: Callable[[], Awaitable[None]]) -> None:
-        """Look for new commits, at once and then every so many minutes (0: once), until cancelled; call `changed`
-        when the content or the failure of a library has changed."""
+        """Look for new commits until cancelled: at once, and then every given number of minutes (0: only once). Call
+        `changed` when the contents or the failure of a library has changed."""
         while True:
             for checkout in self._checkouts:
                 before = checkout.failure
@@ -56,7 +57,7 @@ class Updates:
             log.warning("%s", error.reason)
             return False
         finally:
-            # After a cancellation the thread continues, and ends git within a moment.
+            # After a cancellation the thread continues, and kills git within a moment.
             stop.set()
         if changed:
             log.info("%s: commit %s", checkout.address, checkout.commit)

@@ -1,1 +1,1 @@
-"""Rendering: from the template of a prompt and the values of its arguments to messages."""
+"""Rendering of a prompt's template and the values of its arguments to messages."""

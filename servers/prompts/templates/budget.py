@@ -7,13 +7,13 @@ from typing import Any
 from servers.prompts.errors import PromptError
 
 MOST_CHARACTERS = 1_000_000
-"""The limit of the rendered text, of all messages together, and of each intermediate text."""
+"""Maximum number of characters of all messages together, and of each intermediate text."""
 MOST_ITEMS = 10_000
-"""The limit of a list."""
+"""Maximum number of items in a list."""
 MOST_SOURCE = 100_000
-"""The limit of a prompt's templates with all that they include, in characters."""
+"""Maximum size of a prompt's templates with all includes, in characters."""
 MOST_FILE_BYTES = 4_000_000
-"""The limit of an embedded file; all of a prompt together may have twice as many."""
+"""Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
 _MOST_MADE = 10_000_000
 _STEPS = 100_000
 _SECONDS = 1.0
@@ -31,7 +31,7 @@ class RenderBudget:
         self._bytes = 2 * MOST_FILE_BYTES
 
     def step(self) -> None:
-        """Count a step of a loop or a call of a filter. Raises PromptError for too many."""
+        """Count a step of a loop or a filter call. Raises PromptError if there are too many."""
         self._steps -= 1
         if self._steps < 0:
             raise PromptError("too_long", f"rendering takes more than {_STEPS:,} steps")
@@ -39,21 +39,21 @@ class RenderBudget:
             raise PromptError("too_long", f"rendering takes more than {_SECONDS:g} s")
 
     def make(self, size: int) -> None:
-        """Count the characters, or items, of a value that a template creates, since it may keep all of them. Raises
-        PromptError for too many."""
+        """Count the characters or items of a value that a template creates, since it may keep all of them. Raises
+        PromptError if there are too many."""
         self._made -= size
         if self._made < 0:
             reason = f"rendering makes texts and lists of more than {_MOST_MADE:,} characters and items"
             raise PromptError("too_large", reason)
 
     def write(self, characters: int) -> None:
-        """Count the rendered characters. Raises PromptError for too many."""
+        """Count the rendered characters. Raises PromptError if there are too many."""
         self._characters -= characters
         if self._characters < 0:
             raise PromptError("too_large", f"the rendered prompt has more than {MOST_CHARACTERS:,} characters")
 
     def embed(self, size: int) -> None:
-        """Count the bytes of embedded files. Raises PromptError for too many."""
+        """Count the bytes of embedded files. Raises PromptError if there are too many."""
         self._bytes -= size
         if self._bytes < 0:
             raise PromptError("too_large", f"the embedded files have more than {2 * MOST_FILE_BYTES:,} bytes")

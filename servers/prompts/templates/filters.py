@@ -1,4 +1,4 @@
-"""The filters of templates. Each counts as a step, and none makes a text larger than the limit of a prompt."""
+"""The template filters. Each call counts as a step, and none returns a text larger than the limit of a prompt."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from servers.prompts.templates.budget import MOST_CHARACTERS, MOST_ITEMS, spendi
 from shared.text import code_block
 
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
-"""Filters that `sandbox` inserts into templates; authors can't write their names."""
+"""Filters that `sandbox` inserts into templates. Authors can't write their names."""
 
 
 def require_size(value: int, most: int = MOST_CHARACTERS) -> None:
-    """Check the size of a text or list. Raises PromptError if it would get too large."""
+    """Check the size of a text or list. Raises PromptError if it would become too large."""
     if value > most:
         raise PromptError("too_large", f"a text or list in a template grows larger than {most:,}")
 
@@ -35,7 +35,7 @@ def count_made(value: Any) -> Any:
 
 
 def format_value(value: Any) -> str:
-    """Return the text of a value; "" for None. Raises TypeError for a list, which has no text of its own."""
+    """Return the text of a value; "" for None. Raises TypeError for a list, which has no text form."""
     if value is None:
         return ""
     if isinstance(value, str | int | float | Undefined):
@@ -120,7 +120,7 @@ _ALL: dict[str, Callable[..., Any]] = {
 
 
 def _count_steps(function: Callable[..., Any]) -> Callable[..., Any]:
-    # With the context as parameter, no filter runs while a template is compiled.
+    # Because of the context parameter, no filter runs while a template is compiled.
     @pass_context
     @wraps(function)
     def counted(_: Context, *args: Any, **named: Any) -> Any:

@@ -1,9 +1,10 @@
 """Export of a prompt as a command of a host.
 
-The text of the command is the prompt rendered with the host's own placeholders as arguments. A host has no
-conditions: an optional argument that a template does more with than write it keeps its default, which is reported as
-a loss; a required one is refused. Then both are rendered with the same words, to test that the command says the
-same. So a text in which the host would see a placeholder of its own is refused, and never written wrongly.
+The text of the command is the prompt rendered with the host's own placeholders as arguments. Hosts have no
+conditions. If a template does more with an optional argument than insert it, the argument keeps its default, which is
+reported as a loss; a required one is refused. Then both are rendered with the same words, to test that the results
+are the same. So a text in which the host would find one of its own placeholders is refused, and never written
+incorrectly.
 """
 
 import json
@@ -32,16 +33,16 @@ _LIVE: dict[Syntax, re.Pattern[str]] = {
     "opencode": _SHELL,
     "vscode": re.compile(r"\$\{(?:file|selectedText|selection|workspaceFolder)\w*\}|#file:\S+"),
 }
-"""The text that a host replaces besides arguments, with the output of a program or with a file."""
+"""Text other than arguments that a host replaces, with a program's output or a file."""
 _FIRST_LINE = 2
-"""The line of a file at which the lines of its front matter begin, counted from 1."""
+"""The line at which the front matter begins, counted from 1."""
 _MOST_CODEX_WORDS = 9
 _TESTED = ("string", "enum", "file", "url")
 _WRITTEN = (*_TESTED, "number")
-"""The types of arguments that are written as they are typed. A number is not in `_TESTED`: 0 is false."""
+"""The types of arguments that are written as typed. A number is not in `_TESTED`: 0 is false."""
 _AS_SKILL = "Export it as a skill: without --as."
 _MOST_SHOWN = 80
-"""Characters of a line in an error."""
+"""Maximum number of characters of a line in an error."""
 
 Place = Callable[[int, Argument], str]
 """Returns the placeholder for an argument with this number, from 0."""
@@ -53,11 +54,11 @@ class Host(NamedTuple):
     title: str
     syntax: Syntax
     ending: str
-    """The extension of its files."""
+    """The file name extension."""
     keys: tuple[str, ...]
-    """The keys of front matter that it supports, of those that other hosts support too."""
+    """The front matter keys that it supports, of those that other hosts support too."""
     all: str | None
-    """The placeholder for all that is typed; None if the host has none."""
+    """The placeholder for all typed text; None if the host has none."""
     word: Place | None = None
     """The placeholder for an argument that is one of the typed words."""
     named: Place | None = None
@@ -110,8 +111,8 @@ class Command(NamedTuple):
 
 
 def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
-    """Return the command that says the same as a prompt, whose file contains `data`. Raises PromptError if the host
-    can't express it."""
+    """Return the command equivalent to a prompt whose file contains `data`. Raises PromptError if the host can't
+    express it."""
     prompt = rendering.prompt
     if prompt.syntax == host.syntax:
         return Command(data, ())
@@ -132,7 +133,7 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
 
 def _name_left_out(prompt: Prompt, fixed: Collection[str]) -> Iterator[str]:
     optional = [argument.name for argument in prompt.arguments if argument.name in fixed and not argument.required]
-    # A required argument that is more than written was refused before.
+    # A required argument that is not only inserted was refused before.
     unused = [argument.name for argument in prompt.arguments if argument.name in fixed and argument.required]
     for what, names in (("optional", optional), ("unused", unused)):
         if names:
@@ -148,7 +149,7 @@ def _parse(written: bytes, prompt: Prompt, host: Host) -> Prompt:
 
 
 def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
-    """Return the arguments that the command takes; the others keep their defaults. Raises PromptError."""
+    """Return the arguments that the command takes. The others keep their defaults. Raises PromptError."""
     prompt = rendering.prompt
     if prompt.syntax != "jinja":
         return prompt.arguments
@@ -185,7 +186,7 @@ def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) ->
         most = "no arguments" if host.all is None else f"one argument, {host.all}"
         reason = f"commands of {host.title} take {most}, and it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
-    # A single argument of ours is a whole text; a placeholder with a name or a number would be its first word.
+    # A prompt's only argument is the whole text; a named or numbered placeholder would be its first word.
     is_text = prompt.syntax == "jinja" and host.named is not host.word
     if len(arguments) == 1 and host.all and (arguments[0].name == _ALL or host.word is None or is_text):
         return {arguments[0].name: host.all}
@@ -196,7 +197,7 @@ def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) ->
 
 
 def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
-    """Render the prompt to its one text. Raises PromptError if it has anything else."""
+    """Render the prompt to a single text. Raises PromptError if it contains anything else."""
     messages = rendering.render(values)
     if len(messages) != 1 or not isinstance(messages[0].content, Text):
         reason = "a command is one text, and it has several messages, or files in them"
@@ -205,7 +206,7 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
 
 
 def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
-    """Return the text that the prompt's own host would replace and `host` does not. Raises PromptError if `host`
+    """Return the text that the prompt's own host would replace but `host` does not. Raises PromptError if `host`
     would replace something else."""
     ours, theirs = (_find_live(text, name) for name in (syntax, host.syntax))
     for item in theirs:
@@ -222,8 +223,8 @@ def _find_live(text: str, syntax: Syntax) -> list[str]:
 
 
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
-    """Return the front matter for the host, with the lines of the prompt's own where it has any, and the names of
-    what is lost."""
+    """Return the front matter for the host, with lines from the prompt's own where it has any, and the names of lost
+    keys."""
     match = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
     if match is None:
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
@@ -244,8 +245,8 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
 
 
 def _says(written: str, keys: Mapping[str, Any]) -> bool:
-    """Return True if the lines `written` are front matter with these `keys`: in some styles of YAML, a line depends
-    on other lines."""
+    """Return True if the lines `written` are front matter with these `keys`. In some YAML styles, a line depends on
+    other lines."""
     with suppress(PromptError):
         return parse_document(f"---\n{written}---\n".encode()).front == keys
     return False
@@ -275,7 +276,7 @@ def _write(prompt: Prompt, host: Host, front: str, text: str, data: bytes) -> by
 
 
 class _Trial(NamedTuple):
-    """A comparison of a prompt with the command made of it, both rendered with the same words."""
+    """A comparison of a prompt with its command, both rendered with the same words."""
 
     ours: Rendering
     theirs: Rendering
@@ -285,7 +286,7 @@ class _Trial(NamedTuple):
     """The values of the other arguments."""
 
     def require_same(self, host: Host) -> None:
-        """Raise PromptError if the command does not say the same as the prompt."""
+        """Raise PromptError if the command's text differs from the prompt's."""
         names = self._match_names()
         if len(names) != len(self.arguments) or len(names) != len(self.theirs.prompt.arguments):
             requested = format_names(self.theirs.prompt.arguments)
@@ -300,14 +301,15 @@ class _Trial(NamedTuple):
                 raise PromptError("bad_prompt", f"{reason}{line[:_MOST_SHOWN]!r}", _AS_SKILL)
 
     def find_losses(self) -> tuple[str, ...]:
-        """Return what a command made of a template can't express: it has no defaults, and fences of one length."""
+        """Return the properties of a template that a command can't express: it has no defaults, and fences of one
+        length."""
         if self.ours.prompt.syntax != "jinja":
             return ()
         names = {argument.name: argument.name for argument in self.arguments}
         required = {argument.name: argument.name for argument in self.arguments if argument.required}
         fenced, actual = self._render_both({name: f"```\n{value}\n```" for name, value in names.items()})
         losses = ["longer fences around arguments with a fence in them"] if fenced != actual else []
-        # Left out together, and each alone: a default may be another argument.
+        # Omitted together and one at a time, since a default may be another argument.
         optional = names.keys() - required.keys()
         left_out = [required, *({key: names[key] for key in names if key != name} for name in optional)]
         pairs = map(self._render_both, left_out)
@@ -316,7 +318,8 @@ class _Trial(NamedTuple):
         return tuple(losses)
 
     def _match_names(self) -> dict[str, str]:
-        """Return the command's name for each argument: the same, in another case, or a word at the same position."""
+        """Return the command's name for each argument: the same name, in another case, or a word at the same
+        position."""
         prompt = self.ours.prompt
         names = prompt.words or tuple(argument.name for argument in self.arguments)
         theirs = self.theirs.prompt.words or tuple(argument.name for argument in self.theirs.prompt.arguments)
@@ -326,7 +329,7 @@ class _Trial(NamedTuple):
         return dict(zip(names, theirs, strict=False))
 
     def _render_both(self, values: Mapping[str, str]) -> tuple[str, str]:
-        """Render both with these values, without the space around the texts, which a file does not keep."""
+        """Render both with these values, without surrounding white space, which a file does not keep."""
         names = self._match_names()
         defaults = {argument.name: parse_value(argument, "") for argument in self.arguments}
         ours = _render(self.ours, {**self.fixed, **defaults, **values})

@@ -1,7 +1,7 @@
-"""Prompts as plain text for agents that fill in no templates: the text of a skill.
+"""Prompts as plain text, for the skills of agents that don't fill in templates.
 
-The template is rendered with only the required arguments, with their names in brackets as their values. Before that a
-list describes the arguments, so that the agent takes them from the request.
+The template is rendered with only the required arguments, with their names in brackets as values. A list before it
+describes the arguments, so that the agent takes them from the request.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _GONE_BY = "If the request gives one of these, use it; otherwise leave it out:"
 
 
 class _Absent(str):
-    """A string that represents a missing text: it is false, so that a template treats it as missing."""
+    """A string that represents a missing text. It is false, so that a template treats it as missing."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class _Absent(str):
 
 
 def put_in_words(rendering: Rendering) -> str:
-    """Return the text. Raises PromptError if the template does more with an argument than to write it."""
+    """Return the text. Raises PromptError if the template does more with an argument than insert it."""
     arguments = rendering.prompt.arguments
     try:
         messages = rendering.render({argument.name: _stand_in(argument) for argument in arguments})
@@ -36,7 +36,7 @@ def put_in_words(rendering: Rendering) -> str:
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
     texts: list[str] = []
     for role, content in messages:
-        # A file is next to the text.
+        # The file is next to the text.
         body = content.text if isinstance(content, Text) else f"[{content.path}]({quote(content.path)})"
         texts.append(body if len(messages) == 1 else f"## {role}\n\n{body}")
     text = "\n\n".join(texts).strip()

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from servers.prompts.templates.sandbox import Sandbox, Use
 
 Read = Callable[[str, int], bytes]
-"""Returns the content of a file of the library, of at most so many bytes. Raises PromptError."""
+"""Returns the contents of a library's file, up to the given number of bytes. Raises PromptError."""
 _DEEPEST = 10
 _MOST_PARTIALS = 50
 _MOST_PARTS = 8_000
-"""The limit of parts in a prompt's templates; compiling that many takes half a second."""
+"""Maximum number of parts in a prompt's templates. Compiling that many takes half a second."""
 _RENDERED = "prompt: "
-"""The prefix of the code name of a template, to distinguish its lines from those of Python."""
+"""Prefix of a template's code name, to distinguish its lines from Python's."""
 
 
 class Text(NamedTuple):
@@ -77,11 +77,11 @@ class Rendering:
 
     @property
     def alone(self) -> bool:
-        """True if it needs no other file than that of the prompt."""
+        """True if it needs no file other than the prompt's."""
         return not self._partials and not self.embeds
 
     def uses(self) -> "Iterator[Use]":
-        """Yield each place where a template of the prompt takes a value. Raises PromptError."""
+        """Yield each place where a template of the prompt uses a value. Raises PromptError."""
         for message in self.prompt.messages:
             if message.kind == "text" and self.prompt.syntax == "jinja":
                 for use in _get_sandbox().uses(message.content):
@@ -99,7 +99,7 @@ class Rendering:
             spending.reset(token)
 
     def get_file(self, path: str) -> Embedded:
-        """Return the file with that path in a message, with its current content. Raises PromptError if there is no
+        """Return the file with that path in a message, with its current contents. Raises PromptError if there is no
         such file."""
         for message in self.prompt.messages:
             if message.kind != "text" and message.content == path:
@@ -161,7 +161,7 @@ class _Sources:
         self._read = read
         self._parts = self._characters = 0
         self.partials: dict[str, str] = {}
-        """The included templates by name; one that others include comes before them."""
+        """The included templates by name. A template comes after those that it includes."""
 
     def add(self, source: str, line: int, chain: tuple[str, ...] = ()) -> None:
         """Read the templates that a template includes, recursively. Raises PromptError, for circular includes too."""
@@ -203,7 +203,7 @@ def _compile(source: str, name: str, line: int) -> "Template":
 
 
 def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
-    """Join the pieces; it stops with an error when the text gets too long."""
+    """Join the pieces. Stops with an error once the text gets too long."""
     checked = []
     for piece in pieces:
         budget.write(len(piece))
@@ -213,7 +213,8 @@ def _join_pieces(pieces: Iterable[str], budget: RenderBudget) -> str:
 
 @contextmanager
 def _translate_errors(name: str, line: int) -> Iterator[None]:
-    """Translate errors of a template to PromptError. It begins at `line` of its file, or is the include `name`."""
+    """Translate a template's errors to PromptError. The template begins at `line` of its file, or is the include
+    `name`."""
     from jinja2 import TemplateError, TemplateSyntaxError
 
     try:

@@ -1,10 +1,10 @@
 """Jinja for prompts: the immutable sandbox, restricted to the part of the language that can be bounded.
 
-A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of
-constant names. It has no macros, no inheritance, no imports, no attributes but those of `loop`, and no calls but
-`range(...)`: whatever could recurse, reach into objects or escape the counting is refused when the template is read,
-with its line. In the rest, sizes are bounded where values grow (arithmetic, `~`, filters) and steps are counted where
-they repeat (loops, filters, includes). The sandbox of Jinja is a second barrier, which nothing reaches.
+A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of constant
+names. It has no macros, no inheritance, no imports, no attributes except those of `loop`, and no calls except
+`range(...)`. Everything that could recurse, access objects or escape the counting is refused, with its line, when the
+template is read. For the rest, sizes are limited where values grow (arithmetic, `~`, filters), and steps are counted
+where they repeat (loops, filters, includes). Jinja's sandbox is a second barrier, which should never be reached.
 """
 
 import math
@@ -72,7 +72,7 @@ _TESTS = "defined undefined none string number boolean true false in eq ne lt le
 _SPECIAL = {"loop", "range"}
 _MOST_BITS = 256
 _WRITING = {"default", "fence", "trim", JOINED}
-"""Filters that write their value, at least if it is not empty; `fence` does more with its language."""
+"""Filters that only insert their value, at least if it is not empty. `fence` does more with its language."""
 
 
 class Use(NamedTuple):
@@ -80,9 +80,9 @@ class Use(NamedTuple):
 
     name: str
     line: int | None
-    """None in a template that another one includes."""
+    """The line; None in an included template."""
     how: Literal["written", "tested", "judged"]
-    """Written into the text; tested for being empty; or used in any other way."""
+    """Inserted into the text, tested for being empty, or used in any other way."""
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -96,7 +96,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             finalize=_finalize,
             trim_blocks=True,
             lstrip_blocks=True,
-            # Otherwise constant parts are computed while a template is compiled, where nothing counts them.
+            # Otherwise constant parts would be computed while a template is compiled, without being counted.
             optimized=False,
             autoescape=False,
         )
@@ -105,8 +105,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {"range": _range}
 
     def template(self, source: str, name: str) -> Template:
-        """Compile a text to a template. Raises TemplateSyntaxError, and what Python raises for code that is too
-        deep."""
+        """Compile a text to a template. Raises TemplateSyntaxError, and Python's errors for too deeply nested
+        code."""
         return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
 
     def look_through(self, source: str) -> tuple[tuple[str, ...], int]:
@@ -117,13 +117,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return tuple(name.value for name in names if isinstance(name, nodes.Const)), len(parts)
 
     def names(self, source: str) -> tuple[set[str], set[str]]:
-        """Return the names that a template takes from outside, and those that it sets."""
+        """Return the names that a template takes from its context, and those that it sets."""
         tree = self.parse(source)
         assigned = {node.name for node in _walk(tree) if isinstance(node, nodes.Name) and node.ctx != "load"}
         return find_undeclared_variables(tree) - {"range"}, assigned
 
     def uses(self, source: str) -> Iterator[Use]:
-        """Yield each use of a name that a template takes from outside."""
+        """Yield each use of a name that a template takes from its context."""
         tree = self.parse(source)
         outside = find_undeclared_variables(tree)
         return (use for use in _find_uses(tree, "judged") if use.name in outside)
@@ -135,7 +135,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return an item of a list or a text. Jinja's own method would try attributes too."""
+        """Return an item of a list or a text. Jinja's own method would also try attributes."""
         try:
             return obj[argument]
         except (LookupError, TypeError):
@@ -163,7 +163,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         for node in _walk(tree):
             _check(node)
             _check_form(node)
-        # Filters count the work that Jinja would do uncounted.
+        # Filters count work that Jinja would do without counting.
         for node in list(_walk(tree)):
             match node:
                 case nodes.For():
@@ -224,7 +224,7 @@ def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) ->
 
 
 def _check(node: nodes.Node) -> None:
-    """Refuse what no template may use. Raises TemplateSyntaxError."""
+    """Refuse constructs that templates may not use. Raises TemplateSyntaxError."""
     match node:
         case _ if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__} is not available in prompts")
@@ -251,7 +251,7 @@ def _check_form(node: nodes.Node) -> None:
             _refuse(node, "recursive loops are not available")
         case nodes.Include():
             constant = isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
-            # Without context, Jinja would collect all output before anything could count it.
+            # Without context, Jinja would collect all output before it could be counted.
             if not constant or node.ignore_missing or not node.with_context:
                 _refuse(node, "an include has one file, whose path is written out in quotes, and nothing else")
         case nodes.List() | nodes.Tuple() if not all(isinstance(item, nodes.Const) for item in node.items):
@@ -274,7 +274,7 @@ def _filter(node: nodes.Node, name: str) -> nodes.Filter:
 
 
 class _Joining(NodeTransformer):
-    """Replaces each `~`, which Jinja would not bound, with a filter."""
+    """Replaces each `~`, whose result Jinja does not limit, with a filter."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)
         items = nodes.List([self.visit(child) for child in node.nodes], lineno=node.lineno)

@@ -1,4 +1,4 @@
-"""Atomic writing and deletion of files in a folder, through open directories and never through a link; and skills,
+"""Atomic writing and deletion of files in a folder, through open directories and never through a link; and of skills,
 which are directories that appear with all their files at once."""
 
 import errno
@@ -17,12 +17,12 @@ from shared.program.files.atomic import fresh_name, prepared, put_in_place, rena
 from shared.program.files.entries import Entry, current, remove_tree, unlink
 
 _MOST_BYTES = 16_000_000
-"""The limit of a file that is replaced."""
+"""Maximum size of a file that is replaced, in bytes."""
 _one_at_a_time = Lock()
 """Held from the check of a file until it is replaced."""
 
 Check = Callable[[bytes | None], None]
-"""Called with the content of the file, None if it does not exist; raises an error if it must not be changed."""
+"""Called with the contents of the file, None if it does not exist. Raises an error if it must not be changed."""
 
 
 def make_etag(data: bytes) -> str:
@@ -31,7 +31,7 @@ def make_etag(data: bytes) -> str:
 
 
 def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool = False) -> bool:
-    """Write `data` to the file at `path` atomically, after a check of its content; return True if the file is new.
+    """Write `data` to the file at `path` atomically, after a check of its contents. Return True if the file is new.
 
     Missing directories are created. An existing file keeps its mode. Raises PromptError (`not_written`, `changed`),
     and the errors of `check`.
@@ -44,7 +44,7 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
 
 
 def look(folder: Folder, path: str, check: Check) -> None:
-    """Call `check` with the content at `path`, as before a change of it. Raises like `put`."""
+    """Call `check` with the contents at `path`, as before a change. Raises like `put`."""
     *above, name = _split(path)
     with _one_at_a_time, translate_os_errors(path):
         try:
@@ -88,7 +88,7 @@ def translate_os_errors(path: str) -> Iterator[None]:
             "changed", f"{path[:200]!r} has been created by someone else in the meantime", "Try again."
         ) from None
     except OSError as error:
-        # Not the error's own text, which contains paths of the server.
+        # Not the error's own text, which contains the server's paths.
         reason = os.strerror(error.errno) if error.errno else "input or output failed"
         what = "the path goes through a link, which is not followed" if error.errno == errno.ELOOP else reason
         raise PromptError("not_written", f"{path[:200]!r}: {what}") from None
@@ -110,16 +110,16 @@ def _look_at(entry: Entry, check: Check) -> os.stat_result | None:
 
 
 def find_differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
-    """Return the skill's files that the folder has with a different content. Other files are ignored."""
+    """Return the skill's files whose contents in the folder differ. Other files are ignored."""
     there = {path: data for path, data in files.items() if _exists(folder, name, path)}
     return [path for path, data in there.items() if not _is_same(folder, name, path, data)]
 
 
 def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str] = ()) -> bool:
-    """Write a skill into the folder, with `scripts` as executable; return True if anything was written.
+    """Write a skill into the folder, with `scripts` executable. Return True if anything was written.
 
-    If there is no directory of that name, one appears with all files in it. Otherwise each differing file is replaced
-    atomically, SKILL.md last, and other files stay. Raises PromptError: `not_written`, `changed`.
+    If there is no directory with that name, one appears with all files in it. Otherwise each differing file is
+    replaced atomically, SKILL.md last, and other files stay. Raises PromptError: `not_written`, `changed`.
     """
     if not _exists(folder, "", name):
         _write_new(folder, name, files, scripts)

@@ -32,9 +32,9 @@ def save_prompt(
 ) -> Saved:
     """Write the file of a prompt, front matter and body, atomically. Blocks.
 
-    It goes into the first library, and replaces the prompt of that name there. An existing file is replaced only if
-    `if_match` is its etag. Raises PromptError: `bad_prompt` with all faults of the text, `already_exists`, `changed`,
-    `read_only`, `not_written`.
+    It is saved in the first library, and replaces the prompt with that name there. An existing file is replaced only
+    if `if_match` is its etag. Raises PromptError: `bad_prompt` with all errors in the text, `already_exists`,
+    `changed`, `read_only`, `not_written`.
     """
     folder, path, data = _prepare(libraries, name, text, draft)
     created = put(folder, path, data, _check_replacing(path, if_match))

@@ -48,7 +48,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
 
         # Nobody else can add just after each time that it was looked.
         monkeypatch.setattr(module, "add", add_and_find_more)
-        monkeypatch.setattr(module, "_LONGEST", 0.05)
+        monkeypatch.setattr(module, "_MAX_SECONDS", 0.05)
         theirs.write(b"more")
         exchange(fresh, entry, found, b"old")
     assert (root / "file").read_text().startswith("newmoremore")
