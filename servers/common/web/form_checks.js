@@ -55,9 +55,9 @@ function isMultiple(value, step) {
 export function checkText(text, { minLength, maxLength, pattern, format }) {
   const length = maxLength === undefined && minLength === undefined ? 0 : [...text].length;
   if (length < minLength)
-    return `At least ${count(minLength)} characters are needed; there are ${count(length)}.`;
+    return `At least ${count(minLength)} characters are needed; this has ${count(length)}.`;
   if (length > maxLength)
-    return `At most ${count(maxLength)} characters are allowed; there are ${count(length)}.`;
+    return `At most ${count(maxLength)} characters are allowed; this has ${count(length)}.`;
   const known = Object.hasOwn(FORMATS, format ?? "") ? FORMATS[format] : null;
   if (known && !known[0].test(text)) return known[1];
   if (pattern !== undefined && !matchesPattern(text, pattern)) return `This does not match the pattern ${pattern}.`;

@@ -116,7 +116,7 @@ function capital(word) {
 }
 
 function said(all, kept, left, kind) {
-  const how = kind === "points" ? "evenly chosen" : "the lowest and the highest of each stretch";
+  const how = kind === "points" ? "evenly chosen" : "the lowest and the highest in each interval";
   const cut = kept < all ? `Showing ${count(kept)} of ${count(all)} rows: ${how}.` : `Showing ${count(all)} rows.`;
   return left ? `${cut} ${count(left)} without a number ${left === 1 ? "is" : "are"} left out.` : cut;
 }

@@ -45,7 +45,7 @@ async def test_bars_stand_on_zero_and_have_names_and_words(show: Show) -> None:
     assert [round(y + height - base, 6) for y, height in (tops[0], tops[2])] == [0, 0]
     assert tops[1][0] == base
     assert tops[0][1] == pytest.approx(3 * tops[1][1])
-    await expect(note(page)).to_have_text("Shows 3 rows. 1 without a number is left out.")
+    await expect(note(page)).to_have_text("Showing 3 rows. 1 without a number is left out.")
 
 
 async def test_kind_and_columns_are_chosen_and_stay_with_more_rows(show: Show) -> None:
@@ -129,14 +129,14 @@ async def test_too_many_points_are_fewer_and_no_peak_is_lost(browser: Browser, s
     for kind, most, element in [("Bars", 200, "rect"), ("Lines", 2_000, "polyline")]:
         await page.get_by_label("Kind").select_option(kind)
         await expect(note(page)).to_have_text(
-            f"Shows {most:,} of 100,000 rows: the lowest and the highest of each stretch."
+            f"Showing {most:,} of 100,000 rows: the lowest and the highest in each interval."
         )
         assert 0 < await page.locator("svg *").count() <= most + 50
         assert await page.locator(f"svg {element}").count() > 0
     heights = await page.locator(".plot-curve").evaluate("one => [...one.points].map((point) => point.y)")
     assert min(heights) < 20 < sorted(heights)[1]
     await page.get_by_label("Kind").select_option("Points")
-    await expect(note(page)).to_have_text("Shows 4,000 of 100,000 rows: evenly chosen.")
+    await expect(note(page)).to_have_text("Showing 4,000 of 100,000 rows: evenly chosen.")
     assert tasks.longest_ms < 200  # of which most is making the rows, here in the page
 
 

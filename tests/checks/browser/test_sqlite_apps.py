@@ -178,7 +178,7 @@ async def test_the_plot_has_the_rows_of_all_pages(open_result: Open) -> None:
     await host.app.get_by_role("button", name="Next page").click()
     await expect(host.app.get_by_role("gridcell", name="256", exact=True)).to_be_attached()
     await host.app.get_by_role("tab", name="Plot").click()
-    await expect(host.app.locator("data-plot")).to_contain_text("Shows 16 rows.")
+    await expect(host.app.locator("data-plot")).to_contain_text("Showing 16 rows.")
 
 
 async def test_a_result_without_numbers_has_no_plot(open_result: Open) -> None:
