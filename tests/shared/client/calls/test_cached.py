@@ -381,12 +381,18 @@ async def test_what_was_not_modified_may_be_forgotten_meanwhile() -> None:
 # In a client
 
 
+def handlers_of(small: Small) -> Any:
+    """The handlers of a small server, which answer all lists from now on."""
+    small.running.calls._work.at_once.pop("tools/list", None)
+    return small.running.handlers
+
+
 class Counted:
     """What a small server answers to lists and reads; `more` is added to the latter."""
 
     def __init__(self, small: Small, more: Mapping[str, Any] | None = None) -> None:
         self.results: list[dict[str, Any]] = []
-        handlers = small.running.handlers
+        handlers = handlers_of(small)
         handlers["tools/list"] = self._counting(handlers["tools/list"], {})
         handlers["resources/read"] = self._counting(handlers["resources/read"], more or {})
 
@@ -423,7 +429,7 @@ async def test_what_is_read_again_is_not_sent_again(mode: str) -> None:
 
 def _lists_once(small: Small, tools: Any) -> None:
     """Has a small server list `tools` the first time that it is asked."""
-    handlers = small.running.handlers
+    handlers = handlers_of(small)
     handler, first = handlers["tools/list"], [tools]
 
     async def list_tools(*given: Any) -> Any:
