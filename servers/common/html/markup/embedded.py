@@ -20,6 +20,8 @@ _KINDS = {
     "object": "embedded file",
     "embed": "embedded file",
 }
+_OF_AMP = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
+"""Elements of AMP with the attributes of those in HTML."""
 _ADDRESSES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
 _NOWHERE = ("about:", "javascript:", "data:", "blob:")
 _LONGEST_TITLE = 300
@@ -29,6 +31,10 @@ _FALLBACKS = names_in("object")
 
 def show_embedded(root: HtmlElement) -> None:
     """Replace each frame, video, sound and object with a link, and pictures loaded by scripts with the real ones."""
+    for element in list(root.iter(*_OF_AMP)):
+        element.tag = element.tag.removeprefix("amp-")
+        if element.tag == "img":
+            del element[:]  # for browsers that can't show the picture
     for element in list(root.iter("noscript")):
         _show_pictures(element)
     for element in list(root.iter("embed", "source", "track")):

@@ -223,8 +223,10 @@ def _complete_introduced(page: Lines, keep: list[bool]) -> None:
         before = block.first - 1
         if block.element.tag not in _LISTS or before < 0 or block.first == block.end:
             continue
-        line = page.lines[before]
-        if keep[before] and line.text.endswith(_COLONS) and line.block.around is block.around:
+        line, outer = page.lines[before], block
+        while outer.around is not None and outer.around.first == block.first:
+            outer = outer.around
+        if keep[before] and line.text.endswith(_COLONS) and line.block.around is outer.around:
             keep[block.first : block.end] = [True] * (block.end - block.first)
 
 

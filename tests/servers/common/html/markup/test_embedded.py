@@ -25,6 +25,12 @@ def test_what_is_embedded_is_a_link_with_its_title():
         assert markdown(f"<p>one</p>{html}<p>two</p>") == f"one\n\n{link}\n\ntwo", html
 
 
+def test_elements_of_amp_are_those_of_html():
+    picture = "<amp-img src=/a.webp alt=A><amp-img fallback src=/a.jpg alt=A></amp-img></amp-img>"
+    frame = "<amp-iframe src=/b title=B><p placeholder>Wait</p></amp-iframe>"
+    assert markdown(picture + frame) == "![A](https://example.com/a.webp)[B](https://example.com/b)"
+
+
 def test_it_is_a_link_in_other_formats_too():
     html = "<p>x <iframe src=/a title=A></iframe></p>"
     assert read_body(html, format="links").text == "- [A](https://example.com/a)"

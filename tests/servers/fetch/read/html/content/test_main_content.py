@@ -359,7 +359,8 @@ def test_a_term_keeps_its_meaning_where_that_is_links() -> None:
 
 def test_a_list_that_a_sentence_introduces_stays() -> None:
     links = "".join(f"<li><a href=/{name}>{name}</a></li>" for name in ("Dens", "Snow", "Food"))
-    assert "Dens" in text_of(f"<p>These pages say more:</p><ul>{links}</ul>")
+    for items in (f"<ul>{links}</ul>", f"<div><div><ol>{links}</ol></div></div>"):
+        assert "Dens" in text_of(f"<p>These pages say more:</p>{items}")
 
 
 def test_a_footnote_stays_with_the_text_that_refers_to_it() -> None:
