@@ -45,6 +45,7 @@ compare: .venv/.stamp ## Try on other servers, and on ours, what these were seen
 
 bench: .venv/.stamp ## Measure our server beside its peers
 	$(BIN)/python -m tests.checks.benchmarks.run
+	$(BIN)/python -m tests.checks.benchmarks.growth
 	$(BIN)/python -m tests.checks.tasks
 
 mutants: .venv/.stamp ## Change the code of AREA in small ways, and list what no test noticed

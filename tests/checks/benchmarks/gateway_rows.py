@@ -54,7 +54,7 @@ def door_rows(door: Door, _folder: Path) -> Figures:
     port = free_port()
     command = [*BUNDLE, "serve", "everything", "prompts", "--join", "--port", str(port)]
     with Web(command, port, door.path) as web:
-        _await_ready(port)
+        await_ready(port)
         for connections, measure in ((1, targets.JOINED_1), (32, targets.JOINED_32)):
             yield measure, load(web, CALL_STATELESS, [stateless(CALL_STATELESS)], connections)
 
@@ -88,16 +88,16 @@ def watchers_row(_peer: peers.Peer, folder: Path) -> Figures:
     options = ["--port", str(port), *UNLIMITED]
     subscribe = Ask("resources/subscribe", {"uri": file.as_uri()}, b'"result"')
     with Web([*BUNDLE, "expose", "--shared", *options, "--", *server], port) as web:
-        _await_ready(port)
+        await_ready(port)
         for number in range(MANY):
             web.ask(subscribe, in_session(web.open_session()), number + 2)
         asked = [json.loads(line).get("received", {}) for line in trace.read_text().splitlines()]
     yield targets.WATCHERS, sum(one.get("method") in ASKING and file.as_uri() in json.dumps(one) for one in asked)
 
 
-def _await_ready(port: int) -> None:
+def await_ready(port: int, seconds: float = PATIENCE) -> None:
     """Waits until everything behind the port is there. Raises TimeoutError."""
-    limit = time.monotonic() + PATIENCE
+    limit = time.monotonic() + max(seconds, PATIENCE)
     while time.monotonic() < limit:
         connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
         with suppress(OSError):

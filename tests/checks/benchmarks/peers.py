@@ -1,18 +1,20 @@
 """The servers that are measured, and how each is started."""
 
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests import npm
+from tests import npm, pypi
 from tests.checks.benchmarks.tree import NEEDLE
 from tests.npm import Unavailable
 
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parents[2]
+PUBLIC = FOLDER / "public"
 NPM_PACKAGE = "@modelcontextprotocol/server-filesystem"
 SESSIONS = "100000"
 UNLIMITED = ["--max-sessions", SESSIONS, "--max-client-sessions", SESSIONS]
@@ -57,6 +59,24 @@ def find_node() -> Path:
     return node if on_path is None else Path(on_path)
 
 
+@cache
+def go_program() -> str:
+    """The program on mcp-go, built with the Go on the path, else with that of PyPI. Raises Unavailable."""
+    go = shutil.which("go") or str(pypi.require("go", PUBLIC / "requirements.txt").with_name("go"))
+    program = ROOT / "build" / "public-go"
+    build = subprocess.run(
+        [go, "build", "-o", str(program), "."],
+        cwd=PUBLIC,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    if build.returncode:
+        raise Unavailable(f"the program in Go could not be built: {build.stderr.strip().splitlines()[-1]:.300}")
+    return str(program)
+
+
 def npm_version() -> str:
     """The version of the npm server that package.json asks for."""
     return npm.pinned(FOLDER)[NPM_PACKAGE]
@@ -73,6 +93,7 @@ SDK = Peer(
     lambda folder, port: _module("tests.checks.benchmarks.sdk_server", folder, port),
 )
 NPM = Peer("npm", _npm_server)
+GO = Peer("Go", lambda _folder: [go_program()])
 FLOOR = Peer(
     "floor",
     lambda _folder: _module("tests.checks.benchmarks.floor_stdio"),

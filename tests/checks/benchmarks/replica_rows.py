@@ -53,7 +53,11 @@ class Loaded:
 
 def store_rows(peer: Peer, folder: Path) -> Figures:
     """Requests in sessions, in memory and over Redis. Raises Unavailable."""
-    with _redis() as redis, _served(peer, folder) as memory, _served(peer, folder, *_store(redis)) as shared:
+    with (
+        redis_alone() as redis,
+        _served(peer, folder) as memory,
+        _served(peer, folder, *store_options(redis)) as shared,
+    ):
         turns = {
             count: [(_loaded(memory, folder, count), _loaded(shared, folder, count)) for _ in range(TURNS)]
             for count in (AT_ONCE, 1)
@@ -67,9 +71,9 @@ def store_rows(peer: Peer, folder: Path) -> Figures:
 def worker_rows(peer: Peer, folder: Path) -> Figures:
     """Requests in sessions, of one worker and of two. Raises Unavailable."""
     with (
-        _redis() as redis,
-        _served(peer, folder, *_store(redis)) as one,
-        _served(peer, folder, *_store(redis, "two:"), "--workers", "2") as two,
+        redis_alone() as redis,
+        _served(peer, folder, *store_options(redis)) as one,
+        _served(peer, folder, *store_options(redis, "two:"), "--workers", "2") as two,
     ):
         turns = [(_loaded(one, folder, AT_ONCE), _loaded(two, folder, AT_ONCE)) for _ in range(TURNS)]
     yield targets.ONE_WORKER, median(one.rate for one, _ in turns)
@@ -80,12 +84,13 @@ def worker_rows(peer: Peer, folder: Path) -> Figures:
 def session_rows(_peer: Peer, _folder: Path) -> Figures:
     """What sessions take of three replicas and of Redis, and how long it takes until the others answer what one owed
     that was killed. Raises Unavailable."""
-    with _redis() as redis:
+    with redis_alone() as redis:
         yield from zip(targets.REPLICA_SESSIONS, asyncio.run(_sessions(redis)), strict=True)
 
 
 @contextmanager
-def _redis() -> Iterator[RedisServer]:
+def redis_alone() -> Iterator[RedisServer]:
+    """A Redis for one row. Raises Unavailable."""
     if shutil.which("redis-server") is None:
         raise Unavailable("redis-server is not installed (Debian and Ubuntu: apt install redis-server)")
     with tempfile.TemporaryDirectory() as folder:
@@ -97,7 +102,8 @@ def _redis() -> Iterator[RedisServer]:
             redis.stop()
 
 
-def _store(redis: RedisServer, prefix: str = "mcp:") -> list[str]:
+def store_options(redis: RedisServer, prefix: str = "mcp:") -> list[str]:
+    """The options of a replica that uses `redis`."""
     return ["--store", redis.url, "--store-prefix", prefix]
 
 

@@ -7,7 +7,20 @@ from tests.checks.benchmarks.targets import LESS_IS_BETTER, Bound, Measure
 
 OURS = "ours"
 OTHERS = ("SDK", "npm", "floor")
-ALSO = ("rg", "dbhub", "archived", "toolbox", "plain", "empty", "official", "trafilatura", "FastMCP", "raw", "direct")
+ALSO = (
+    "rg",
+    "dbhub",
+    "archived",
+    "toolbox",
+    "plain",
+    "empty",
+    "official",
+    "trafilatura",
+    "FastMCP",
+    "Go",
+    "raw",
+    "direct",
+)
 """Those that have a column where they were measured, and only there."""
 NONE = "–"
 

@@ -2,7 +2,7 @@
 
 python -m tests.checks.benchmarks.run [--rounds N] [--articles FOLDER] [--json FILE]
     [--kinds FOLDER] [--manuals FOLDER]
-    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas|browser]
+    [--only stdio|http|auth|sessions|tasks|files|sqlite|fetch|prompts|client|gateway|replicas|public|browser]
 
 A client without an SDK drives all of them, round by round, each server fresh in each round, so that a machine that
 slows down slows all. What counts are the ratios; the figures themselves are this machine's. They are no assertions:
@@ -27,6 +27,7 @@ from tests.checks.benchmarks import (
     gateway_rows,
     messages,
     prompts_peers,
+    public_rows,
     replica_rows,
     sqlite_peers,
     targets,
@@ -45,9 +46,9 @@ from tests.checks.benchmarks.fetch_rows import (
     together_rows,
 )
 from tests.checks.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
-from tests.checks.benchmarks.http_rows import growth_rows, http_rows, idle_rows
+from tests.checks.benchmarks.http_rows import growth_rows, guarded_row, http_rows, idle_rows
 from tests.checks.benchmarks.machine import describe
-from tests.checks.benchmarks.peers import FLOOR, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
+from tests.checks.benchmarks.peers import FLOOR, GO, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
 from tests.checks.benchmarks.prompts_library import make_library
 from tests.checks.benchmarks.prompts_rows import get_row, library_rows, told_row
 from tests.checks.benchmarks.report import table
@@ -81,10 +82,12 @@ class Series:
 
 
 SERIES = (
-    Series("stdio", stdio_rows, targets.STDIO, (OURS, SDK, NPM, FLOOR)),
+    Series("stdio", stdio_rows, targets.STDIO, (OURS, SDK, NPM, GO, FLOOR)),
     # The SDK's server has no audit log.
     Series("stdio", audit_rows, targets.AUDITED, (OURS,)),
     Series("http", http_rows, targets.HTTP, (OURS, SDK, FLOOR)),
+    # Each peer would need guards of its own.
+    Series("http", guarded_row, (targets.GUARDED,), (OURS,)),
     Series("http", growth_rows, targets.CLIENTS, (OURS, SDK, FLOOR)),
     # The SDK's server has no WebSockets.
     Series("http", socket_rows, targets.SOCKETS, (OURS,)),
@@ -132,6 +135,8 @@ SERIES = (
     Series("replicas", replica_rows.store_rows, targets.STORED, (OURS,)),
     Series("replicas", replica_rows.worker_rows, targets.WORKERS, (OURS,)),
     Series("replicas", replica_rows.session_rows, targets.REPLICA_SESSIONS, (OURS,)),
+    Series("public", public_rows.public_rows, targets.PUBLIC, public_rows.PROGRAMS),
+    Series("public", public_rows.public_worker_rows, targets.PUBLIC_WORKERS, public_rows.PROGRAMS),
     Series("browser", browser_rows.size_rows, targets.PAGE_SIZES, (OURS,)),
     Series("browser", browser_rows.load_rows, targets.PAGE_LOADS, (OURS,)),
     Series("browser", browser_rows.table_rows, targets.PAGE_TABLES, (OURS,)),

@@ -34,8 +34,8 @@ START = Measure("start to `initialize`", "ms", (Bound(0.36, "SDK"), Bound(0.62, 
 RESIDENT = Measure("resident memory", "MiB", (Bound(0.55, "SDK"),), (Bound(0.48, "SDK"),))
 PING_SINGLE = Measure("`ping`, one at a time", "1/s", (Bound(4, "SDK"),), HALF_THE_FLOOR)
 PING_PIPELINED = Measure("`ping`, pipelined", "1/s", (Bound(30, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
-READ_SINGLE = Measure("read 1 KiB, one at a time", "1/s", (Bound(3, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
-READ_PIPELINED = Measure("read 1 KiB, pipelined", "1/s", (Bound(10, "SDK"), Bound(1, "npm")), HALF_THE_FLOOR)
+READ_SINGLE = Measure("read 1 KiB, one at a time", "1/s", (Bound(3, "SDK"), Bound(1, "npm")), (Bound(0.9, "floor"),))
+READ_PIPELINED = Measure("read 1 KiB, pipelined", "1/s", (Bound(10, "SDK"), Bound(1, "npm")), (Bound(2, "Go"),))
 LIST_SINGLE = Measure("`tools/list`, one at a time", "1/s")
 LIST_PIPELINED = Measure("`tools/list`, pipelined", "1/s")
 AUDITED_SINGLE = Measure("read 1 KiB, one at a time: with an audit log, to without", "x", (Bound(0.85),))
@@ -47,6 +47,10 @@ STATELESS_1 = Measure("HTTP, 2026-07-28, 1 connection", "1/s")
 STATELESS_32 = Measure("HTTP, 2026-07-28, 32 connections", "1/s", SIX_TIMES, HALF_THE_FLOOR)
 OPENING_1 = Measure("HTTP, `initialize`, a session each, 1 connection", "1/s")
 OPENING_32 = Measure("HTTP, `initialize`, a session each, 32 connections", "1/s")
+
+GUARDED = Measure(
+    "HTTP, read 1 KiB, 32 connections: CPU without audit, scopes and limits, to with", "x", (Bound(0.85),)
+)
 
 HTTP_SINGLE = Measure("HTTP, session, read 1 KiB, one at a time", "1/s")
 WEBSOCKET_SINGLE = Measure("WebSocket, read 1 KiB, one at a time", "1/s")
@@ -81,6 +85,7 @@ NOTICE = Measure("change to notification, median", "ms", (Bound(60),))
 LATE_NOTICE = Measure("change to notification, 99th of 100", "ms", (Bound(200),))
 FAIR_LISTING = Measure("beside a greedy client: `list_directory`, 99th of 100", "ms", (Bound(1_000),))
 FAIR_PING = Measure("beside a greedy client: `ping`, 99th of 100", "ms", (Bound(1_000),))
+MIXED_PING = Measure("beside all of that at once: `ping`, 99.9th percentile of 2,000", "ms", (Bound(20),))
 
 SQL_START = Measure("SQLite: start to `initialize`", "ms")
 ONE_ROW = Measure(
@@ -173,6 +178,17 @@ REPLICA_SESSIONS = (
     Measure("replicas: death of one to the answer of another, lease 6 s", "ms", (Bound(10_000),)),
 )
 
+PUBLIC_RATE = Measure("public, 50 users: calls", "1/s", (Bound(10, "FastMCP"),))
+PUBLIC_CORE = Measure(
+    "public, 50 users: calls for each second of CPU", "1/s", (Bound(10, "FastMCP"), Bound(0.5, "Go"))
+)
+PUBLIC_MIDDLE = Measure("public, 50 users: latency, 50th percentile", "ms")
+PUBLIC_LATE = Measure("public, 50 users: latency, 99th percentile", "ms")
+PUBLIC_MEMORY = Measure("public, 50 users: memory", "MiB")
+PUBLIC_WORKERS_RATE = Measure("public, 50 users, 2 workers: calls", "1/s")
+PUBLIC_WORKERS_CORE = Measure("public, 50 users, 2 workers: calls for each second of CPU", "1/s")
+PUBLIC_WORKERS_MEMORY = Measure("public, 50 users, 2 workers: memory", "MiB")
+
 APPS = ("result", "schema", "files", "page", "prompt")
 PAGE_SIZES = (
     Measure("browser: the workbench, all of it as it is sent", "KiB", (Bound(150),)),
@@ -198,7 +214,7 @@ TASKS = (TASK_RATE, WAITING_TASKS)
 TEXTS = (PAGES, HEAD, TAIL, EDIT)
 TREES = (SEARCH, TREE)
 NOTICES = (NOTICE, LATE_NOTICE)
-FAIR = (FAIR_LISTING, FAIR_PING)
+FAIR = (FAIR_LISTING, FAIR_PING, MIXED_PING)
 SQLITE_SORTS = (SORTS, SORTED)
 ONE_ROWS = (SQL_START, ONE_ROW, ONE_ROW_PIPELINED, SQL_RESIDENT)
 MANY = (MANY_ROWS, MANY_BYTES)
@@ -214,5 +230,7 @@ LIBRARY = (LIBRARY_START, LIBRARY_PAGE, LIBRARY_MEMORY)
 DOORS = (JOINED_1, JOINED_32)
 STORED = (*STORE_32, *STORE_1)
 WORKERS = (ONE_WORKER, TWO_WORKERS, WORKERS_TIMES)
+PUBLIC = (PUBLIC_RATE, PUBLIC_CORE, PUBLIC_MIDDLE, PUBLIC_LATE, PUBLIC_MEMORY)
+PUBLIC_WORKERS = (PUBLIC_WORKERS_RATE, PUBLIC_WORKERS_CORE, PUBLIC_WORKERS_MEMORY)
 PAGE_LOADS = (PAGE_LOAD, PAGE_READY)
 PAGE_TABLES = (FIRST_TABLE, LONG_NODES, LONGEST_TASK, WIDE_NODES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.checks.benchmarks import targets
+from tests.checks.benchmarks import growth, targets
 from tests.checks.benchmarks.fetch_articles import plain, score, words_of
 from tests.checks.benchmarks.report import table
 from tests.checks.benchmarks.results import Results
@@ -41,6 +41,12 @@ def test_less_is_better_for_a_start_and_more_for_a_rate() -> None:
 
 def test_every_row_is_measured_by_one_series() -> None:
     assert len({row.name for row in MEASURES}) == len(MEASURES)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_an_exponent_is_that_of_the_last_three_sizes(power: int) -> None:
+    costs = {1: 500.0, **{size: 3.0 * size**power for size in (10, 100, 1_000)}}
+    assert growth.exponent(costs) == pytest.approx(power)
 
 
 @pytest.mark.parametrize(

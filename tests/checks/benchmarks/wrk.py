@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -21,18 +22,30 @@ _firsts = count(IDS, IDS)
 # `heads` has one entry for each session; they take turns. wrk asks for a request without naming the connection that
 # it is for, so a session stays with one connection only on average. All text is encoded as JSON, which Lua can read.
 _SCRIPT = """
-local heads, before, after, id = {{ {heads} }}, {before}, {after}, {first}
+local heads, bodies, id = {{ {heads} }}, {{ {bodies} }}, {first}
 request = function()
   id = id + 1
-  local body = before .. id .. after
+  local around = bodies[id % #bodies + 1]
+  local body = around[1] .. id .. around[2]
   return heads[id % #heads + 1] .. #body .. "\\r\\n\\r\\n" .. body
 end
-done = function(summary)
+done = function(summary, latency)
   local errors = summary.errors
   local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
-  io.write(string.format("\\nbench %d %d %d %d\\n", summary.requests, summary.duration, summary.bytes, failed))
+  local middle, late = latency:percentile(50), latency:percentile(99)
+  local counts = {{summary.requests, summary.duration, summary.bytes, failed, middle, late}}
+  io.write("\\nbench " .. table.concat(counts, " ") .. "\\n")
 end
 """
+
+
+@dataclass(frozen=True)
+class Load:
+    """Answers a second, and the milliseconds within which half of them and 99 of 100 came."""
+
+    rate: float
+    middle: float
+    late: float
 
 
 def load(web: Web, ask: Ask, headers: Sequence[Mapping[str, str]], connections: int) -> float:
@@ -40,18 +53,28 @@ def load(web: Web, ask: Ask, headers: Sequence[Mapping[str, str]], connections: 
 
     Raises Unavailable where there is no wrk, and ValueError where anything but good answers came.
     """
+    return mixed_load(web, [ask], headers, connections).rate
+
+
+def mixed_load(web: Web, asks: Sequence[Ask], headers: Sequence[Mapping[str, str]], connections: int) -> Load:
+    """The load of `asks` in turn, with the one of `headers` in the same place or with each of them in turn.
+
+    Raises Unavailable where there is no wrk, and ValueError where anything but good answers came.
+    """
     program = find_wrk()
     first = next(_firsts)
-    web.ask(ask, headers[0], first - 1)
+    around = len(asks) if len(headers) == len(asks) else 1
+    for number, ask in enumerate(asks):
+        web.ask(ask, headers[number % around], first - number - 1)
     with tempfile.TemporaryDirectory() as folder, apart(web.pid):
         script = Path(folder) / "load.lua"
-        script.write_text(_script(web, ask, headers, first))
-        command = [program, "-t1", f"-c{connections}", f"-d{SECONDS}s", "-s", str(script)]
+        script.write_text(_script(web, asks, headers, first))
+        command = [program, "-t1", f"-c{connections}", f"-d{SECONDS}s", "--timeout", "20s", "-s", str(script)]
         said = subprocess.run(
             [*command, f"http://{HOST}:{web.port}"], capture_output=True, text=True, timeout=60, check=True
         ).stdout
-    web.ask(ask, headers[-1], first - 2)
-    return _rate(said, len(ask.expected))
+    web.ask(asks[-1], headers[-1], first - len(asks) - 1)
+    return _figures(said, sum(len(ask.expected) for ask in asks) / len(asks))
 
 
 def find_wrk() -> str:
@@ -62,12 +85,11 @@ def find_wrk() -> str:
     return program
 
 
-def _script(web: Web, ask: Ask, headers: Sequence[Mapping[str, str]], first: int) -> str:
-    before, after = ask.around_id()
+def _script(web: Web, asks: Sequence[Ask], headers: Sequence[Mapping[str, str]], first: int) -> str:
+    bodies = [", ".join(map(json.dumps, ask.around_id())) for ask in asks]
     return _SCRIPT.format(
         heads=", ".join(json.dumps(_head(web, one)) for one in headers),
-        before=json.dumps(before),
-        after=json.dumps(after),
+        bodies=", ".join(f"{{ {one} }}" for one in bodies),
         first=first,
     )
 
@@ -77,10 +99,10 @@ def _head(web: Web, headers: Mapping[str, str]) -> str:
     return "\r\n".join([f"POST {web.path} HTTP/1.1", *lines, "Content-Length: "])
 
 
-def _rate(said: str, least_bytes: int) -> float:
+def _figures(said: str, least_bytes: float) -> Load:
     figures = said.rpartition("\nbench ")[2].split()
-    requests, microseconds, received, failed = map(int, figures)
+    requests, microseconds, received, failed, middle, late = map(float, figures)
     # An error within an answer of status 200 is shorter than the file that was asked for.
     if failed or not requests or received / requests < least_bytes:
         raise ValueError(f"the load failed: {said}")
-    return requests * 1_000_000 / microseconds
+    return Load(requests * 1_000_000 / microseconds, middle / 1_000, late / 1_000)
