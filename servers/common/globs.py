@@ -34,6 +34,7 @@ _LITERAL = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
 _ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
 """A set of characters, or a character that a backslash makes literal."""
 _ANY = None
+_STAR = re.compile(fnmatch.translate("*"))
 
 
 class Glob:
@@ -76,6 +77,11 @@ class Glob:
             if match(name):
                 return True
         return False
+
+    def ends_with_any(self, states: States) -> bool:
+        """Return True if every name as one more component makes a match."""
+        rows = ((self._rows[row], done) for row, done in states)
+        return any(done == len(row) - 1 and row[done] is _STAR for row, done in rows)
 
     def accepts(self, states: States) -> bool:
         """Return True if the components so far match."""
@@ -160,6 +166,8 @@ def _names(pattern: str) -> list[str]:
 
 
 def _component(name: str) -> re.Pattern[str]:
+    if name == "*":
+        return _STAR
     translated = fnmatch.translate(_ESCAPE.sub(_plain, name))
     is_plain = "[" not in name and "\\" not in name
     return re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")

@@ -31,6 +31,7 @@ class Descent:
     def __init__(self, beneath: RootedFiles, place: Place, at: Place, start: int | str) -> None:
         self._beneath = beneath
         self._roots = beneath.roots
+        self._step = self._roots.denylist.step
         self._place = place
         self._ways = self._ways_below(at)
         self._way = self._ways[()]
@@ -52,7 +53,7 @@ class Descent:
     def open_file(self, name: str) -> Handle:
         """Open the regular file of that name in the directory scanned last; the caller closes it. Raises
         PathError."""
-        if self._roots.denylist.step(self._way, name) is None:
+        if self._step(self._way, name) is None:
             raise self._roots.denied(self._place.written)
         if isinstance(self._here, str):
             with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
@@ -80,6 +81,23 @@ class Descent:
             raise from_os_error(self._place.written, error) from None
         finally:
             os.close(handle.descriptor)
+
+    def read_small(self, name: str, limit: int) -> bytes | None:
+        """Return the contents of a file in that directory, which the scan saw as a regular one, if it has fewer than
+        `limit` bytes.
+
+        None if `open_file` must open or refuse it. Raises OSError.
+        """
+        if isinstance(self._here, str) or self._step(self._way, name) is None:
+            return None
+        # Done for each of many thousands of files, so without `fstat`: no link is followed, and `pread` refuses pipes
+        # and sockets that replaced the file after the scan. Only root could have put a device there.
+        descriptor = SYSTEM.open_file(self._here, name)
+        try:
+            data = os.pread(descriptor, limit, 0)
+        finally:
+            os.close(descriptor)
+        return data if len(data) < limit else None
 
     def place(self, path: Names) -> Place:
         """Return the place with these components below the start."""

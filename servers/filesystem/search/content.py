@@ -21,14 +21,16 @@ from servers.filesystem.names import with_uri
 from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.read.documents import DOCUMENT_NAMES
 from servers.filesystem.search.files import Control, Scope, Walk
-from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader
-from servers.filesystem.search.matcher import Query, compiled
+from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, Searched
+from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Handle, Place
 from shared.text import displayed
 
 Output = Literal["matches", "files", "counts"]
 
+_TOGETHER = 64
+"""Small files that are searched together."""
 _LINE_OVERHEAD = 10
 """Size in bytes of a result line without its path and text."""
 
@@ -104,7 +106,7 @@ class _Run:
     def __init__(self, request: SearchRequest, page: Page, control: Control) -> None:
         self._request = request
         query = request.query
-        self._reader = Reader(compiled(query), query.multiline, request.context, control, request.read_document)
+        self._reader = Reader(query, request.context, control, request.read_document)
         self._left = page.limit
         self._budget = ByteBudget(page.max_bytes)
         self._control = control
@@ -123,12 +125,10 @@ class _Run:
         """Search the files below a directory."""
         reached = None
         with descent(beneath, place) as below:
-            for path, kind in walk.entries(below, after):
-                if kind == "file":
-                    reached = self._open(below, path, after)
-                if self._stopped is not None:
-                    break
-        result = self._result(self._stopped or walk.stopped, reached or walk.position() or after)
+            for path, entries in walk.directories(below, after):
+                names = [name for name, kind in entries if kind == "file"]
+                reached = self._search_directory(below, walk, path, names, after)
+        result = self._result(walk.stopped, reached or walk.position() or after)
         result["ignored"] = walk.ignored
         result["unreadable"] += walk.unreadable
         return result
@@ -145,6 +145,67 @@ class _Run:
             ignored=0,
             unreadable=self._unreadable,
         )
+
+    def _search_directory(
+        self, below: Descent, walk: Walk, path: Names, names: list[str], after: Position | None
+    ) -> Position | None:
+        """Search files of one directory.
+
+        Returns the position of the last line if the search stops in one of them, else None.
+        """
+        read_small, limit, ended = below.read_small, self._reader.small, self._control.ended
+        texts: dict[str, bytes] = {}
+        reached = None
+        for name in names:
+            # Done for each of many thousands of files: one that is small needs no more than this.
+            try:
+                data = read_small(name, limit)
+            except OSError:
+                data = None
+            if data is not None and not may_be_document(data):
+                texts[name] = data
+                if len(texts) < _TOGETHER and ended() is None:
+                    continue
+                reached = self._search_texts(texts, walk, path, below.uri, after)
+            else:
+                reached = self._search_texts(texts, walk, path, below.uri, after)
+                if self._stopped is None:
+                    reached = self._open(below, (*path, name), after)
+            if self._stopped is None:
+                walk.finish(path, name)
+                self._stopped = ended()
+            if self._stopped is not None:
+                break
+            texts = {}
+        else:
+            reached = self._search_texts(texts, walk, path, below.uri, after)
+        walk.stopped = self._stopped
+        return reached
+
+    def _search_texts(
+        self,
+        texts: dict[str, bytes],
+        walk: Walk,
+        path: Names,
+        uri: Callable[[Names], str],
+        after: Position | None,
+    ) -> Position | None:
+        """Search small files of one directory, by their names. Returns as `_search` does."""
+        names = list(texts)
+        first = 0
+        for index in self._reader.candidates([*texts.values()]):
+            name = names[index]
+            self._searched += index - first
+            if index:
+                walk.finish(path, names[index - 1])
+            reached = self._report(self._reader.hits_in(texts[name]), (*path, name), uri, after)
+            if self._stopped is not None:
+                return reached
+            first = index + 1
+        self._searched += len(names) - first
+        if names:
+            walk.finish(path, names[-1])
+        return None
 
     def _open(self, below: Descent, path: Names, after: Position | None) -> Position | None:
         try:
@@ -167,7 +228,12 @@ class _Run:
         if path[-1].lower().endswith(DOCUMENT_NAMES) and self._request.read_document is None:
             self._documents += may_be_document(os.read(handle.descriptor, SIGN))
             os.lseek(handle.descriptor, 0, os.SEEK_SET)
-        searched = self._reader.hits(handle)
+        return self._report(self._reader.hits(handle), path, uri, after)
+
+    def _report(
+        self, searched: Searched | None, path: Names, uri: Callable[[Names], str], after: Position | None
+    ) -> Position | None:
+        """Report the matches in a file. Returns as `_search` does."""
         if searched is None:
             self._stopped = self._control.ended()
             self._skipped += self._stopped is None

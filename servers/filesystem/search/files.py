@@ -72,8 +72,8 @@ class Scope(NamedTuple):
     max_steps: int = MAX_STEPS
 
 
-Seen = tuple[Names, str]
-"""A matching entry: its components below the start, and its kind."""
+Matching = tuple[str, str]
+"""A matching entry: its name and its kind."""
 
 
 class _Directory(NamedTuple):
@@ -106,21 +106,46 @@ class Walk:
         self.unreadable = 0
         """Number of directories that could not be read."""
 
-    def entries(self, below: Descent, after: Position | None) -> Iterator[Seen]:
-        """Yield the matches after the given entry, or beginning with it if the position includes one of its lines."""
+    def directories(self, below: Descent, after: Position | None) -> Iterator[tuple[Names, list[Matching]]]:
+        """Yield each directory with its matches after the given entry, or beginning with it if the position includes
+        one of its lines.
+
+        The directory is the one that `below` scanned last. A caller that may stop within it calls `finish`.
+        """
         self._again = after is not None and after.number > 0
         rules = Rules() if self._scope.include_ignored else rules_above(self._beneath, self._place)
         pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
         while pending and self.stopped is None:
             directory, listed = self._visit(below, pending.pop())
-            children: list[_Directory] = []
-            yield from self._matching(directory, listed, children)
+            matches, children = self._matching(directory, listed)
+            yield directory.path, matches
+            if self.stopped is None:
+                self._leave(directory, listed)
             pending += reversed(children)
 
+    def finish(self, path: Names, name: str) -> None:
+        """Note that this match in the directory is finished, and those before it."""
+        self._last = path, name
+
+    def _leave(self, directory: _Directory, listed: list["os.DirEntry[str]"]) -> None:
+        """Note that a directory is finished, and stop the walk if a limit is reached."""
+        after = directory.after
+        if listed and (not after or (len(after) == 1 and listed[-1].name >= after[0])):
+            self._last = directory.path, listed[-1].name
+        self._control.seen += len(listed)
+        self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
+        self.stopped = self._control.ended()
+        if self.stopped is None and self._steps > self._scope.max_steps:
+            self.stopped = "budget"
+
     def _matching(
-        self, directory: _Directory, listed: list["os.DirEntry[str]"], children: list[_Directory]
-    ) -> Iterator[Seen]:
-        """Yield the matches in one directory; `children` gets the directories to enter."""
+        self, directory: _Directory, listed: list["os.DirEntry[str]"]
+    ) -> tuple[list[Matching], list[_Directory]]:
+        """Return the matches in one directory, and the directories to enter."""
+        _, included, excluded, rules, after = directory
+        takes_all = self._include.ends_with_any(included) and not (excluded or rules.levels or after)
+        matches: list[Matching] = []
+        children: list[_Directory] = []
         for entry in listed:
             name = entry.name
             # Inlined, since this runs for many thousands of entries.
@@ -128,22 +153,18 @@ class Walk:
                 kind = "file" if entry.is_file(follow_symlinks=False) else kind_of(entry)
             except OSError:
                 kind = "other"
+            if takes_all and kind == "file":
+                matches.append((name, kind))
+                continue
             matched, child = self._look(directory, name, kind)
             if child is not None:
                 children.append(child)
             # In the directory where the previous page ended, only later entries, or that one again.
-            after = directory.after
-            if not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0]))):
-                if matched:
-                    yield (*directory.path, name), kind
-                self._last = directory.path, name
-            self.stopped = self._control.ended()
-            if self.stopped is not None:
-                return
-        self._control.seen += len(listed)
-        self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
-        if self._steps > self._scope.max_steps:
-            self.stopped = "budget"
+            if matched and (
+                not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0])))
+            ):
+                matches.append((name, kind))
+        return matches, children
 
     def position(self) -> Position | None:
         """Return the position of the last finished entry, or None."""
@@ -221,15 +242,17 @@ def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, c
     walk, budget = Walk(beneath, place, scope, control), ByteBudget(page.max_bytes)
     matches: list[Match] = []
     with descent(beneath, place) as below:
-        for path, kind in walk.entries(below, after):
+        listed = walk.directories(below, after)
+        for path, name, kind in ((path, *entry) for path, entries in listed for entry in entries):
+            shown = with_uri(displayed("/".join((*path, name))), partial(below.uri, (*path, name)))
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break
-            shown = with_uri(displayed("/".join(path)), partial(below.uri, path))
             if not budget.take(_OVERHEAD, shown):
                 walk.stopped = "size"
                 break
             matches.append(Match(path=shown, kind=kind))
+            walk.finish(path, name)
     reached = walk.position() or after
     cursor = encode_cursor(reached) if walk.stopped and reached else None
     return FileSearch(

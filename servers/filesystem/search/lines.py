@@ -2,7 +2,8 @@
 
 A file is read and searched in blocks: the engine searches a whole block, and lines are determined only around its
 matches. A block ends with a line end, and includes the lines that may be needed as context. A line longer than a
-block is searched in parts. With `multiline` the whole file is one block.
+block is searched in parts. With `multiline` the whole file is one block. Small files of a directory are first
+searched together as one text, if the pattern matches alike in it; most have no match.
 
 A file in a charset other than UTF-8, detected as for a read, is converted to UTF-8. As in edits, CR LF ends a line
 like LF: `$` matches before it, and no pattern matches the CR.
@@ -11,19 +12,23 @@ like LF: `$` matches before it, and no pattern matches the CR.
 import codecs
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import accumulate
 from typing import NamedTuple
 
 from servers.common.documents.texts import DocumentText, may_be_document
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, charset_of, marked
 from servers.filesystem.search.files import Control
-from servers.filesystem.search.matcher import Matcher
+from servers.filesystem.search.matcher import Matcher, Query, compiled, is_by_line
 from shared.program.files.entries import Handle
 
 BLOCK = 1 << 20
 """Number of bytes read at a time. The first block shows a file's charset, or that it is binary."""
+SMALL = 1 << 16
+"""Size in bytes from which on a file is searched alone."""
 MAX_WHOLE = 16 << 20
 """Maximum size in bytes of a file that is searched as a whole."""
 MAX_SHOWN = 500
@@ -92,22 +97,26 @@ ReadDocument = Callable[[Handle, float], DocumentText | None]
 
 
 class Reader:
-    """The parameters of a search: the pattern, blocks or whole files, lines of context, time limit, and the document
-    reader, if documents are searched.
+    """The parameters of a search: the query, lines of context, time limit, and the document reader, if documents are
+    searched.
+
+    Raises FilesError for the pattern.
     """
 
     def __init__(
         self,
-        matcher: Matcher,
-        whole: bool,
+        query: Query,
         context: int,
         control: Control,
         read_document: ReadDocument | None = None,
     ) -> None:
-        self._matcher = matcher
-        self._search = matcher.search
-        self._whole = whole
-        self._most = MAX_WHOLE if whole else BLOCK
+        self._matcher = compiled(query)
+        self._search = self._matcher.search
+        self._whole = query.multiline
+        self._limit = MAX_WHOLE if query.multiline else BLOCK
+        self._by_line = is_by_line(query)
+        self.small = min(SMALL, self._limit)
+        """Bytes that a file for `candidates` and `hits_in` does not have."""
         self._context = context
         self._control = control
         self._read_document = read_document
@@ -122,7 +131,7 @@ class Reader:
         size = status.st_size
         if self._whole and size > MAX_WHOLE:
             return None
-        requested = size + 1 if size < self._most else self._most
+        requested = size + 1 if size < self._limit else self._limit
         data = os.read(descriptor, requested)
         if self._read_document is not None and may_be_document(data):
             share = self._control.share_of_time()
@@ -130,19 +139,42 @@ class Reader:
             if document is None:
                 return None
             return self._whole_text(document.text.encode())._replace(is_partial=bool(document.notes))
-        complete = self._whole or len(data) < requested
-        charset, read = UTF8, None
-        if b"\0" in data or not data.isascii():
-            detected = _charset_of(data, complete)
-            if detected is None:
-                return None
-            charset = detected
-            data = data[len(charset.mark) :]
-            if charset.name != UTF8.name:
-                data, read = _in_utf_8(data, charset, partial(os.read, descriptor, BLOCK))
-        if not complete:
-            data, read = _with_line_feeds(data, read or partial(os.read, descriptor, BLOCK))
-            return Searched(self._in_blocks(read, data), charset.name)
+        if self._whole or len(data) < requested:
+            return self.hits_in(data)
+        read: Callable[[], bytes] = partial(os.read, descriptor, BLOCK)
+        charset = _charset_of(data, whole=False)
+        if charset is None:
+            return None
+        data = data[len(charset.mark) :]
+        if charset.name != UTF8.name:
+            data, read = _in_utf_8(data, charset, read)
+        return Searched(self._in_blocks(*_with_line_feeds(data, read)), charset.name)
+
+    def candidates(self, texts: list[bytes]) -> Iterator[int]:
+        """Yield the indexes of the files that may have matches or may be binary, given their contents."""
+        joined = b"\n".join(texts)
+        if not (self._by_line and joined.isascii()) or b"\0" in joined or b"\r" in joined:
+            yield from range(len(texts))
+            return
+        match = self._search(joined) if texts else None
+        ends = list(accumulate(len(text) + 1 for text in texts)) if match else []
+        while match is not None:
+            index = bisect_right(ends, match.span()[0])
+            yield index
+            if index == len(texts) - 1:
+                return
+            match = self._search(joined, ends[index])
+
+    def hits_in(self, data: bytes) -> Searched | None:
+        """Return the matches in the whole contents of a file that is not a document; None if it is binary."""
+        if data.isascii() and b"\0" not in data:
+            return self._whole_text(data)
+        charset = _charset_of(data, whole=True)
+        if charset is None:
+            return None
+        data = data[len(charset.mark) :]
+        if charset.name != UTF8.name:
+            data, _ = _in_utf_8(data, charset, bytes)
         return self._whole_text(data, charset.name)
 
     def _whole_text(self, data: bytes, charset: str = UTF8.name) -> Searched:
@@ -153,7 +185,7 @@ class Reader:
             return NO_HITS
         return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
 
-    def _in_blocks(self, read: Callable[[], bytes], data: bytes) -> Iterator[Hit]:
+    def _in_blocks(self, data: bytes, read: Callable[[], bytes]) -> Iterator[Hit]:
         number, last = 1, 0
         for block in _blocks(read, data, self._context):
             for hit in _hits(block, number, self._matcher):
@@ -166,12 +198,12 @@ class Reader:
             number += block.data.count(b"\n", block.start, block.end)
 
 
-def _charset_of(data: bytes, complete: bool) -> Charset | None:
+def _charset_of(data: bytes, whole: bool) -> Charset | None:
     """Return the charset of a file, judged by its start; None if it is binary. Bytes that are not text are searched
     as they are if they have no NULs.
     """
     try:
-        return marked(data) or charset_of(data, "", whole=complete)
+        return marked(data) or charset_of(data, "", whole=whole)
     except FilesError:
         return None if b"\0" in data else UTF8
 

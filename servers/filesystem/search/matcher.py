@@ -16,6 +16,8 @@ _EACH_LINE = b"(?m)"
 MAX_LENGTH = 4_096
 """Maximum length of a pattern, in characters."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
+_OF_TEXT = re.compile(r"\\[AzC]|\(\?")
+"""What may match at the ends of a text alone, or any byte; and groups, which can set such a mode."""
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
@@ -77,6 +79,11 @@ def compiled(query: Query) -> Matcher:
     if not query.ignore_case and (literal or _SPECIAL.isdisjoint(pattern)):
         return _Plain(encoded)
     return _regex(query, encoded)
+
+
+def is_by_line(query: Query) -> bool:
+    """Return True if the rest of a text, except for its line ends, decides nothing about a match in a line of it."""
+    return not query.multiline and (query.literal or _OF_TEXT.search(query.pattern) is None)
 
 
 def _regex(query: Query, pattern: bytes) -> Matcher:

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ CHECKED_TWICE = (
 )
 """The warning that a server logs at its start in that case."""
 
+_NAME = attrgetter("name")
 _BLOCK = 65_536
 """Number of bytes in one read. Memory for many more would be allocated from the system each time."""
 
@@ -139,7 +141,7 @@ def child(entry: Entry, directory: int | None, name: str) -> Entry:
 def scanned(directory: int | str) -> list["os.DirEntry[str]"]:
     """Return the entries of an open directory, sorted by name; use them while it is open. Raises OSError."""
     with SYSTEM.scan(directory) as entries:
-        return sorted(entries, key=lambda entry: entry.name)
+        return sorted(entries, key=_NAME)
 
 
 def kind_of(entry: "os.DirEntry[str]") -> str:

@@ -345,3 +345,21 @@ def test_lines_around_several_matches_count_once(search, root):
     text = content_text(result)
     assert result["stopped"] == "size"
     assert 2_500 < len(text) < 5_000
+
+
+def test_a_page_that_ends_between_a_small_and_a_large_file_repeats_nothing(root, search, monkeypatch):
+    monkeypatch.setattr(lines, "SMALL", 8)
+    write(root, a="x\n", b="y\n", c="x and more\n", d="x\n")
+    assert every_page(partial(search, "x"), limit=1) == found(search("x"))
+
+
+@pytest.mark.parametrize("rest", [{}, {"e": "one\r\n"}, {"e": "é one\n"}, {"e": "%PDF-one\n"}, {"e": b"one\0"}])
+def test_files_that_are_searched_together_match_as_each_of_them(root, search, rest):
+    write(root, a="two\none", b="one\ntwo", c="", d="\n", **rest)
+    expected = {r"\Aone": "b", r"one\z": "a", "(?-m)^one": "b", "^$": "d", "^": "abd", "e$": "ab"}
+    for pattern, names in expected.items():
+        files = {file["path"]: file for file in search(pattern)["files"]}
+        (alone,) = search(pattern, "e")["files"] or [None]
+        assert files.pop("e", None) == alone, pattern
+        assert list(files) == list(names), pattern
+    assert search("nothing")["searched"] == 4 + bool(rest) - (rest == {"e": b"one\0"})
