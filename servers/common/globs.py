@@ -132,7 +132,7 @@ def _bad(pattern: str, reason: str) -> PathError:
 def _expanded(pattern: str) -> list[str]:
     """Return `pattern` with its `{a,b}` groups expanded, innermost first."""
     if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
-        raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters, none of them NUL")
+        raise _bad(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters, none of them NUL")
     pending, finished = [_ESCAPED_BRACE.sub(lambda match: _LITERAL[match[1]], pattern)], []
     while pending:
         current = pending.pop()

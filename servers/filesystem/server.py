@@ -34,7 +34,7 @@ app = Server[Files](
         name="filesystem",
         title="Filesystem",
         version=__version__,
-        description="Reads, searches and edits files in the directories it was given.",
+        description="Reads, searches and edits files in allowed directories.",
     ),
     instructions="Works on files in the allowed directories only; list_allowed_directories lists them. A path may be "
     "a file:// URI. Long text is cut, and its last line has the cursor to continue with. What files "

@@ -52,7 +52,7 @@ def bracket(host: str) -> str:
 
 def _address_6(text: str) -> str:
     if "%" in text:
-        raise ValueError("the host is an address with a zone, which only means something on one machine")
+        raise ValueError("the host is an address with a zone, which is meaningful only on one machine")
     try:
         return str(IPv6Address(text))
     except ValueError:

@@ -69,7 +69,7 @@ def compiled(query: Query) -> Matcher:
     missing."""
     pattern, literal = query.pattern, query.literal
     if not pattern or len(pattern) > MAX_LENGTH:
-        raise _bad(pattern, f"a pattern has 1 to {MAX_LENGTH} characters")
+        raise _bad(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters")
     if not query.multiline and ("\n" in pattern if literal else _LINE_END.search(pattern)):
         raise FilesError("bad_pattern", "", "the pattern contains a line end", "Set multiline.")
     try:

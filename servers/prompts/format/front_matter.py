@@ -218,7 +218,9 @@ def _check_text(key: Key, value: Any) -> str | None:
     if len(value) > key.most:
         return f"has more than {key.most:,} characters"
     if key.kind == "name" and NAME.fullmatch(value) is None:
-        return "is not a valid name: it has 1 to 128 characters, no control characters, and no space at its ends"
+        return (
+            "is not a valid name: it must have 1 to 128 characters, no control characters, and no space at its ends"
+        )
     if key.kind == "argument" and _ARGUMENT_NAME.fullmatch(value) is None:
         return "is not a name of letters, digits and _ that begins with a letter"
     if key.kind == "argument" and value.lower() in _SPECIAL:

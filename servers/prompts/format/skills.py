@@ -20,7 +20,7 @@ NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 MOST_DESCRIPTION = 1_024
 _MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
 """The limits of one skill that all hosts support."""
-LIMIT = f"a skill has at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
+LIMIT = f"a skill may have at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
 
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
@@ -86,7 +86,9 @@ def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
 
 def _require_possible(prompt: Prompt) -> None:
     if NAME.fullmatch(prompt.name) is None:
-        suggestion = "Its name has 1 to 64 of the characters a-z 0-9, with single - between them."
+        suggestion = "Its name must have 1 to 64 of the characters a-z 0-9, with single - between them."
         raise PromptError("bad_prompt", f"a skill can't be called {prompt.name!r}", suggestion)
     if len(prompt.description) > MOST_DESCRIPTION:
-        raise PromptError("bad_prompt", f"the description of a skill has at most {MOST_DESCRIPTION:,} characters")
+        raise PromptError(
+            "bad_prompt", f"the description of a skill may have at most {MOST_DESCRIPTION:,} characters"
+        )

@@ -89,7 +89,7 @@ def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
     for objection in objections:
         yield line, f"the name {prompt.name!r}: {objection}"
     if not objections and NAME.fullmatch(prompt.name) is None:
-        yield line, f"the name {prompt.name!r}: a skill has only a-z 0-9 and single - between them in its name"
+        yield line, f"the name {prompt.name!r}: the name of a skill may have only a-z 0-9, with single - between them"
     if kind.form == "skill" and not front.get("name"):
         yield line, "there is no name, which a skill needs"
     if kind.form == "skill" and prompt.name != kind.name:

@@ -189,7 +189,7 @@ class _Look:
         name, record a problem and return None."""
         first = names.get(file.declared)
         if first is None:
-            reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
+            reason = "its name is not valid for a prompt: it must have 1 to 128 characters, and no control characters"
             # The longest valid name is the clearest.
             candidates = [*find_longer_names(file.path, file.kind, file.declared)][::-1]
         else:

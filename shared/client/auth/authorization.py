@@ -71,13 +71,13 @@ class Authorization:
         """Return the code that the person brought back. Raises `AuthError`, whose text quotes only the issuer."""
         # Checked before anything else in the answer: without our state it belongs to another login, error or not.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
-            raise AuthError("the answer to the login has the wrong state")
+            raise AuthError("the login response has the wrong state")
         check_iss(answer.get("iss"), issuer)
         if "error" in answer:
             why = " ".join(answer[key][:300] for key in ("error", "error_description") if key in answer)
             raise AuthError(f"the login failed: {escape(why)}")
         if not is_visible(answer.get("code")):
-            raise AuthError("the answer to the login has no usable code")
+            raise AuthError("the login response has no usable code")
         return answer["code"]
 
 
@@ -85,6 +85,6 @@ def check_iss(iss: str | None, issuer: IssuerMetadata) -> None:
     """Raise `AuthError` unless an answer is certainly from the issuer that received the request. The identifiers are
     compared unchanged (RFC 9207, section 2.4)."""
     if iss is None and issuer.authorization_response_iss_parameter_supported:
-        raise AuthError("the answer to the login has no iss, although the issuer declares that it sends one")
+        raise AuthError("the login response has no iss, although the issuer declares that it sends one")
     if iss is not None and iss != issuer.issuer:
-        raise AuthError("the answer to the login has the iss of a different issuer")
+        raise AuthError("the login response has the iss of a different issuer")

@@ -92,7 +92,7 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 
 def _needed(key: str, value: Any, place: str) -> frozenset[str]:
     if not _KEY.fullmatch(key):
-        raise ValueError(f"{place}: is neither the name of a tool, nor resource:SCHEME, nor prompt:NAME")
+        raise ValueError(f"{place}: must be the name of a tool, resource:SCHEME or prompt:NAME")
     return _scopes(value, place)
 
 

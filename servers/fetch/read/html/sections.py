@@ -24,7 +24,7 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
     """Return the elements of a section, in order. The tree is reduced to them. Raises FetchError."""
     query = section.strip()
     if not query or len(query) > _MAX_NAME:
-        raise FetchError("bad_argument", f"A section name has 1 to {_MAX_NAME} characters")
+        raise FetchError("bad_argument", f"A section name must have 1 to {_MAX_NAME} characters")
     if query.startswith("#"):
         names = (query[1:], unquote(query[1:]))
         target = next((element for element in root.iter() if element.get("id") in names), None)

@@ -125,7 +125,7 @@ async def test_a_skill_goes_without_what_is_too_much_and_says_so(tmp_path: Path)
     assert found["large"] == ["skill://large/SKILL.md", "skill://large/a.bin"]
     assert found["many"] == ["skill://many/SKILL.md", *(f"skill://many/{number:03}.txt" for number in range(511))]
     assert list(said) == ["large/huge.bin", "large/small.txt", "many/511.txt"]
-    limit = "it is not part of the skill: a skill has at most 512 files and 16,777,216 bytes"
+    limit = "it is not part of the skill: a skill may have at most 512 files and 16,777,216 bytes"
     assert set(said.values()) == {limit}
 
 

@@ -274,7 +274,7 @@ def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
         (tmp_path / os.fsdecode(name)).write_text(SIMPLE)
     found = library(tmp_path, {"named\n.md": front("name: named")})
     assert found.names == ["named"]
-    reason = "its name is not valid for a prompt: it has 1 to 128 characters, and no control characters"
+    reason = "its name is not valid for a prompt: it must have 1 to 128 characters, and no control characters"
     assert [str(one) for one in found.problems()] == [
         f" space.md: {reason}",
         f"{'n' * 129}.md: {reason}",

@@ -14,9 +14,9 @@ CHANGED = {
     "two words": "turn it into a command",
     "a:b": "turn it into a command",
     "prüfen": "turn it into a command",
-    "Review": "a skill has only a-z 0-9",
-    "a_b": "a skill has only a-z 0-9",
-    "a--b": "a skill has only a-z 0-9",
+    "Review": "the name of a skill may have only a-z 0-9",
+    "a_b": "the name of a skill may have only a-z 0-9",
+    "a--b": "the name of a skill may have only a-z 0-9",
     "x" * 65: "more than 64 characters",
     "con": "Windows",
 }

@@ -79,7 +79,7 @@ def test_what_is_said_of_all_servers_holds_as_well(tmp_path: Path) -> None:
         ("scopes = 1", "scopes: must be a table"),
         ("[scopes]\nrun = 1", 'scopes."run": must be a scope or a list of scopes'),
         ("[scopes]\nrun = 'a\"b'", "is not a valid scope"),
-        ('[scopes]\n"tool:run" = "a"', "is neither the name of a tool, nor resource:SCHEME, nor prompt:NAME"),
+        ('[scopes]\n"tool:run" = "a"', "must be the name of a tool, resource:SCHEME or prompt:NAME"),
         ("principal = 'ada'", "principal: must be a table"),
         ("[principal]\nada = 1", 'principal."ada": must be a table'),
         ("[principal.ada]\nscope = 'a'", "there is no option 'principal.\"ada\".scope'; did you mean 'scopes'?"),
