@@ -1,5 +1,4 @@
-"""Identities: the description of a server, the principals it serves, and the senders of requests with their
-capabilities."""
+"""Identities: the description of a server, its principals, and the senders of requests with their capabilities."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from .types.client import LogLevel
 from .versions import NEWEST, V2024_11_05, Version
 
 LOG_LEVELS = get_args(LogLevel)
-"""RFC 5424 severities, the least severe first (2025-11-25, Utilities, Logging)."""
+"""RFC 5424 severities, least severe first (2025-11-25, Utilities, Logging)."""
 
 
 def declared(capabilities: Any, path: Sequence[str]) -> Any:
@@ -39,7 +38,7 @@ class LogMessage:
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """An authenticated sender. Two principals with the same key are equal, whatever their tokens allow."""
+    """An authenticated sender. Principals with the same key are equal, whatever their tokens allow."""
 
     key: str
     """A short name that may be logged, unique over all issuers of tokens. Sessions, signed states, and data stored
@@ -53,12 +52,12 @@ class Principal:
     expires: float | None = field(default=None, compare=False)
     """The time at which the token expires, in seconds since 1970; None for never."""
     is_revoked: Callable[[], bool] | None = field(default=None, compare=False)
-    """Returns True if the token was revoked, if that is known without a request."""
+    """Returns True if the token is known to be revoked, without making a request."""
 
 
 @record
 class Span:
-    """The peers to which a capability is declared: those with versions from `first` to `last`."""
+    """The peers to which a capability is declared, with versions from `first` to `last`."""
 
     first: Version = V2024_11_05
     last: Version = NEWEST
@@ -83,15 +82,14 @@ EVERYWHERE = Span()
 
 @dataclass(frozen=True)
 class Identity:
-    """Name, instructions and capabilities, in the form of the newest version; `shaping` converts them to older
-    ones."""
+    """Name, instructions and capabilities, in the newest version's form; `shaping` converts them for older ones."""
 
     implementation: Implementation
     instructions: str | None = None
     """Instructions for the model about the use of the server; hosts cut them at 2 KiB."""
     capabilities: dict[str, Any] = field(default_factory=dict)
     spans: Mapping[tuple[str, ...], Span] = field(default_factory=dict)
-    """The peers to which a capability is declared, by its path; all peers without a span."""
+    """The peers to which a capability is declared, by path. A capability without a span is declared to all peers."""
     log_level: LogLevel | None = "info"
     """The lowest level that peers with a handshake receive before they set one, chosen by the server; None for no
     log messages at all."""
@@ -117,7 +115,7 @@ class Identity:
         for path, span in self.spans.items():
             if span is not EVERYWHERE and not span.has(version, principal):
                 shown = _without(shown, path)
-        # An empty map means nothing, and old clients need not see it.
+        # An empty map has no meaning, and old clients need not see it.
         return shown if shown.get("extensions", True) else _without(shown, ("extensions",))
 
 
@@ -133,8 +131,8 @@ def _without(capabilities: dict[str, Any], path: Sequence[str]) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The peer as seen by one request; frozen, so that a later request can't change the view of an earlier
-    request."""
+    """The peer as seen by one request. It is frozen, so that a later request can't change the view of an earlier
+    one."""
 
     version: Version
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -162,7 +160,7 @@ class Peer:
 
     @property
     def lasts(self) -> bool:
-        """True if facts about the peer from one request remain valid in the next, because it has completed a
+        """True if information about the peer from one request remains valid for the next, because it has completed a
         handshake."""
         return not self.version.stateless
 

@@ -1,7 +1,7 @@
 """The table of the methods of a server: one row per method.
 
 A row contains the sender, the versions in which the method exists, the capability that it requires and the params
-that it accepts. A missing row is the gate: no other code checks whether a method is known in a version.
+that it accepts. A missing row is the only check: no other code tests whether a method is known in a version.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,7 +43,7 @@ class Method:
 
 
 SET_LEVEL = Method("logging/setLevel", SetLevelParams, last=NEWEST_HANDSHAKE, capability=("logging",))
-"""The row of a server that handles it like other methods: one that passes it on to other servers."""
+"""The row for a server that handles this method like others, because it passes it on to other servers."""
 
 REQUESTS = (
     Method("initialize", InitializeParams, last=NEWEST_HANDSHAKE, built_in=True),
@@ -69,7 +69,7 @@ FALLBACK = "*"
 PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]
-"""The rows that one server serves, by name and version."""
+"""The rows of one server, by name and version."""
 
 
 def method_table(identity: Identity, methods: Iterable[Method] = REQUESTS) -> MethodTable:
@@ -90,7 +90,7 @@ def row_for(methods: MethodTable, name: str, peer: Peer) -> Method | None:
     if row is not None:
         return row
     others = methods.get((FALLBACK, peer.version))
-    # A method that was removed from a version, such as `ping`, must not come back by being passed on.
+    # A method that was removed from a version, such as `ping`, must not be passed on either.
     if others is None or name in PROTOCOL_METHODS:
         return None
     return replace(others, name=name, handler=FALLBACK)

@@ -1,8 +1,8 @@
 """Lists in pages, and their cursors.
 
 A cursor is a signed position that is valid only for one list; any other string is refused with -32602. While a list
-stays the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination). The position names
-the last entry that was shown, so that no other entry is missed if one is added or removed before it.
+stays the same, following the cursors shows each entry once (2026-07-28, Utilities, Pagination). The position contains
+the last entry shown, so that no other entry is missed if one is added or removed before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,17 +24,16 @@ def page(
     position = position_of(cursor, name=name, signer=signer)
     start = start_after(items, key, *position) if position else 0
     end = start + size
-    # A full last page has no cursor: a client that followed one would get an empty page.
+    # A full last page has no cursor, since a client that followed it would get an empty page.
     following = cursor_at([end, key(items[end - 1])], name=name, signer=signer) if end < len(items) else None
     return items[start:end], following
 
 
 def start_after(items: Sequence[T], key: Callable[[T], str], end: int, last: str) -> int:
-    """Return the beginning of the page that follows a page that ended before number `end`, with the item whose key is
-    `last`."""
+    """Return the start of the page after one that ended before number `end`, with the item whose key is `last`."""
     if end <= len(items) and key(items[end - 1]) == last:
         return end
-    # If it was removed, the items after it moved by one at least.
+    # If it was removed, the items after it moved by at least one.
     return next((number for number, item in enumerate(items, 1) if key(item) == last), end - 1)
 
 

@@ -1,8 +1,8 @@
 """Conversion of the outcomes of calls, results or errors, to the version of the peer.
 
-Handlers build results of the newest version. For that version, little more than the envelope is added: `resultType`,
-the server's name in `_meta`, and caching hints. For older versions, unknown fields are removed **by kind of object
-and field, never by field name alone**: a tool's own argument may be called `title` too.
+Handlers build results of the newest version. For the newest version, little more than the envelope is added:
+`resultType`, the server's name in `_meta`, and caching hints. For older versions, unknown fields are removed **by
+kind of object and field, never by field name alone**: a tool's own argument may be called `title` too.
 
 `_SINCE` lists the fields added after 2024-11-05, `_ONLY` those of one version, `_PARTS` the places where objects of a
 kind occur inside another. Content that a version does not support is described as text, so that no loss is silent.
@@ -72,15 +72,16 @@ _PARTS: dict[str, dict[str, str]] = {
 
 _KINDS = {"tools/call": "CallToolResult"}
 _OBJECT: dict[str, Any] = {}
-"""Before 2026-07-28, structured content and the subject of an output schema must be objects."""
+"""Before 2026-07-28, structured content must be an object, and so must the value that an output schema describes."""
 _OF_APPS = ("ui", "ui/resourceUri")
-"""The fields of `_meta` for hosts of every version: MCP Apps begins with 2024-11-05, and Goose uses 2025-03-26."""
+"""The fields of `_meta` for hosts of every version, since MCP Apps supports versions from 2024-11-05 on, and Goose
+uses 2025-03-26."""
 _ENVELOPE = ("resultType", "ttlMs", "cacheScope")
 _BLOCKS_SINCE = {"audio": V2025_03_26, "resource_link": V2025_06_18}
 
 
 class CachedResult(dict[str, Any]):
-    """A result that one server sends to many peers and never changes: it is shaped and encoded once per version."""
+    """A result that one server sends unchanged to many peers. It is shaped and encoded once per version."""
 
     __slots__ = ("_size", "_variants", "shaped")
 
@@ -92,13 +93,13 @@ class CachedResult(dict[str, Any]):
 
     @property
     def size(self) -> int:
-        """The bytes of the result in the newest version, without the envelope."""
+        """Size in bytes of the result in the newest version, without the envelope."""
         if self._size is None:
             self._size = len(json_of(self))
         return self._size
 
     def variant(self, name: str, make: Callable[[], dict[str, Any]]) -> "CachedResult":
-        """Return the variant that `make` creates for some of the peers, cached as well."""
+        """Return the variant that `make` creates for some of the peers, which is also cached."""
         cached = self._variants.get(name)
         if cached is None:
             cached = self._variants[name] = CachedResult(make())
@@ -106,7 +107,7 @@ class CachedResult(dict[str, Any]):
 
 
 def shape(method: Method, result: dict[str, Any], version: Version, server_info: dict[str, Any]) -> dict[str, Any]:
-    """`result` of `method` as `version` has it. The argument is not changed."""
+    """Return `result` of `method` in `version`'s form. The argument is not changed."""
     if isinstance(result, CachedResult):
         cached = result.shaped.get(version)
         if cached is None:
@@ -123,22 +124,22 @@ def shape(method: Method, result: dict[str, Any], version: Version, server_info:
 
 
 def is_well_formed(name: str, result: dict[str, Any]) -> bool:
-    """Return True if a result of the method `name`, made by another server, has objects or lists where they must be.
-    The contents of the lists are for the peer to check."""
+    """Return True if a result of the method `name` from another server has objects and lists where they are required.
+    The peer checks the contents of the lists."""
     return all(isinstance(result.get(part, []), dict | list) for part in _PARTS.get(name, ()))
 
 
 def shape_question(method: str, params: dict[str, Any], version: Version) -> dict[str, Any]:
-    """The params of a request to the client, or of a progress notification, as `version` has them."""
+    """Return the params of a request to the client, or of a progress notification, in `version`'s form."""
     match method:
         case "elicitation/create" if version.stateless:
-            # Its answer comes back with the call, so there is nothing that an id could tell apart.
+            # Its answer comes back with the call, so no id is needed.
             return {name: item for name, item in params.items() if name != "elicitationId"}
         case "elicitation/create":
             params = _fit("ElicitParams", params, version)
             if version.order > V2025_06_18.order or "requestedSchema" not in params:
                 return params
-            # 2025-06-18 has defaults for booleans only, and titles of choices as `enumNames`.
+            # 2025-06-18 only has defaults for booleans, and `enumNames` for the titles of choices.
             schema = params["requestedSchema"]
             fields = {name: _fit_field(field) for name, field in schema.get("properties", {}).items()}
             return {**params, "requestedSchema": {**schema, "properties": fields}}
@@ -151,7 +152,7 @@ def shape_question(method: str, params: dict[str, Any], version: Version) -> dic
 
 
 def explain(error: McpError, version: Version) -> RpcError:
-    """Return `error` in the form of `version`. An unknown one is an internal error without detail."""
+    """Return `error` in `version`'s form. An unknown exception becomes an internal error without detail."""
     match error:
         case RpcError():
             return error
@@ -170,8 +171,8 @@ def explain(error: McpError, version: Version) -> RpcError:
 
 
 def is_result(error: McpError, method: Method, version: Version) -> bool:
-    """Return True if the model should read the error: failures in a tool are results, and so are, since SEP-1303,
-    arguments that break its schema."""
+    """Return True if the model should read the error: failures in a tool are results, and so are arguments that
+    violate its schema, since SEP-1303."""
     if method.name != "tools/call":
         return False
     if isinstance(error, InvalidArguments):
@@ -180,7 +181,7 @@ def is_result(error: McpError, method: Method, version: Version) -> bool:
 
 
 def settle(outcome: dict[str, Any] | McpError, method: Method, peer: Peer) -> dict[str, Any] | RpcError:
-    """Return the outcome of a call as the result or the error for `peer`; a result is still to be shaped."""
+    """Return the outcome of a call as the result or the error for `peer`. A result still has to be shaped."""
     if isinstance(outcome, dict):
         return outcome
     if is_result(outcome, method, peer.version):
@@ -193,7 +194,7 @@ def _enveloped(method: Method, result: dict[str, Any], server_info: dict[str, An
     meta = result.get("_meta")
     shaped["_meta"] = {**(meta if isinstance(meta, dict) else {}), SERVER_INFO: server_info}
     if method.cacheable and shaped["resultType"] == "complete":
-        # Both are required in this version; by default, nothing is cached.
+        # Both are required in this version. By default, nothing is cached.
         shaped.setdefault("ttlMs", 0)
         shaped.setdefault("cacheScope", "private")
     return shaped

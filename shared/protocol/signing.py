@@ -1,7 +1,7 @@
-"""Text that leaves us and must come back unchanged: `requestState`, and the cursors of `pagination`.
+"""Signed text that clients must send back unchanged: `requestState`, and the cursors of `pagination`.
 
-A signed text is `payload.tag`, both base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose and the
-payload. Anyone who has it can read it, but nobody without the key can change it or use it for another purpose
+A signed text is `payload.tag`, both in base64url: the payload is JSON, the tag an HMAC-SHA256 over the purpose and
+the payload. Anyone who has it can read it, but only the owner of the key can change it or use it for another purpose
 (2026-07-28, multi-round-trip requests, Security).
 """
 
@@ -33,7 +33,7 @@ class Signer:
         """Return the value in `text`. Raises InvalidParams if `sign` did not produce `text` for this purpose."""
         # This may be anything that a client sends, even a lone surrogate.
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
-        # In constant time, and before anything of the payload is read.
+        # In constant time, and before any part of the payload is read.
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
             raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
         # Extra padding does no harm.
@@ -41,11 +41,11 @@ class Signer:
 
     @cached_property
     def _key(self) -> bytes:
-        # Not before it is needed: most peers never receive anything signed.
+        # Not before it is needed, since most peers never receive signed text.
         return hashlib.sha256(self._secret).digest()
 
     def _tag(self, purpose: str, payload: bytes) -> str:
-        # Of one length whatever the purpose, so that nothing of it can be taken for the payload.
+        # Of fixed length for every purpose, so that no part of it can be mistaken for the payload.
         about = hashlib.sha256(purpose.encode()).digest()
         tag = hmac.digest(self._key, about + payload, "sha256")[:_TAG_BYTES]
         return base64.urlsafe_b64encode(tag).rstrip(b"=").decode()

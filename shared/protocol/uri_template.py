@@ -1,9 +1,9 @@
 """RFC 6570 templates, matched against URIs: the forms `{name}`, `{+name}`, `{?a,b}` and `{?all*}`.
 
-The maintained libraries expand templates but don't match them, which is what a server mainly needs. Matching is
-linear in the URI: two variables in one path segment are separated by the first occurrence of the text between them
-(`{name}.{type}` reads `a.tar.gz` as `a` and `tar.gz`), which an atomic group makes final; a `{+name}` may occur once,
-and after it every variable has its own segment. So nothing backtracks further than one segment.
+Maintained libraries expand templates but don't match them, which a server mainly needs. Matching is linear in the
+URI: two variables in one path segment are separated by the first occurrence of the text between them (`{name}.{type}`
+matches `a.tar.gz` as `a` and `tar.gz`), and an atomic group prevents other attempts. A `{+name}` may occur once, and
+after it every variable must have its own segment. So no match backtracks further than one segment.
 """
 
 import re
@@ -19,8 +19,8 @@ _URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:[!#-;=?-\[\]_a-z~\u00a1-\u167f\u1681-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff"
     r"\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000effff]*"
 )
-"""The characters of a URI (RFC 3986, section 2), where "%" is not checked; and those beyond ASCII, since people write
-addresses of pages with them (RFC 3987), without blanks and halves of surrogate pairs."""
+"""The characters of a URI (RFC 3986, section 2), without a check of "%"; and non-ASCII characters, since people use
+them in web addresses (RFC 3987), except white space and lone surrogates."""
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
@@ -35,8 +35,8 @@ class UriTemplate:
         self._pattern = re.compile(self._compiled(template), re.DOTALL)
 
     def match(self, uri: str) -> dict[str, str] | None:
-        """The variables of `uri`, percent-decoded once; `{+name}`, and the query that is `{?all*}`, stay as they are
-        written. None: no match."""
+        """Return the variables of `uri`, percent-decoded once, except `{+name}` and the query `{?all*}`, which stay
+        as written. Return None if there is no match."""
         plain, _, query = uri.partition("?") if self._query else (uri, "", "")
         path_match = self._pattern.fullmatch(plain)
         if path_match is None:
@@ -51,8 +51,7 @@ class UriTemplate:
         return values | {name: query_values[name] for name in self._query if name in query_values}
 
     def expand(self, values: Mapping[str, str]) -> str:
-        """Return the URI with these values. Raises InvalidParams if one is missing that is not a part of the
-        query."""
+        """Return the URI with these values. Raises InvalidParams if one is missing that is not part of the query."""
         return _EXPRESSION.sub(lambda expression: self._expanded(expression[1], expression[2], values), self.template)
 
     def _expanded(self, kind: str, listed: str, values: Mapping[str, str]) -> str:
@@ -67,7 +66,7 @@ class UriTemplate:
             raise InvalidParams(f"{self.template} needs a {listed!r}")
         if kind != "+":
             return quote(value, safe="")
-        # A question mark would begin the query, where the template has one.
+        # A question mark would begin the query, if the template has one.
         safe = _RESERVED.replace("?", "") if self._query else _RESERVED
         return _STRAY_PERCENT.sub("%25", quote(value, safe=safe))
 
@@ -86,7 +85,8 @@ class UriTemplate:
                     raise DeclarationError(
                         f"{template}: between {{+variable}} and the next one there must be a slash"
                     )
-                # Atomic: the variable ends at the first such place, and a long URI is not tried in all ways.
+                # Atomic: the variable ends at the first such position, and a long URI is not matched in all possible
+                # ways.
                 parts[-2:] = [f"(?>{before[:-1]}?){between})"]
             parts.append(self._variable(kind, listed, template))
             reserved |= {f"+{listed}"} if kind == "+" else set()
@@ -120,8 +120,8 @@ def is_uri(text: str) -> bool:
 
 
 def is_template_of_uris(text: str) -> bool:
-    """Return True if the text around the variables of a template may be in a URI."""
-    # A variable in front may have the scheme in it.
+    """Return True if the text around a template's variables may be in a URI."""
+    # A variable at the start may contain the scheme.
     plain = _EXPRESSION.sub("x:", text, count=1) if text.startswith("{+") else text
     return is_uri(_EXPRESSION.sub("x", plain))
 
@@ -141,7 +141,7 @@ def _compile(template: str) -> UriTemplate:
 
 
 def with_query(uri: str, values: Mapping[str, str]) -> str:
-    """`uri` with these values in its query, behind those that it has."""
+    """Return `uri` with these values appended to its query."""
     query = urlencode(values, quote_via=quote)
     return f"{uri}{'&' if '?' in uri else '?'}{query}" if query else uri
 

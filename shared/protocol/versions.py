@@ -1,7 +1,7 @@
-"""The five released protocol versions as data. This is the only file that names their dates.
+"""The five released protocol versions as data. This is the only module that contains their dates.
 
-Versions are an enumerated list: they compare by `order`, their position in it, never as strings. Each difference in
-behaviour is a field here, which the rest of the core reads by name.
+Versions are compared by `order`, their position in the list, never as strings. Each difference in behavior is a field
+here, which the rest of the core reads by name.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Version:
-    """One released version of the protocol and how it behaves. There is one record of each: they compare by
+    """One released version of the protocol, with its behavior. There is one object for each, so they are compared by
     identity."""
 
     date: str
@@ -19,20 +19,20 @@ class Version:
     batching: bool = False
     """Arrays of messages are accepted (2025-03-26, Basic Protocol, Batching)."""
     version_header: bool = True
-    """HTTP requests after `initialize` name the version in `MCP-Protocol-Version`."""
+    """HTTP requests after `initialize` have the version in `MCP-Protocol-Version`."""
     argument_errors_are_results: bool = True
-    """Arguments that violate a tool's schema give a result with `isError` (SEP-1303), otherwise -32602."""
+    """Arguments that violate a tool's schema lead to a result with `isError` (SEP-1303), otherwise to -32602."""
     output_schemas: bool = True
     """A tool may describe its results in `outputSchema`, which has no meaning before 2025-06-18."""
     priming_events: bool = False
     """A stream may begin with an event that has an id and no data (SEP-1699)."""
     task_requests: bool = False
-    """A request may ask to be run as a task with `params.task` (2025-11-25, Tasks), which has no meaning
-    elsewhere."""
+    """A request may ask to be run as a task with `params.task` (2025-11-25, Tasks), which has no meaning in other
+    versions."""
     resource_not_found: int = -32002
     """The code for a resource that does not exist."""
     missing_capability: int = -32600
-    """The code for a request that needs a client capability which was not declared."""
+    """The code for a request that needs an undeclared client capability."""
 
     def __str__(self) -> str:
         return self.date
@@ -55,14 +55,14 @@ _BY_DATE = {version.date: version for version in VERSIONS}
 
 
 def find_version(date: object) -> Version | None:
-    """The version of that `date`, or None: exact spelling, nothing is guessed."""
+    """Return the version with exactly that `date`, or None."""
     return _BY_DATE.get(date) if isinstance(date, str) else None
 
 
 def versions_between(oldest: str | None, newest: str | None) -> tuple[Version, ...]:
-    """The versions from one date to another, both included and oldest first; None leaves that side open.
+    """Return the versions from one date to another, inclusive, oldest first; None leaves that side open.
 
-    Raises ValueError for the date of no version, and where the newest is older than the oldest.
+    Raises ValueError for a date without a version, and if the newest is older than the oldest.
     """
     first, last = _bound(oldest, VERSIONS[0]), _bound(newest, NEWEST)
     if first.order > last.order:

@@ -1,7 +1,7 @@
 """The body of a request, gathered piece by piece within a limit: plain, or inflated from gzip (RFC 1952).
 
 A few bytes of gzip can expand to gigabytes. So it is inflated in steps, which end at the limit: at most the limit and
-one step are ever held in memory. The limit applies to the received bytes, too, since gzip may also continue forever
+one step are ever held in memory. The limit also applies to the received bytes, since gzip may continue forever
 without content.
 """
 
@@ -11,7 +11,7 @@ from .rules import Headers, Refusal, is_gzip, refuse
 
 _WRAPPED_IN_GZIP = 31
 _STEP = 65_536
-"""Bytes that are inflated at a time."""
+"""Maximum number of bytes that are inflated at a time."""
 
 
 def check_length(headers: Headers, limit: int) -> Refusal | None:
@@ -37,7 +37,7 @@ class Body:
         self.limit = limit
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Take the next piece; return a 413 beyond the limit."""
+        """Add the next piece. Return a 413 beyond the limit."""
         self.data += piece
         return _too_large(self.limit) if len(self.data) > self.limit else None
 
@@ -57,7 +57,7 @@ class GzipBody(Body):
         self._received = 0
 
     def feed(self, piece: bytes) -> Refusal | None:
-        """Take the next piece; return a 413 beyond the limit, a 400 for invalid gzip."""
+        """Add the next piece. Return a 413 beyond the limit, and a 400 for invalid gzip."""
         self._received += len(piece)
         try:
             while True:
@@ -72,7 +72,7 @@ class GzipBody(Body):
         return refuse(400, "the gzipped body continues after its end") if self._inflater.unused_data else None
 
     def end(self) -> Refusal | None:
-        """End the body; return a 400 if something is missing."""
+        """End the body. Return a 400 if it is incomplete."""
         return None if self._inflater.eof else refuse(400, "the gzipped body ends too early")
 
 

@@ -1,7 +1,7 @@
 """The headers of a client's HTTP requests that the protocol determines.
 
-Stateless requests repeat their body in headers (`routing_headers.py` checks them on the other side). In the handshake
-era every request after `initialize` names the session and the version (2025-11-25, Streamable HTTP).
+Stateless requests repeat parts of their body in headers (`routing_headers.py` checks them on the server's side). In
+the handshake era every request after `initialize` names the session and the version (2025-11-25, Streamable HTTP).
 """
 
 from base64 import b64encode
@@ -17,13 +17,13 @@ from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, pa
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
 MAX_TOOLS = 5_000
-"""Maximum number of tools whose marked arguments are remembered; beyond it, the oldest are dropped, and listed again
-when they are called."""
+"""Maximum number of tools whose marked arguments are remembered. Beyond it, the oldest are dropped; a call lists them
+again."""
 
 
 def encode_value(text: str) -> str:
-    """Return `text` as a header value: unchanged, or marked and in base64 if a header would not carry the text
-    unchanged, or if the text looks like a marked value."""
+    """Return `text` as a header value: unchanged, or marked and in base64 if a header can't carry it unchanged, or if
+    it looks like a marked value."""
     marked = text.startswith("=?base64?") and text.endswith("?=")
     if text.isascii() and text.isprintable() and text == text.strip() and not marked:
         return text
@@ -31,10 +31,10 @@ def encode_value(text: str) -> str:
 
 
 class ClientHeaders:
-    """The state from the answers of one server that later requests must repeat."""
+    """The values from one server's answers that later requests must repeat."""
 
     def __init__(self, *, has_dialect: bool = False) -> None:
-        """A server that speaks a dialect receives none of the specification's headers."""
+        """A server with a dialect receives none of the specification's headers."""
         self._has_dialect = has_dialect
         self.session_id: str | None = None
         self._version: str | None = None
@@ -55,7 +55,7 @@ class ClientHeaders:
         return session if self._version is None else {**session, VERSION_HEADER: self._version}
 
     def learn(self, request: Request, answer: Message, session_id: str | None) -> None:
-        """Store the facts in the answer to `request`, and the session that its HTTP response named."""
+        """Store the relevant values in the answer to `request`, and the session id in its HTTP response."""
         if not isinstance(answer, Response):
             return
         if request.method == "initialize":
@@ -69,7 +69,7 @@ class ClientHeaders:
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
             if isinstance(schema, dict) and isinstance(tool.get("name"), str):
-                # Removed first: the tools that were listed last are the last to be forgotten.
+                # Removed first, so that the most recently listed tools are forgotten last.
                 self._parameters.pop(tool["name"], None)
                 if marked := tuple(parameter_headers(schema)):
                     self._parameters[tool["name"]] = marked
@@ -112,5 +112,5 @@ def _text(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    # Python writes no integer of more than 4,300 digits as text, but as a decimal.
+    # Python does not convert integers of more than 4,300 digits to text, but does so for decimals.
     return str(Decimal(value)) if isinstance(value, int) else str(value)

@@ -19,14 +19,14 @@ _SCHEMA_MAP_KEYWORDS = ("$defs", "definitions", "dependencies", "dependentSchema
 """The keywords of JSON Schema that contain schemas: a single schema, a list, or schemas by name."""
 
 _Place = tuple[Any, ...] | None
-"""The place of the outer schema, and the words that lead on from there; None at the root. It is written out only for
-messages: a server may have a name of a megabyte, and thousands of schemas beneath it."""
+"""The position of the outer schema, and the path from there; None at the root. It is only formatted for messages,
+since a server may use a name of a megabyte with thousands of schemas beneath it."""
 
 
 def marking_fault(schema: Mapping[str, Any]) -> str | None:
     """Return the error in the first invalid mark in the `schema` of a tool's arguments, or None if there is no
-    invalid mark. A mark is a token; no two of a tool are the same except for their case; it is on a string, an
-    integer or a boolean that is reached by names of properties only."""
+    invalid mark. A mark must be a token and unique in the tool, ignoring case, and must be on a string, an integer or
+    a boolean that is reached through property names only."""
     seen: set[str] = set()
     for place, node, is_argument in _nodes(schema):
         if MARK not in node:
@@ -56,7 +56,7 @@ def _written(place: _Place) -> str:
 
 
 def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Place, Mapping[str, Any], bool]]:
-    """Iterate over every schema in `schema` with its place, and True if that is reached by names of properties
+    """Iterate over every schema in `schema`, with its position, and True if it is reached through property names
     only."""
     waiting: list[tuple[_Place, Any, bool]] = [(None, schema, True)]
     while waiting:

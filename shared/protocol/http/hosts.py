@@ -1,4 +1,4 @@
-"""Allowed hosts and origins of a request: the defence against DNS rebinding.
+"""Allowed hosts and origins of a request: the defense against DNS rebinding.
 
 Both are compared as parsed values, never as strings (2025-11-25, Transports, Security Warning; RFC 6454).
 """
@@ -29,7 +29,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-@lru_cache(64)  # a client names the same one with every request
+@lru_cache(64)  # a client sends the same host with every request
 def _host(text: str) -> tuple[str, str | None] | None:
     match = _HOST.fullmatch(text)
     return None if match is None else (match[1].lower(), match[2])
@@ -45,7 +45,7 @@ def _origin(text: str) -> tuple[str, str, str | None] | None:
 
 
 class HostPolicy:
-    """Allowed hosts and origins of a request: the defence against DNS rebinding.
+    """Allowed hosts and origins of a request: the defense against DNS rebinding.
 
     On a loopback address, the machine's own names are allowed with any port, and others only if listed. On another
     address, hosts are checked if some are listed. A request from a browser page (one with `Origin`) needs a listed
@@ -53,14 +53,14 @@ class HostPolicy:
     """
 
     def __init__(self, bound_to: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
-        """A host without a port matches any port; "*" matches all, but never `null`.
+        """A host without a port matches any port. "*" matches everything except `null`.
 
         Raises ValueError for an entry that is not a host or not an origin.
         """
         hosts, origins = tuple(hosts), tuple(origins)
         self._local = is_loopback(bound_to)
-        # A server for other machines is reached under names that it can't know; rebinding endangers only servers for
-        # this machine.
+        # A server for other machines is reached under names that it can't know, and rebinding only endangers servers
+        # for this machine.
         self._any_host = "*" in hosts or not (self._local or hosts)
         self._any_origin = "*" in origins
         self._hosts = {_require_parsed(_host(entry), entry) for entry in hosts if entry != "*"}
@@ -76,14 +76,14 @@ class HostPolicy:
         return refuse(403, "the Host of this request is not allowed; the operator allows hosts with --allowed-host")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
-        """Return a 403 for an `Origin` that is not allowed; a request without one does not come from a browser."""
+        """Return a 403 for an `Origin` that is not allowed. A request without one does not come from a browser."""
         sent = headers.get("origin")
-        # Browsers send it with every request that a page makes to another origin, and programs do not.
+        # Browsers send it with every request from a page to another origin; other programs do not.
         if sent is None:
             return None
         origin = _origin(sent)
         if origin is not None:
-            # Any port: a page that is developed on this machine is served by another one than ours.
+            # Any port, since a page under development on this machine is served from another port than this server's.
             is_our_page = origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
             if self._any_origin or origin in self._origins or is_our_page:
                 return None

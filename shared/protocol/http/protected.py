@@ -1,4 +1,4 @@
-"""A server as a protected resource of OAuth 2.1, in its answers to requests: plain data and texts.
+"""The responses of a server that is an OAuth 2.1 protected resource, as plain data and text.
 
 (RFC 9728; RFC 6750, section 3; RFC 9449, section 7.1; 2026-07-28, Authorization.)
 """
@@ -23,12 +23,12 @@ class ProtectedResource:
     """The resource for which tokens are issued, with hints for obtaining a token."""
 
     uri: str
-    """Its canonical URI, which `aud` must name (RFC 8707, section 2)."""
+    """Its canonical URI, which `aud` must contain (RFC 8707, section 2)."""
     metadata_url: str
-    """The URL of its metadata, which names the issuers of tokens."""
+    """The URL of its metadata, which lists the issuers of tokens."""
     audiences: frozenset[str]
-    """The accepted audiences: a token must name one of them. They are the URIs of the same server, or for a resource
-    without a server, the URIs of all servers on the listener."""
+    """The accepted audiences, one of which a token must contain. They are the URIs of the same server, or for a
+    resource without a server, the URIs of all servers on the listener."""
     scopes: Callable[[], Sequence[str]]
     """The scopes to request first."""
 
@@ -42,7 +42,7 @@ class ProtectedResource:
         algorithms: Sequence[str] = (),
     ) -> str:
         """Return the value of the WWW-Authenticate header for a refused request: because of `error`, and with the
-        required `scope` in place of the first scopes."""
+        required `scope` instead of the first scopes."""
         needed = self.scopes() if scope is None else scope
         return challenge(
             scheme,

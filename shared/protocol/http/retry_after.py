@@ -5,12 +5,12 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 BUSY = (429, 502, 503, 504)
-"""Statuses of a server, or of a proxy before it, that may serve the next attempt."""
+"""Status codes of a server, or of a proxy in front of it, after which another attempt may succeed."""
 
 
 def wait_of(status: int, value: str | None, now: float) -> dict[str, float] | None:
     """Return the wait for the `data` of an error with this HTTP status: `{"retryAfter": seconds}`, if the status is
-    one of `BUSY` and the header states a wait."""
+    in `BUSY` and the header contains a wait."""
     seconds = retry_after(value, now) if status in BUSY else None
     return None if seconds is None else {"retryAfter": seconds}
 

@@ -1,8 +1,9 @@
-"""The headers with which a stateless HTTP request repeats its body, so that a proxy can route it without reading it.
+"""The headers with which a stateless HTTP request repeats parts of its body, so that a proxy can route it without
+reading the body.
 
-`MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` what is called or read, and
-`Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused with -32020, since
-a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
+`MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` the name or URI in the
+request, and `Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused with
+-32020, since a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
 
 The order of the checks decides which fault is reported first: repeated headers, the envelope, the version header, the
 method, the name, whether the version is served, the parameters. The session checks the rest: unknown methods and bad
@@ -35,14 +36,14 @@ NAMED_BY = {
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
-"""The param that `Mcp-Name` repeats; other methods have none, and a stray header is ignored."""
+"""The param that `Mcp-Name` repeats. Other methods have none, and a stray header is ignored."""
 
 OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
-"""Methods of an extension, whose text asks clients for `Mcp-Name`; the core does not know them. Some clients omit it,
-and a missing header can't mislead a proxy: only a difference is refused."""
+"""Methods of an extension whose specification requires clients to send `Mcp-Name`, although the core does not mention
+them. Some clients omit it. Since a missing header can't mislead a proxy, only a difference is refused."""
 
 MARK = "x-mcp-header"
-"""The keyword of a schema that names the header in which an argument is repeated."""
+"""The schema keyword with the name of the header that repeats an argument."""
 MARKED_TYPES = ("string", "integer", "boolean")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
@@ -66,7 +67,7 @@ def check_stateless_body(message: Message) -> Refusal | None:
 
 
 def check_stateless(headers: Headers, request: Request, parameters_of: ParametersOf) -> Refusal | None:
-    """Return the first fault of a stateless request, in the order above, with its HTTP status."""
+    """Return the first error in a stateless request, in the order above, with its HTTP status."""
     try:
         if headers.repeated:
             raise HeaderMismatch(REPEATED)
@@ -84,7 +85,8 @@ def check_stateless(headers: Headers, request: Request, parameters_of: Parameter
         may_lack = request.method in OPTIONAL_NAMES and headers.get(NAME_HEADER) is None
         if isinstance(name, str) and not may_lack and _decoded(headers, NAME_HEADER) != name:
             raise HeaderMismatch(f"the Mcp-Name header must equal params.{named_by}")
-        # After the headers: two that agree on an unknown version are an honest question, answered by -32022.
+        # After the headers: if header and body agree on an unknown version, the request is valid and is answered with
+        # -32022.
         stateless_version(request.params["_meta"][PROTOCOL_VERSION])
         if request.method == "tools/call":
             _check_parameters(headers, request.params, parameters_of)
@@ -99,7 +101,7 @@ def _decoded(headers: Headers, name: str) -> str | None:
 
 
 def decode_value(value: str) -> str | None:
-    """Return the text of a header value. `=?base64?…?=` holds UTF-8 in base64, for text that a header can't carry;
+    """Return the text of a header value. `=?base64?…?=` contains UTF-8 in base64, for text that a header can't carry;
     anything else is the text itself. None if the part between the markers is not canonical base64 of UTF-8."""
     match = _SENTINEL.fullmatch(value)
     if match is None:
@@ -107,7 +109,7 @@ def decode_value(value: str) -> str | None:
     try:
         encoded = match[1].encode("ascii")
         data = b64decode(encoded, validate=True)
-        # Only the canonical spelling: of several for one text, a proxy that compares bytes would let some pass.
+        # Only the canonical form is accepted, since a proxy that compares bytes would let other forms pass.
         return data.decode("utf-8") if b64encode(data) == encoded else None
     except ValueError:
         return None
@@ -126,7 +128,7 @@ class Parameter:
     def value_in(self, arguments: Any) -> Any:
         """Return the argument's value in the `arguments` of a call; None if it is missing."""
         for name in self.path:
-            # There may be any value on the way there: a wrong type is the tool's to report.
+            # The values on the path may have any type; the tool reports a wrong type.
             arguments = arguments.get(name) if isinstance(arguments, Mapping) else None
         return arguments
 
@@ -160,8 +162,8 @@ def _check_parameters(headers: Headers, params: Mapping[str, Any], parameters_of
 
 
 def _same_number(text: str, value: float) -> bool:
-    # By value: 1.0, 1 and 1e0 are one number to JSON, and clients write it as their language does. A double would
-    # make 2^53 and 2^53 + 1 the same.
+    # Compared by value: 1.0, 1 and 1e0 are the same number in JSON, and clients write it as their language does. As
+    # doubles, 2^53 and 2^53 + 1 would be equal.
     return _NUMBER.fullmatch(text) is not None and Decimal(text) == Decimal(value)
 
 

@@ -1,8 +1,8 @@
 """The protocol's rules for HTTP, as plain functions: headers, media types, statuses, eras.
 
 Nothing here reads a socket. A check returns None on success, otherwise the `Refusal` with which to answer. Refusals
-never repeat the caller's data. The tables in this file map faults to statuses. Hosts and origins are in `hosts`; the
-headers with which a stateless request repeats its body, in `routing_headers`.
+never repeat the caller's data. The tables in this module map errors to statuses. Hosts and origins are in `hosts`;
+the headers with which a stateless request repeats its body, in `routing_headers`.
 
 (2025-11-25 and 2026-07-28, Transports, Streamable HTTP; RFC 9110.)
 """
@@ -42,7 +42,8 @@ _STATUSES = {
     -32021: 400,
     -32022: 400,
 }
-"""2026-07-28 fixes these. An error of the handler itself (-32603, a server's own code) is a served request: 200."""
+"""2026-07-28 prescribes these. An error of the handler itself (-32603, or a server's own code) means that the request
+was served, with status 200."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Denial:
 
 
 def insufficient_scope(answer: Failure, resource: ProtectedResource | None) -> tuple[tuple[str, str], ...] | None:
-    """Return the headers of the 403 for `answer` if a token lacks scopes at `resource` (2026-07-28, Authorization,
+    """Return the headers of the 403 for `answer` if a token lacks scopes for `resource` (2026-07-28, Authorization,
     Scope Challenge Handling); None if it is another error. If only the operator issues tokens, there is no resource
     in the sense of OAuth."""
     if answer.kind != InsufficientScope.kind:
@@ -101,7 +102,8 @@ def refused_with(
     answer: Failure, resource: ProtectedResource | None
 ) -> tuple[int, tuple[tuple[str, str], ...]] | None:
     """Return the status and the headers of `answer` over HTTP, if its kind of error has its own."""
-    # By the kind and not by the code: each version has its own codes for these, and proxies retry by the status.
+    # By kind rather than by code, since each version has its own codes for these, and proxies decide on retries by
+    # status.
     if answer.kind in _LATER:
         return _LATER[answer.kind], _retry_after(answer)
     challenge = insufficient_scope(answer, resource)
@@ -109,7 +111,7 @@ def refused_with(
 
 
 def limit_exceeded(error: LimitExceeded) -> Refusal:
-    """Return the refusal of a client beyond its limits (RFC 6585, section 4)."""
+    """Return the refusal for a client that exceeds its limits (RFC 6585, section 4)."""
     answer = failure(None, error)
     return Refusal(429, answer, _retry_after(answer))
 
@@ -138,8 +140,8 @@ class Headers:
 
 
 Claim = Callable[[str, float], Awaitable[bool]]
-"""Claims a name on all replicas for `seconds`. Returns False if the name was claimed before. Raises OSError if that
-is unknown."""
+"""Claims a name on all replicas for the given number of seconds. Returns False if the name was claimed before. Raises
+OSError if that is unknown."""
 
 
 @record
@@ -151,7 +153,7 @@ class HttpRequest:
     headers: Headers
     query: bytes = b""
     address: str = ""
-    """The address of the peer of its connection."""
+    """The address of the connection's peer."""
     resource: ProtectedResource | None = None
     """The resource for which a token must be issued; None if only the operator issues tokens."""
     claim: Claim | None = None
@@ -159,8 +161,8 @@ class HttpRequest:
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Return the headers as sent, without the blanks around values, which some web servers pass on (RFC 9110, section
-    5.5)."""
+    """Return the headers as sent, without white space around values, which some web servers pass on (RFC 9110,
+    section 5.5)."""
     values: dict[str, str] = {}
     repeated = _NONE
     for raw_name, raw_value in raw:
@@ -182,7 +184,7 @@ def _name(raw: bytes) -> str:
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
     """Return a 400 for a repeated header of HTTP, or with `all_of_them`, also of MCP."""
-    # A proxy may use the first of two values and a server the last: the proxy would allow another request than the
+    # A proxy may use the first of two values and a server the last, so the proxy would check a request other than the
     # one served.
     matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
     return refuse(400, REPEATED) if matters else None
@@ -233,13 +235,13 @@ def check_accept(headers: Headers, *needed: str) -> Refusal | None:
 
 
 def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
-    """Return True if a POST may use a dialect, to whose headers the specification answers `refusal`: its body is
-    JSON, it accepts one of the two forms of an answer (RFC 9110, section 12.5.1: also without a header), and has no
-    header with which clients of the specification send their version or their session."""
+    """Return True if a POST whose headers the specification answers with `refusal` may use a dialect: its body is
+    JSON, it accepts one of the two forms of an answer (RFC 9110, section 12.5.1: also without a header), and it has
+    neither of the headers in which standard clients send their version and session."""
     if headers.get(VERSION_HEADER) is not None or headers.get(SESSION_ID) is not None:
         return False
     if refusal is None or headers.get("expect") is not None:
-        # A client that asks before it sends a body is answered at once (RFC 9110, section 10.1.1).
+        # A client that waits for permission to send its body is answered at once (RFC 9110, section 10.1.1).
         return refusal is None
     accept = headers.get("accept")
     is_answerable = accept is None or accepts(accept, JSON) or accepts(accept, EVENT_STREAM)
@@ -247,15 +249,15 @@ def may_be_dialect(headers: Headers, refusal: Refusal | None) -> bool:
 
 
 def check_post(headers: Headers, *, dialects: bool) -> tuple[Refusal | None, bool]:
-    """Return the specification's answer to the headers of a POST without its body, and True if the body may be in
-    one of the `dialects`, whose requests are served nevertheless."""
+    """Return the specification's answer to the headers of a POST, and True if the body may be in one of the
+    `dialects`, whose requests are served anyway."""
     refusal = check_accept(headers, JSON, EVENT_STREAM) or check_content(headers)
     return refusal, dialects and may_be_dialect(headers, refusal)
 
 
 def dialect_form(headers: Headers) -> str | None:
-    """Return the only media type in which a dialect's request is answered: JSON, unless the client requests a stream
-    by name. None if it requests both (document 000, 4.2)."""
+    """Return the only media type in which a dialect's request is answered: JSON, unless the client explicitly
+    requests a stream. None if it requests both (document 000, 4.2)."""
     accept = headers.get("accept") or ""
     if EVENT_STREAM not in accept.lower() or not accepts(accept, EVENT_STREAM):
         return JSON
@@ -296,13 +298,13 @@ def is_upgrade(headers: Headers) -> bool:
 
 
 def is_stateless(headers: Headers, message: Message | None = None) -> bool:
-    """Return True if a request belongs to the era without sessions: its header names such a version, or its body
-    does.
+    """Return True if a request belongs to the era without sessions, because its header or its body contains such a
+    version.
 
-    A body that names a version is enough: a missing or older header is then this era's fault to report.
+    The version in the body is enough: a missing or older header is then reported as an error of this era.
     """
-    # The body takes precedence over the header: a client of today behind a proxy that drops headers gets an error
-    # about the missing one (-32020), not about a session.
+    # The body takes precedence over the header: a modern client behind a proxy that drops headers gets an error about
+    # the missing header (-32020), not about a session.
     if isinstance(message, (Request, Notification)) and claims_envelope(message.params):
         return True
     version = find_version(headers.get(VERSION_HEADER))
@@ -310,7 +312,7 @@ def is_stateless(headers: Headers, message: Message | None = None) -> bool:
 
 
 def check_version_header(headers: Headers, version: Version | None) -> Refusal | None:
-    """Return a 400 if the version header names a version without sessions, or a version other than the session's
+    """Return a 400 if the version header contains a version without sessions, or one other than the session's
     `version`. Without the header the session's version applies."""
     sent = headers.get(VERSION_HEADER)
     if sent is None:
@@ -320,7 +322,7 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
         supported = [supported_version.date for supported_version in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
         return Refusal(400, failure(None, error))
-    # The specification is silent about a version that is supported here but is not the session's. Serving it would
+    # The specification does not say what to do with a supported version that is not the session's. Serving it would
     # shape answers for a client other than that of the handshake.
     if version is not None and named is not version:
         return refuse(400, "MCP-Protocol-Version is not the version that this session negotiated")
@@ -345,8 +347,8 @@ def read_session_id(headers: Headers) -> str | Refusal:
 
 
 def read_event_id(text: str) -> tuple[str, int] | None:
-    """Return the stream and the number in the id of an event; None if it is not such an id."""
-    # Fifteen digits are an exact number in every language; no longer ids are ever issued.
+    """Return the stream and the number in an event id; None if it is not an event id."""
+    # Fifteen digits are an exact number in every language, and longer ids are never issued.
     match = re.fullmatch(r"([0-9a-f]{1,64})_([0-9]{1,15})", text, re.ASCII)
     return None if match is None else (match[1], int(match[2]))
 
@@ -361,7 +363,7 @@ def check_handshake_body(message: Message, version: Version | None) -> Refusal |
             return refuse(400, "the body must be one message: this protocol version has no batches")
         case Batch(messages) if len(messages) > MAX_BATCH:
             return refuse(400, f"a batch may hold at most {MAX_BATCH} messages")
-        # Without a request in it the answer is 202 without a body, which could report no fault.
+        # Without a request in it, the answer would be a 202 without a body, which could not report an error.
         case Batch(messages) if not request_ids(message):
             faults = [malformed.failure for malformed in messages if isinstance(malformed, Malformed)]
             return Refusal(400, faults[0]) if faults else None
@@ -376,8 +378,8 @@ def check_session_message(headers: Headers, message: Message, version: Version |
 
 def request_ids(message: Message) -> tuple[RequestId, ...]:
     """Return the ids of the requests in `message`, which answers will have."""
-    # No `match`: CPython creates the name `__match_args__` anew each time, and its cache of attributes keeps
-    # thousands of them, scattered over the memory of live objects, which then never goes back to the system.
+    # No `match`, because CPython creates the name `__match_args__` anew each time, and its attribute cache keeps
+    # thousands of them scattered among live objects, so that memory is never returned to the system.
     if isinstance(message, Request):
         return (message.id,)
     if isinstance(message, Batch):

@@ -23,7 +23,7 @@ _BEFORE_INITIALIZE = ("initialize", "ping")
 
 
 class Admission:
-    """The gate of one session."""
+    """Admits the requests of one session."""
 
     __slots__ = ("_handshake", "_methods", "_now", "_signer")
 
@@ -62,7 +62,7 @@ class Admission:
         # True is an int to `isinstance`, but not a token.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
-        # Only there: in older versions, `requestState` is a param like any other, without a meaning.
+        # Only there: in older versions, `requestState` is an ordinary param without a meaning.
         if method.multi_round and peer.version.stateless:
             round_ = open_round(method.name, request.params, principal, signer=self._signer, now=self._now())
         else:

@@ -1,7 +1,7 @@
-"""Batches of 2025-03-26: messages that came in one array are answered in one array.
+"""Batches of 2025-03-26: messages in one array are answered in one array.
 
 Answers are collected until every request of the batch has one or is cancelled. A batch of notifications gets no
-answer at all (JSON-RPC 2.0, section 6). The amount is limited: an answer beyond the limit is replaced by an error.
+answer at all (JSON-RPC 2.0, section 6). The size is limited: an answer beyond the limit is replaced by an error.
 """
 
 from dataclasses import dataclass, field
@@ -14,33 +14,33 @@ from .events import Outgoing
 MAX_BATCH = 1_000
 """Maximum number of messages in one batch, since each may cost an answer."""
 MAX_BYTES = 8 * 1_048_576
-"""Memory of the results that wait for the rest of their batches. They are encoded in one piece, which takes the event
-loop some milliseconds."""
+"""Maximum memory in bytes of results that wait for the rest of their batches. They are encoded in one piece, which
+takes some milliseconds in the event loop."""
 _TOO_MUCH = "the call was made, but the results of your batches take too much memory, so its result is left out"
 
 
 @dataclass(slots=True)
 class _Pending:
     first: RequestId | None
-    """The first request of the batch, which tells HTTP where to send the answer."""
+    """The first request of the batch, which determines where HTTP sends the answer."""
     ids: set[RequestId] = field(default_factory=set)
     """The ids of the calls in progress."""
     answers: list[Response | Failure] = field(default_factory=list)
     size: int = 0
-    """Bytes of the answers."""
+    """Size of the answers in bytes."""
 
 
 class Batches:
-    """The batches of one peer that are not answered yet."""
+    """One peer's batches that are not answered yet."""
 
     def __init__(self) -> None:
         self.size = 0
-        """Bytes of the results that wait for the rest of their batches."""
+        """Size in bytes of results that wait for the rest of their batches."""
         self._by_id: dict[RequestId, _Pending] = {}
         self._opening: _Pending | None = None
 
     def open(self, batch: Batch) -> tuple[Message, ...]:
-        """Begin a batch, and return its messages, with refusals in place of messages that are not allowed in a
+        """Begin a batch, and return its messages, with refusals instead of messages that are not allowed in a
         batch."""
         ids = [message.id for message in batch.messages if isinstance(message, Request)]
         self._opening = _Pending(ids[0] if ids else None)
@@ -59,7 +59,7 @@ class Batches:
             self._by_id[id] = self._opening
 
     def close(self) -> Outgoing | None:
-        """End the messages of the open batch, and return the answer, if it is complete already."""
+        """End the messages of the open batch, and return the answer if it is already complete."""
         pending, self._opening = self._opening, None
         return self._complete(pending)
 
@@ -72,14 +72,14 @@ class Batches:
         return id in self._by_id
 
     def add(self, answer: Response | Failure) -> Outgoing | None:
-        """Add `answer`, and return the whole answer, if this completes it."""
+        """Add `answer`, and return the whole answer if this completes it."""
         pending = self._opening or self._pop(answer.id)
         if pending is not None:
             pending.answers.append(self._weighed(pending, answer))
         return self._complete(pending)
 
     def drop(self, id: RequestId) -> Outgoing | None:
-        """Remove a cancelled request, which gets no answer, and return the whole answer, if nothing else is
+        """Remove a cancelled request, which gets no answer, and return the whole answer if nothing else is
         missing."""
         return self._complete(self._pop(id))
 
@@ -99,12 +99,12 @@ class Batches:
         return pending
 
     def _complete(self, pending: _Pending | None) -> Outgoing | None:
-        # While the batch is open more may come; after that each call in it has to end first.
+        # While the batch is open, more messages may come; after that, each of its calls has to end first.
         if pending is None or pending is self._opening or pending.ids:
             return None
         answers, pending.answers = tuple(pending.answers), []
         self.size -= pending.size
         if answers:
             return Outgoing(Batch(answers), pending.first)
-        # Every request was cancelled: nothing is sent, but HTTP must learn that nothing will come.
+        # Every request was cancelled. Nothing is sent, but HTTP must be notified that nothing will come.
         return None if pending.first is None else Outgoing(None, pending.first)

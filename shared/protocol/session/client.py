@@ -1,16 +1,16 @@
 """The client's side of the protocol with one server, without I/O: the mirror of `ServerSession`.
 
-Each `request` gives an id and queues a message; each message that comes goes to `receive`, which gives the events to
-carry out; `outgoing` gives what is to be sent. A session speaks one era at a time. It may begin with
-`server/discover` and switch to the handshake, depending on the answer:
+`request` returns an id and queues a message. Each received message goes to `receive`, which returns the events to
+handle. `outgoing` returns the messages to send. A session uses one era at a time. It may begin with `server/discover`
+and switch to the handshake, depending on the answer:
 
     discover() ──▶ discovered(answer) ──▶ STATELESS   go on
                                       ──▶ AGAIN       discover() once more
                                       ──▶ HANDSHAKE   initialize() ──▶ initialized(result)
                                       ──▶ NONE        no version in common, not let in, or busy
 
-The session itself answers `ping`, and refuses undeclared requests. It never raises for messages of the server:
-answers to nothing, late progress and malformed input are dropped, and an answer that can't be used becomes
+The session itself answers `ping`, and refuses undeclared requests. It never raises because of the server's messages:
+unexpected answers, late progress and malformed input are dropped, and an answer that can't be used becomes
 `Unusable`.
 """
 
@@ -53,14 +53,15 @@ from .events import Answered, Outgoing
 _MODERN_ERRORS = (-32020, -32021)
 _UNSUPPORTED_VERSION = -32022
 _SAYS_NOTHING = (401, 403, 429, 502, 503, 504)
-"""HTTP statuses that reveal nothing about the version of the server: it denies access, or is too busy."""
+"""HTTP statuses that reveal nothing about the server's version, because it denies access or is too busy."""
 _MULTI_ROUND = ("tools/call", "prompts/get", "resources/read")
 MAX_QUESTIONS = 100
-"""The number of open questions of one server: each takes a task, and most take a person to answer."""
+"""Maximum number of open questions from one server. Each occupies a task, and most need a person to answer."""
 MAX_UNSENT_REPLIES = 10_000
-"""The number of answers and refusals that may wait to be sent; the others are dropped."""
+"""Maximum number of answers and refusals that wait to be sent; others are dropped."""
 MAX_ABANDONED = 100
-"""The number of cancelled calls that may have become tasks; the oldest are forgotten, as most get no answer."""
+"""Maximum number of cancelled calls that may have become tasks. The oldest are forgotten, since most get no
+answer."""
 _TOO_MANY = -31_000
 """A code outside the ranges that JSON-RPC and the protocol reserve."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
@@ -75,7 +76,7 @@ class ClientIdentity:
     log_level: str | None = None
     """The lowest level of log messages to send for stateless requests; None for no messages."""
     extensions: dict[str, Any] = field(default_factory=dict)
-    """Extensions declared in stateless requests only, besides those among the capabilities."""
+    """Extensions declared only in stateless requests, in addition to those among the capabilities."""
     task_requests: dict[str, Any] = field(default_factory=dict)
     """The capability `tasks`, declared with a version whose requests may be run as tasks."""
 
@@ -90,7 +91,7 @@ class ClientIdentity:
 
 @dataclass(frozen=True, slots=True)
 class ServerDescription:
-    """The self-description of the server: untrusted, as are its instructions."""
+    """The self-description of the server. It is untrusted, as are its instructions."""
 
     version: str
     """The date of the protocol version in use."""
@@ -110,7 +111,7 @@ class ServerDescription:
 
     @property
     def has_task_requests(self) -> bool:
-        """True if requests may ask to be run as tasks, by `params.task`, if the receiver declares that."""
+        """True if requests may ask to be run as tasks with `params.task`, if the receiver declares support."""
         version = find_version(self.version)
         return version is not None and version.task_requests
 
@@ -138,10 +139,10 @@ class _Sent:
 
 
 def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
-    """Return the version to begin with, of those `accepted`, oldest first. `mode` is "auto", "stateless", "handshake"
-    or the date of a version.
+    """Return the version to begin with from those `accepted`, which are sorted oldest first. `mode` is "auto",
+    "stateless", "handshake" or a version's date.
 
-    Raises ValueError for anything else, and where `mode` leaves none of them.
+    Raises ValueError for anything else, and if `mode` allows none of them.
     """
     eras = {"auto": (False, True), "stateless": (True,), "handshake": (False,)}.get(mode)
     if eras is None and find_version(mode) is None:
@@ -157,15 +158,15 @@ def first_version(mode: str, accepted: Sequence[Version] = VERSIONS) -> Version:
 
 
 class ClientSession:
-    """The protocol with one server. `mode` is the version to speak, or in the handshake era to offer; of those
-    `accepted`, oldest first, the server may choose."""
+    """The protocol with one server. `mode` is the version to use, or in the handshake era the version to offer. The
+    server may choose any of those `accepted`, which are sorted oldest first."""
 
     def __init__(
         self, identity: ClientIdentity, mode: Version = NEWEST, accepted: Sequence[Version] = VERSIONS
     ) -> None:
         self.server: ServerDescription | None = None
         self.named: list[str] = []
-        """The versions that the server named when it was asked for one: untrusted."""
+        """The versions that the server listed in an error; untrusted."""
         self._identity = identity
         self._mode = mode
         self._accepted = accepted
@@ -195,11 +196,11 @@ class ClientSession:
 
     @property
     def outgoing_count(self) -> int:
-        """The number of messages that wait to be sent."""
+        """The number of messages waiting to be sent."""
         return len(self._outgoing)
 
     def outgoing(self) -> list[Outgoing]:
-        """The messages due to the server, oldest first; each is returned once."""
+        """Return the messages for the server, oldest first. Each is returned once."""
         waiting, self._outgoing, self._unsent_replies = self._outgoing, [], 0
         return waiting
 
@@ -210,18 +211,18 @@ class ClientSession:
         return self.request("server/discover", {})
 
     def discovered(self, answer: Response | Failure | None) -> Era:
-        """Handle the answer to `discover`, or None if there was none in time; return the next step.
+        """Handle the answer to `discover`, or None if there was none in time, and return the next step.
 
-        Servers of the handshake era may answer anything, or nothing, so only an answer that a stateless server alone
-        can give keeps us in the stateless era (2026-07-28, Versioning). A refused version is not tried again: only
-        one stateless version is supported.
+        Servers of the handshake era may answer anything, or nothing, so the stateless era is only used after an
+        answer that only a stateless server can give (2026-07-28, Versioning). A refused version is not tried again,
+        since only one stateless version is supported.
         """
         if isinstance(answer, Response):
             return self._choose(answer.result.get("supportedVersions"), answer.result)
         if answer is None:
             self._is_unanswered = True
             return Era.HANDSHAKE
-        # No older server has these codes: it supports our era, and refused only this request.
+        # Older servers don't use these codes, so this one supports the era and refused only this request.
         if answer.code in _MODERN_ERRORS:
             self.server = ServerDescription(self._mode.date, {}, {})
             return Era.STATELESS
@@ -241,8 +242,8 @@ class ClientSession:
         return self.request("initialize", {**offer, "clientInfo": identity.info})
 
     def initialized(self, result: dict[str, Any]) -> bool:
-        """Take the result of `initialize` and complete the handshake; False if the server chose a version
-        that we don't speak: hang up (2025-11-25, Lifecycle)."""
+        """Handle the result of `initialize` and complete the handshake. Return False if the server chose an
+        unsupported version, in which case the caller disconnects (2025-11-25, Lifecycle)."""
         date = result.get("protocolVersion")
         self._note_versions([date])
         version = find_version(date)
@@ -254,8 +255,8 @@ class ClientSession:
         return True
 
     def refused(self, refusal: Failure) -> bool:
-        """Take an error instead of an opening. Return True if the version was the reason, since the error names
-        others (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
+        """Handle an error in the opening. Return True if the version was the reason, because the error lists other
+        versions (2025-11-25, Lifecycle, and 2026-07-28, Versioning)."""
         supported = refusal.data.get("supported") if isinstance(refusal.data, dict) else None
         if not isinstance(supported, list):
             return False
@@ -263,9 +264,9 @@ class ClientSession:
         return True
 
     def switch_to_stateless(self) -> bool:
-        """Return True if a server that has refused the handshake named a stateless version that we support, which is
-        used then. A server that was slow to start has our first `discover` by now, and stays in its era, which its
-        error need not say."""
+        """Return True, and switch, if a server that has refused the handshake listed a supported stateless version. A
+        server that was slow to start has received the first `discover` by now and stays in that era, even if its
+        error does not say so."""
         named = self.named if self.named or not self._is_unanswered else [version.date for version in self._accepted]
         stateless = [version for version in self._accepted if version.stateless and version.date in named]
         if not stateless or self._asked_again:
@@ -286,7 +287,7 @@ class ClientSession:
             return Era.STATELESS
         common = [version for version in self._accepted if version.date in dates]
         if result is None and common and common[-1].stateless and not self._asked_again:
-            # It may be the same version that was refused: another replica may have answered now.
+            # It may be the version that was refused before, since another replica may have answered now.
             self._asked_again = True
             self._mode = common[-1]
             return Era.AGAIN
@@ -296,22 +297,22 @@ class ClientSession:
         self._mode = common[-1]
         return Era.HANDSHAKE
 
-    # What we say
+    # Sending
 
     def request(
         self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
     ) -> RequestId:
-        """Queue a request, and return its id. `caller` is the client that it is made for, if that is another one; a
+        """Queue a request, and return its id. `caller` is the client for which it is made, if that is another one; a
         stateless request contains its identity."""
         self._last_id += 1
         id_ = self._last_id
-        # The id is the token too: it is unique among the requests in progress, and needs no second table.
+        # The id is also the progress token: it is unique among the requests in progress, and needs no second table.
         meta = {**_meta(params), **({"progressToken": id_} if progress else {})}
         takes_tasks = method == "tools/call" and "task" in params
         if self._mode.stateless:
             envelope = (caller or self._identity).envelope(self._mode)
             meta |= envelope
-            # The server decides which of the calls become tasks (SEP-2663); it does so for tools alone.
+            # The server decides which calls become tasks (SEP-2663), and does so only for tools.
             can = declared(envelope[CLIENT_CAPABILITIES], ("extensions", TASKS))
             takes_tasks = method == "tools/call" and can is not None
         self._sent[id_] = _Sent(method, progress, takes_tasks, caller)
@@ -338,14 +339,14 @@ class ClientSession:
         self._send(Notification(method, params))
 
     def cancel(self, id: RequestId, reason: str) -> bool:
-        """Give up our request `id`: its answer, if it still comes, is dropped. Return False if it has ended, or the
-        server must not be notified."""
+        """Abandon this client's request `id`. Its answer, if it still comes, is dropped. Return False if it has
+        ended, or if the server must not be notified."""
         sent = self._sent.pop(id, None)
         # `initialize` may not be cancelled (2025-11-25, Cancellation).
         if sent is None or sent.method in _NOT_CANCELLABLE:
             return False
-        # The server may make a task of it before it receives this: its answer shows that, and the task is cancelled
-        # then.
+        # The server may turn it into a task before it receives this. Its answer then shows that, and the task is
+        # cancelled.
         if sent.takes_tasks:
             self._abandoned[id] = sent.caller
             if len(self._abandoned) > MAX_ABANDONED:
@@ -368,7 +369,7 @@ class ClientSession:
             self._reply(id, answer)
 
     def _reply(self, id: RequestId, answer: Response | Failure) -> None:
-        # A server that keeps asking, and does not read our replies, may use only a limited amount of memory.
+        # A server that keeps asking but does not read the replies may only use a limited amount of memory.
         if self._unsent_replies < MAX_UNSENT_REPLIES:
             self._unsent_replies += 1
             self._send(answer, id)
@@ -379,8 +380,8 @@ class ClientSession:
     # Receiving
 
     def receive(self, message: Message) -> list[ClientEvent]:
-        """Take one message, and return the events for the application."""
-        # A batch is accepted in versions without batches, too: what it means is clear.
+        """Handle one message, and return the events for the application."""
+        # A batch is also accepted in versions without batches, since its meaning is clear.
         messages = message.messages if isinstance(message, Batch) else (message,)
         return [event for event in map(self._event_of, messages) if event is not None]
 
@@ -396,7 +397,7 @@ class ClientSession:
             case Request():
                 return self._question(message)
             case Malformed(refused, is_call=True):
-                # Answers a question that can't be read; those of the stateless era get no answer at all.
+                # Answers an invalid question. In the stateless era questions get no answer.
                 if refused.id is not None and not self._mode.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
@@ -424,8 +425,7 @@ class ClientSession:
         return input_wanted or Unusable(answer.id, f"the server answered {sent.method} with a result of unknown type")
 
     def _cancel_task(self, late: Response) -> None:
-        """Cancel the task that a call became while it was cancelled: its server received the cancellation too
-        late."""
+        """Cancel the task that a cancelled call became because its server received the cancellation too late."""
         if late.id not in self._abandoned:
             return
         caller = self._abandoned.pop(late.id)
@@ -438,7 +438,7 @@ class ClientSession:
         return Unusable(id, reason, fate) if id is not None and self._forget(id) else None
 
     def _forget(self, id: RequestId) -> bool:
-        """Remove our request `id`; return False if it is unknown."""
+        """Remove this client's request `id`. Return False if it is unknown."""
         return self._sent.pop(id, None) is not None
 
     def _notified(self, message: Notification) -> ClientEvent | None:
@@ -457,7 +457,8 @@ class ClientSession:
         return Notified(method, params, stream) if stream in self._sent else None
 
     def _withdrawn(self, id: RequestId | None, reason: object) -> ClientEvent | None:
-        """Handle a cancellation: in a session, of a question of the server; stateless, of our listen stream."""
+        """Handle a cancellation: in a session, of the server's question; in the stateless era, of this client's
+        listen stream."""
         if id is None:
             return None
         if self._mode.stateless:
@@ -491,8 +492,8 @@ class ClientSession:
         if len(self._questions) >= MAX_QUESTIONS and question.method != "ping":
             return RpcError("too many questions at once", code=_TOO_MANY)
         mode = question.params.get("mode", "form")
-        # An empty capability means forms; without any, the missing handler is the answer. The server's mode may be of
-        # any type, and is looked for in a list as not all have a hash.
+        # An empty capability means forms; without the capability, the missing handler leads to the refusal. The
+        # server's mode may have any type, and is compared with a list because not all types are hashable.
         modes = list(self._identity.capabilities.get("elicitation") or ("form",))
         if question.method == "elicitation/create" and mode not in modes:
             return InvalidParams("this mode of elicitation was not declared")
@@ -500,7 +501,7 @@ class ClientSession:
 
 
 def _as_id(value: object) -> RequestId | None:
-    # `True` equals 1 and would find the request of that id.
+    # `True` equals 1 and would match the request with that id.
     return value if isinstance(value, str | int) and not isinstance(value, bool) else None
 
 
@@ -510,7 +511,8 @@ def _meta(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(version: Version, result: dict[str, Any], info: object) -> ServerDescription:
-    """Return the server as a `result` of `initialize` or `server/discover` describes it, without misshapen fields."""
+    """Return the description of the server in a `result` of `initialize` or `server/discover`, without malformed
+    fields."""
     capabilities, instructions = result.get("capabilities"), result.get("instructions")
     return ServerDescription(
         version.date,

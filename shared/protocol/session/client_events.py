@@ -9,18 +9,18 @@ from .events import Answered
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """A request from the server: answer it with `respond` or `fail`."""
+    """A request from the server, to be answered with `respond` or `fail`."""
 
     id: RequestId
     method: str
     params: dict[str, Any]
     stream: RequestId | None = None
-    """Our request on whose stream it came, if the transport knows."""
+    """The client's request on whose stream it came, if the transport knows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """The cancellation of a request of the server: stop the work. Its id may be used again."""
+    """The cancellation of a request from the server: stop the work. Its id may be reused."""
 
     id: RequestId
     reason: str | None = None
@@ -28,19 +28,19 @@ class Withdrawn:
 
 @dataclass(frozen=True, slots=True)
 class Notified:
-    """A notification of the server; `about` is our request that it belongs to, or None."""
+    """A notification from the server. `about` is the client's request to which it belongs, or None."""
 
     method: str
     params: dict[str, Any]
     about: RequestId | None = None
     stream: RequestId | None = None
-    """Our request on whose stream it came, if the transport knows, and `about` is None."""
+    """The client's request on whose stream it came, if the transport knows and `about` is None."""
 
 
 @dataclass(frozen=True, slots=True)
 class InputWanted:
-    """Our request `id` has ended and must be made again, with answers to `requests` (key to method and params)
-    and with `state` as it came (2026-07-28, multi-round-trip requests)."""
+    """The client's request `id` has ended and must be repeated, with answers to `requests` (key to method and params)
+    and with the unchanged `state` (2026-07-28, multi-round-trip requests)."""
 
     id: RequestId
     requests: dict[str, tuple[str, dict[str, Any]]]
@@ -49,7 +49,7 @@ class InputWanted:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """Our request `id` has ended without a usable answer."""
+    """The client's request `id` has ended without a usable answer."""
 
     id: RequestId
     reason: str
@@ -57,14 +57,14 @@ class Unusable:
 
 
 MAX_INPUTS = 100
-"""The number of questions in one answer: each may need a person, or a model that costs money."""
+"""Maximum number of questions in one answer. Each may need a person, or a model that costs money."""
 
 ClientEvent = Answered | ServerRequest | Gap | InputWanted | Notified | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:
     """Return the questions of an `input_required` result; None if it has neither questions nor a state, too many
-    questions, or misshapen ones."""
+    questions, or malformed ones."""
     requests, state = answer.result.get("inputRequests", {}), answer.result.get("requestState")
     if not isinstance(requests, dict) or not isinstance(state, str | None) or (not requests and state is None):
         return None

@@ -1,5 +1,5 @@
 """The lifecycle from 2026-07-28 on: every request carries its own envelope in `params._meta`. Nothing is remembered
-from one request to the next: not the version, the capabilities or the log level (2026-07-28, Basic Protocol,
+from one request to the next, not even the version, the capabilities or the log level (2026-07-28, Basic Protocol,
 Statelessness).
 """
 
@@ -14,21 +14,21 @@ _STATELESS = tuple(version for version in VERSIONS if version.stateless)
 
 
 def claims_envelope(params: dict[str, Any]) -> bool:
-    """Return True if a request belongs to this era: the version key is the only signal."""
+    """Return True if a request belongs to this era. The version key is the only signal."""
     meta = params.get("_meta")
-    # With any value: a peer that sends the key uses this era, and gets the error in the value here. `_meta` with only
-    # a progress token is older traffic.
+    # With any value: a peer that sends the key uses this era, and gets errors about its value from here. `_meta` with
+    # only a progress token is older traffic.
     return isinstance(meta, dict) and PROTOCOL_VERSION in meta
 
 
 def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
-    """The sender of a request with these `params`.
+    """Return the sender of a request with these `params`.
 
-    Raises InvalidParams for an incomplete envelope, and RpcError -32022 for a version we don't serve here.
+    Raises InvalidParams for an incomplete envelope, and RpcError -32022 for an unsupported version.
     """
     meta = check_envelope(params)
     version = stateless_version(meta[PROTOCOL_VERSION])
-    # The client should, but need not, identify itself, and nothing depends on it.
+    # The client should, but need not, identify itself. Nothing depends on it.
     info, level = meta.get(CLIENT_INFO), meta.get(LOG_LEVEL)
     if level is not None and level not in LOG_LEVELS:
         raise InvalidParams(f"{LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
@@ -36,7 +36,7 @@ def admit(params: dict[str, Any], principal: Principal | None) -> Peer:
 
 
 def check_envelope(params: dict[str, Any]) -> dict[str, Any]:
-    """The `_meta` of `params`. Raises InvalidParams where a required key is missing or of the wrong type."""
+    """Return the `_meta` of `params`. Raises InvalidParams if a required key is missing or has the wrong type."""
     meta = params.get("_meta")
     if not isinstance(meta, dict):
         raise InvalidParams('"params._meta" is required')
@@ -48,18 +48,18 @@ def check_envelope(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def stateless_version(requested: str) -> Version:
-    """The version of that date. Raises RpcError -32022 for one that can't be served without a handshake."""
+    """Return the version with that date. Raises RpcError -32022 for one that can't be served without a handshake."""
     version = find_version(requested)
     if version is None or not version.stateless:
-        # Both keys are required: a client picks a version from these and asks again.
+        # Both keys are required: a client chooses one of these versions and retries.
         data = {"supported": [version.date for version in _STATELESS], "requested": requested}
         raise RpcError("unsupported protocol version", code=-32022, data=data)
     return version
 
 
 def discover(identity: Identity, peer: Peer) -> dict[str, Any]:
-    """The result of `server/discover` for `peer`. Only versions without a handshake are offered: a client that picks
-    another one from this list would have to know that it must start over with `initialize`."""
+    """Return the result of `server/discover` for `peer`. Only versions without a handshake are offered, since a
+    client that chose another one would have to know that it must start over with `initialize`."""
     result: dict[str, Any] = {
         "supportedVersions": [version.date for version in _STATELESS],
         "capabilities": identity.capabilities_in(peer.version, peer.principal),

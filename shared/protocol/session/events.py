@@ -16,51 +16,51 @@ from .questions import FIRST_ROUND, Round
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request of the peer from its admission to its answer: everything concerned with it holds this one object.
+    """A request of the peer from its admission to its answer. All code that handles the request uses this object.
 
-    It is compared by identity and not by its id, which may be another call's as soon as this one is over. From then
-    on it has no params: they may be megabytes, and objects that hold the call may be left to the garbage collector,
-    as a cancelled task is.
+    It is compared by identity, not by its id, which another call may use as soon as this one is over. From then on it
+    has no params: they may take megabytes, and objects with a reference to the call, such as a cancelled task, may
+    wait for the garbage collector.
     """
 
     id: RequestId
     method: Method
     params: Any
-    """Validated: a model."""
+    """The validated params, a model."""
     peer: Peer
     raw: Any
-    """The params as received, a dict, for data that must be bound to this very request."""
+    """The params as received, a dict, for data that must be bound to exactly this request."""
     round: Round = FIRST_ROUND
     token: RequestId | None = None
-    """The token for its progress notifications, if the peer requested any."""
+    """The token for its progress notifications, if the peer requested them."""
     weight: int = 0
-    """The bytes of memory that its params take."""
+    """The memory in bytes that its params take."""
     release: Any = None
-    """Releases these bytes, if they are counted."""
+    """Releases that memory, if it is counted."""
     is_over: bool = False
-    """True if it has been answered or cancelled: nothing more can be sent about it."""
+    """True if it has been answered or cancelled, so that nothing more can be sent about it."""
     link: Any = None
     """The connection on which it arrived."""
     scope: Any = None
     """The scope that cancels the work on it."""
     outlet: Any = None
-    """The receiver of its outcome."""
+    """Receives its outcome."""
     scopes: frozenset[str] = frozenset()
     """The scopes that a token needs for it, if they were checked."""
     origin_context: Any = None
-    """The context in which it arrived, while it waits for a place."""
+    """The context in which it arrived, while it waits for its turn."""
     task: Any = None
-    """The object that turns it into a task, and then takes the place of its peer; None if it can't become one."""
+    """The object that turns it into a task, and then replaces its peer; None if it can't become one."""
     view: Any = None
     """Further data for a page that shows the result, until the result has it."""
     asked: Any = None
-    """The method and params of the questions that it has asked, by key, if there are any."""
+    """The method and params of the questions that it has asked, if any, by key."""
     began: float | None = None
-    """The time at which the work on it began, by the clock of the event loop."""
+    """The time at which work on it began, by the event loop's clock."""
     _progress: float | None = None
 
     def end(self) -> None:
-        """End the call, which is answered or cancelled, and drop its params."""
+        """End the call, which has been answered or cancelled, and drop its params."""
         self.is_over, self.params, self.raw = True, None, None
         if self.release is not None:
             self.release()
@@ -76,7 +76,7 @@ class Call:
     @contextmanager
     def acting_as(self, method: Method, params: Params) -> Iterator[None]:
         """Make this a request of `method` with `params` during the block, for a peer that has its own form without
-        rounds. It stays the same call, with its clock, its progress, and its cancellation."""
+        rounds. It remains the same call, with its clock, progress and cancellation."""
         own = self.method, self.params, self.raw
         self.method = replace(method, multi_round=self.method.multi_round, is_stream=self.method.is_stream)
         self.params, self.raw = params, self._raw_of(params, (self.raw or {}).get("_meta"))
@@ -107,7 +107,7 @@ Outcome = dict[str, Any] | McpError | InputRequired
 
 @record
 class Cancelled:
-    """The cancellation of `call` by the peer: stop the work. Its id may be used again."""
+    """The cancellation of `call` by the peer: stop the work. Its id may be reused."""
 
     call: Call
     reason: str | None = None
@@ -115,7 +115,7 @@ class Cancelled:
 
 @record
 class Answered:
-    """The peer answered our request `id`."""
+    """The peer answered the server's request `id`."""
 
     id: RequestId
     answer: Response | Failure
@@ -133,7 +133,7 @@ class RootsChanged:
 
 @record
 class UnknownNotification:
-    """The peer has sent a notification that is unknown to this package."""
+    """The peer has sent an unknown notification."""
 
     method: str
     params: dict[str, Any]
@@ -141,7 +141,7 @@ class UnknownNotification:
 
 @record
 class UnhandledRequest:
-    """A request that ended before any handler had it: the session answered or refused it, or it was cancelled while
+    """A request that ended before it reached a handler: the session answered or refused it, or it was cancelled while
     it waited for its turn."""
 
     method: str
@@ -159,9 +159,9 @@ Event = Call | Cancelled | Answered | Opened | RootsChanged | UnknownNotificatio
 
 @record
 class Outgoing:
-    """A message for the peer. `about` is the id of the peer's request it belongs to, or None: a stream
-    ignores it, HTTP routes by it. No message means that `about` was cancelled and gets no answer; or, with
-    `retry_ms`, that the client may wait so long for it without a connection, where the transport has such a thing."""
+    """A message for the peer. `about` is the id of the peer's request to which it belongs, or None; a stream ignores
+    it, and HTTP routes by it. Without a message, `about` was cancelled and gets no answer; or, with `retry_ms`, the
+    client may disconnect and wait that long for it, if the transport supports it."""
 
     message: Request | Notification | Response | Failure | Batch | None
     about: RequestId | None = None
@@ -170,7 +170,7 @@ class Outgoing:
 
 @record
 class Change:
-    """A change of something that the peer may have subscribed to: a list (`uri` None) or the resource `uri`, whose
+    """A change to which the peer may have subscribed: of a list (`uri` is None), or of the resource `uri`, whose
     `part` has its own URI (2025-11-25, Resources, Subscriptions)."""
 
     what: str
@@ -179,7 +179,7 @@ class Change:
 
 
 def cancelled_id(message: Message) -> RequestId | None:
-    """The request that `message` cancels, if it does."""
+    """Return the id of the request that `message` cancels, if any."""
     if not isinstance(message, Notification) or message.method != "notifications/cancelled":
         return None
     id_ = message.params.get("requestId")

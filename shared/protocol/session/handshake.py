@@ -5,8 +5,8 @@
     OPENING    -32600        served    served               → OPEN
     OPEN       -32600        served    served               ignored
 
-Requests are served from the answer to `initialize` on: clients that pipeline don't wait for their own
-`initialized` to arrive. Only what we send unasked waits for OPEN (2025-11-25, Lifecycle, Initialization).
+Requests are served from the answer to `initialize` on, since clients that pipeline don't wait for their own
+`initialized` to arrive. Only unsolicited messages wait for OPEN (2025-11-25, Lifecycle, Initialization).
 """
 
 from dataclasses import replace
@@ -23,11 +23,11 @@ from .envelope import discover
 from .events import Call
 
 FIRST_PEER = Peer(NEWEST_HANDSHAKE)
-"""The sender before `initialize`: nothing is known about it."""
+"""The sender before `initialize`, about which nothing is known."""
 
 _SESSIONS = count()
 _OF_PEER = ("capabilities", "info", "log_level", "session")
-"""The fields of a peer that are written unchanged."""
+"""The fields of a peer that are stored unchanged."""
 
 
 class State(Enum):
@@ -40,8 +40,8 @@ class State(Enum):
 
 @record
 class Snapshot:
-    """The lasting part of a session: any replica can continue from it. Calls and questions stay where they
-    arrived."""
+    """The persistent part of a session, from which any replica can continue. Calls and questions stay at the replica
+    where they arrived."""
 
     state: State
     peer: Peer | None
@@ -56,14 +56,15 @@ NEW = Snapshot(State.NEW, None)
 
 
 def merge(current: Snapshot, before: Snapshot, after: Snapshot) -> Snapshot:
-    """Return `current` with the changes from `before` to `after`; `after` itself if there are no others."""
+    """Return `current` with the changes from `before` to `after` applied; `after` itself if `current` has no other
+    changes."""
     peer, was, is_ = current.peer, before.peer, after.peer
     if peer is None or is_ is None:
         peer = peer or is_
-    # Nothing else of a peer changes after the handshake: the changes that others have made meanwhile stay.
+    # Nothing else of a peer changes after the handshake, so other replicas' changes are kept.
     elif was is None or was.log_level != is_.log_level:
         peer = replace(peer, log_level=is_.log_level)
-    # A state only moves forward: an older one that arrives late is ignored.
+    # A state only moves forward, so an older one that arrives late is ignored.
     state = max(current.state, after.state, key=list(State).index)
     roots_changed = current.roots_changed + after.roots_changed - before.roots_changed
     merged = Snapshot(state, peer, roots_changed, current.needed_scopes | after.needed_scopes)
@@ -82,7 +83,7 @@ def write_snapshot(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapshot:
-    """Return the snapshot from the result of `write_snapshot`, of a peer with that `principal`. Raises ValueError or
+    """Return the snapshot from the result of `write_snapshot`, for a peer with that `principal`. Raises ValueError or
     KeyError for anything else."""
     peer = None
     if "peer" in fields:
@@ -95,7 +96,7 @@ def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapsh
 
 
 class Handshake:
-    """One peer's handshake. `peer` is there from `initialize` on."""
+    """One peer's handshake. `peer` is set by `initialize`."""
 
     __slots__ = ("_principal", "_replica", "peer", "state")
 
@@ -106,14 +107,15 @@ class Handshake:
         self._replica = replica
 
     def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
-        """Return the result of `initialize`: the requested version, or the newest one if that is not supported.
+        """Return the result of `initialize`, with the requested version, or the newest one if that is not supported.
         Raises InvalidRequest if the session is already initialized.
         """
         if self.state is not State.NEW:
             raise InvalidRequest("this session is already initialized")
         requested = find_version(params.protocol_version)
-        # An unsupported version is answered with a supported one, and the client disconnects if that does not suit it
-        # (2025-11-25, Lifecycle, Version Negotiation). One without a handshake can't be settled by a handshake.
+        # An unsupported version is answered with a supported one, and the client disconnects if it can't use that
+        # (2025-11-25, Lifecycle, Version Negotiation). A version without a handshake can't be negotiated in a
+        # handshake.
         version = requested if requested is not None and not requested.stateless else NEWEST_HANDSHAKE
         info = params.client_info.to_wire()
         # Unique among all replicas, which continue each other's sessions.
@@ -130,7 +132,7 @@ class Handshake:
         return result
 
     def answer(self, call: Call, identity: Identity) -> dict[str, Any]:
-        """The result of a `call` that concerns the protocol and no feature of the server.
+        """Return the result of a `call` that concerns the protocol rather than a feature of the server.
 
         Raises InvalidRequest for a second `initialize`.
         """
@@ -146,7 +148,7 @@ class Handshake:
     def set_log_level(self, level: str) -> None:
         """Set the lowest level of log messages for this peer, as `logging/setLevel` requests."""
         if self.peer is not None:
-            # A copy: calls in progress keep the peer that they came from.
+            # A copy, so that calls in progress keep their peer unchanged.
             self.peer = replace(self.peer, log_level=level)
 
     def initialized(self) -> bool:

@@ -1,10 +1,10 @@
-"""Questions of a server to the client while it serves a call: a form, a URL to visit, a completion, its roots.
+"""Questions from a server to the client during a call: a form, a URL to visit, a completion, or its roots.
 
-The same question travels as a request up to 2025-11-25 and inside an `input_required` result after that. Either way
-only questions for declared capabilities may be asked, and the answers are checked here.
+Up to 2025-11-25 a question is sent as a request, and after that inside an `input_required` result. In both cases only
+questions for declared capabilities may be asked, and the answers are checked here.
 
 A call that asks in the second way takes several rounds, and the server stores nothing between them (2026-07-28,
-multi-round-trip requests). Its state travels in the signed `requestState`: the request it belongs to, the principal,
+multi-round-trip requests). Its state is in the signed `requestState`: the request to which it belongs, the principal,
 the expiry, the number of rounds, and the answers so far. A state that is forged, expired, or sent with another
 request or by another principal is refused.
 """
@@ -27,7 +27,7 @@ from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
 
 LIFETIME = 3600.0
-"""Seconds that a user may take to answer."""
+"""Time limit for a user's answer, in seconds."""
 MAX_ROUNDS = 10
 
 _OWN_PARAMS = ("_meta", "inputResponses", "requestState")
@@ -51,7 +51,8 @@ _ANSWERS: dict[str, type[Wire]] = {
 
 
 def elicit_form(message: str, schema: dict[str, Any]) -> Question:
-    """A form to fill in: `schema` is a flat object of strings, numbers, booleans and choices."""
+    """Return a question with a form to fill in. `schema` is a flat object of strings, numbers, booleans and
+    choices."""
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     several = any(field.get("type") == "array" for field in schema.get("properties", {}).values())
     # Lists of choices are new in 2025-11-25; older clients would show a field that they don't know.
@@ -60,21 +61,21 @@ def elicit_form(message: str, schema: dict[str, Any]) -> Question:
 
 
 def elicit_url(message: str, url: str, elicitation_id: str) -> Question:
-    """A page to visit, for data that must not pass through the client, such as secrets. The id is the server's own
-    and must not be used again (2025-11-25, Elicitation, URL Mode)."""
+    """Return a question with a page to visit, for data that must not pass through the client, such as secrets. The id
+    is chosen by the server and must not be reused (2025-11-25, Elicitation, URL Mode)."""
     params = {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
     return Question("elicitation/create", params, ("elicitation", "url"), V2025_11_25)
 
 
 def sample(params: dict[str, Any]) -> Question:
-    """A completion by the client's model; `params` as in `sampling/createMessage`."""
+    """Return a question to the client's model, with `params` as in `sampling/createMessage`."""
     if "tools" in params or "toolChoice" in params:
         return Question("sampling/createMessage", params, ("sampling", "tools"), V2025_11_25)
     return Question("sampling/createMessage", params, ("sampling",))
 
 
 def list_roots() -> Question:
-    """The directories the user works in."""
+    """Return a question for the directories in which the user works."""
     return Question("roots/list", {}, ("roots",))
 
 
@@ -100,7 +101,7 @@ def question_of(method: str, params: dict[str, Any]) -> Question:
 
 
 def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
-    """The capability that `peer` would have to declare to be asked, shaped as on the wire; None if it did.
+    """Return the capability that `peer` would have to declare for the question, in wire form; None if it did.
 
     An empty `elicitation` means forms (2025-11-25, Elicitation, Capabilities).
     """
@@ -109,7 +110,7 @@ def missing_capability(question: Question, peer: Peer) -> dict[str, Any] | None:
         return None
     if path == ("elicitation", "form") and peer.version.order >= question.first.order:
         declared = peer.capabilities.get("elicitation")
-        # 2025-06-18 had forms alone, declared by `{}`; 2025-11-25 keeps that meaning.
+        # 2025-06-18 only had forms, declared by `{}`; 2025-11-25 keeps that meaning.
         if isinstance(declared, dict) and "url" not in declared:
             return None
     required: dict[str, Any] = {}
@@ -129,9 +130,9 @@ def require_capabilities(questions: Mapping[str, Question], peer: Peer) -> None:
 def brought_answers(
     questions: Mapping[str, Question], brought: Mapping[str, Any], version: Version
 ) -> dict[str, Any]:
-    """The answers to `questions` among those a call of this `version` brought along, as models.
+    """Return the answers to `questions` that came with a call of this `version`, as models.
 
-    Raises InputRequired with the questions that have none, InvalidParams for an invalid answer.
+    Raises InputRequired with the questions that have none, and InvalidParams for an invalid answer.
     """
     missing = {key: question for key, question in questions.items() if key not in brought}
     if missing:
@@ -140,14 +141,13 @@ def brought_answers(
 
 
 def end_round(questions: Mapping[str, Question], peer: Peer, carried: Any) -> InputRequired:
-    """Return the exception that ends a round of a call in which another server's `questions` are asked of `peer`;
-    `carried`, which is not None, is available in the next one. Raises MissingCapability."""
+    """Return the exception that ends a round in which `peer` is asked another server's `questions`. `carried`, which
+    is not None, is available in the next round. Raises MissingCapability."""
     return InputRequired(requests_of(questions, peer), carried)
 
 
 def requests_of(questions: Mapping[str, Question], peer: Peer) -> dict[str, dict[str, Any]]:
-    """Return the `questions` by key, in the form for `peer`. Raises MissingCapability for an undeclared
-    capability."""
+    """Return the `questions` by key, in `peer`'s form. Raises MissingCapability for an undeclared capability."""
     require_capabilities(questions, peer)
     return _as_sent(questions, peer.version)
 
@@ -173,30 +173,30 @@ class _Standalone(Enum):
 
 
 STANDALONE = _Standalone.STANDALONE
-"""The subject of a question that belongs to no request of the peer."""
+"""The subject of a question that does not belong to a request of the peer."""
 
 
 def asker(id: RequestId | None) -> int | None:
     """Return the replica that asked the question `id`; None if no replica creates such ids."""
-    # This may be anything that a peer sends as an id.
+    # This may be anything, since a peer sends it as an id.
     return id >> 32 if type(id) is int and id > 0 else None
 
 
 class PendingQuestions:
-    """Our own requests that have no answer yet, each with its subject: a request of the peer, or STANDALONE."""
+    """The server's own requests without an answer yet, each with its subject: a request of the peer, or
+    STANDALONE."""
 
     __slots__ = ("_about", "_last_id", "numbers")
 
     def __init__(self, replica: int = 0) -> None:
-        """The ids identify the `replica` that has asked: see `asker`."""
+        """The ids identify the `replica` that has asked (see `asker`)."""
         self._about: dict[RequestId, RequestId | Enum] | None = None  # few peers are ever asked
         self._last_id = replica << 32
         self.numbers: Iterator[int] | None = None
         """The source of its ids; without it they count up from 1."""
 
     def enter(self, about: RequestId | Enum) -> int:
-        """Return a fresh id for a request that we sent that is about the peer's request `about`, or about
-        STANDALONE."""
+        """Return a new id for a request to the peer. Its subject is the peer's request `about`, or STANDALONE."""
         if self.numbers is None:
             self._last_id += 1
         else:
@@ -206,7 +206,8 @@ class PendingQuestions:
         return self._last_id
 
     def settle(self, id: RequestId | None) -> RequestId | Enum | None:
-        """Remove our request `id`, which is answered or withdrawn. Return its subject; None if the id is unknown."""
+        """Remove the request `id`, which has been answered or withdrawn. Return its subject; None if the id is
+        unknown."""
         return self._about.pop(id, None) if self._about and id is not None else None
 
 
@@ -215,7 +216,7 @@ class PendingQuestions:
 
 @record
 class Round:
-    """The round of a call, and all answers that it has brought so far, by key."""
+    """The round of a call, and all answers received so far, by key."""
 
     number: int = 1
     answers: dict[str, Any] = field(default_factory=dict)
@@ -230,25 +231,26 @@ FIRST_ROUND = Round()
 def open_round(
     method: str, params: dict[str, Any], principal: Principal | None, *, signer: Signer, now: float
 ) -> Round:
-    """The round a request with these `params` begins. Raises InvalidParams for a state not made for it."""
+    """Return the round that a request with these `params` begins. Raises InvalidParams for a state that does not
+    belong to it."""
     answers = params.get("inputResponses")
     state = params.get("requestState")
     if state is None:
         return FIRST_ROUND if answers is None else Round(answers=answers)
     opened = signer.verify("requestState", state)
-    # A state that was signed for one call must not bring its answers to another one, nor to someone else.
+    # A state signed for one call must not carry its answers to another call or principal.
     if opened["request"] != _binding(method, params, principal):
         raise InvalidParams("this requestState belongs to another request")
     if opened["expires"] < now:
         raise InvalidParams("this requestState has expired; start over without it")
-    # All answers so far: the client brings those of the last round alone.
+    # All answers so far, since the client sends only those of the last round.
     return Round(opened["round"] + 1, {**opened["answers"], **(answers or {})}, opened.get("carried"))
 
 
 def sign_state(
     method: str, params: dict[str, Any], principal: Principal | None, before: Round, *, signer: Signer, now: float
 ) -> str:
-    """The state that brings `before` back. Raises InvalidParams if there were too many rounds."""
+    """Return the state with which `before` continues. Raises InvalidParams if there were too many rounds."""
     if before.number >= MAX_ROUNDS:
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
     state = {
@@ -262,6 +264,6 @@ def sign_state(
 
 
 def _binding(method: str, params: dict[str, Any], principal: Principal | None) -> str:
-    # Without `_meta`: a retry has another token of progress, and perhaps another trace.
+    # Without `_meta`, since a retry has another progress token, and perhaps another trace.
     own = {name: value for name, value in params.items() if name not in _OWN_PARAMS}
     return digest([method, own, None if principal is None else principal.key])

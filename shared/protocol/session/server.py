@@ -1,12 +1,12 @@
-"""One peer's side of the protocol, without I/O: messages in, events and messages out.
+"""The server's side of the protocol with one peer, without I/O: messages in, events and messages out.
 
-Feed each decoded message to `receive`; handle the events it returns; then send the messages from `outgoing`. The
-session itself answers what needs no application: `initialize`, `ping`, `server/discover`, `logging/setLevel`, and
-every protocol error. It never raises for an error of the peer. A request that becomes a `Call` ends with `finish` or
-with `cancel`, whichever comes first; after that nothing more is sent about it.
+Pass each decoded message to `receive`, handle the events it returns, then send the messages from `outgoing`. The
+session itself handles everything that does not need the application: `initialize`, `ping`, `server/discover`,
+`logging/setLevel`, and all protocol errors. It never raises because of a peer's error. A request that becomes a
+`Call` ends with `finish` or `cancel`, whichever comes first. After that nothing more is sent about it.
 
-Both eras exist side by side: a request whose `_meta` names a protocol version is stateless, any other belongs to the
-handshake.
+Both eras exist side by side: a request whose `_meta` contains a protocol version is stateless; any other belongs to
+the handshake.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -58,11 +58,11 @@ from .subscriptions import Listen, Subscriptions
 
 _LOGGED = "notifications/message"
 _ASKING_A_LEVEL = ("logging/setLevel", "server/discover")
-"""The requests in each era that open a conversation and name a log level."""
+"""The requests in each era that open a conversation and set a log level."""
 
 
 _NO_SCOPES: frozenset[str] = frozenset()
-"""One for all sessions: each empty set would take 216 bytes."""
+"""Shared by all sessions, since each empty set would take 216 bytes."""
 
 
 class ServerSession:
@@ -97,14 +97,14 @@ class ServerSession:
         now: Callable[[], float],
         replica: int = 0,
     ) -> None:
-        """`replica` is the number of the process among those that share their sessions, below 2^20. It makes the ids
-        of its questions, and of what a peer owns here, unique. A single process has 0."""
+        """`replica` is the number, below 2^20, of the process among those that share their sessions. It makes the ids
+        of questions and of peers' data unique. A single process has 0."""
         self.principal = principal
-        """The sender of the received messages: always the same one, with the scopes of its present token."""
+        """The sender of the received messages: always the same one, with the scopes of its current token."""
         self.needed_scopes = _NO_SCOPES
-        """The scopes that the calls of the peer have needed, which a later reader of their answers needs as well."""
+        """The scopes that the peer's calls have needed. A later reader of their answers needs them as well."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
-        """Called with requests that end before any handler has them."""
+        """Called with requests that end before they reach a handler."""
         self.roots_changed = 0
         """The number of times that the peer has reported a change of its roots."""
         self._identity = identity
@@ -119,9 +119,9 @@ class ServerSession:
         self.waiting: list[Outgoing] = []
         """The messages that `outgoing` will return."""
         self.waiting_bytes = 0
-        """The bytes of the notifications among them whose contents an author has chosen."""
+        """Size in bytes of the notifications among them whose contents the server's author has chosen."""
 
-    # What lasts
+    # Persistent state
 
     def snapshot(self) -> Snapshot:
         """Return the state that another replica needs to continue the session."""
@@ -134,24 +134,24 @@ class ServerSession:
         self.need(snapshot.needed_scopes)
 
     def share_ids(self, numbers: Iterator[int]) -> None:
-        """Take the ids of its questions from `numbers`, as all sessions of this replica do: one that was given up
-        here, and came back, must not use an id twice."""
+        """Take the ids of its questions from `numbers`, like all sessions of this replica, since a session that was
+        given up here and came back must not use an id twice."""
         self._questions.numbers = numbers
 
     @property
     def peer(self) -> Peer | None:
-        """The peer of the handshake, once `initialize` is answered."""
+        """The peer of the handshake, once `initialize` has been answered."""
         return self._handshake.peer
 
     @property
     def version(self) -> Version | None:
-        """The version negotiated, once `initialize` is answered."""
+        """The negotiated version, once `initialize` has been answered."""
         peer = self._handshake.peer
         return None if peer is None else peer.version
 
     @property
     def batch_bytes(self) -> int:
-        """The bytes of results that wait for the rest of their batches."""
+        """Size in bytes of results that wait for the rest of their batches."""
         return 0 if self._batches is None else self._batches.size
 
     def is_in_batch(self, call: Call) -> bool:
@@ -164,12 +164,11 @@ class ServerSession:
         return 0 if self._subscriptions is None else len(self._subscriptions.subscribed)
 
     def set_log_level(self, level: str) -> None:
-        """From now on, send clients with a handshake the log messages of this level and more severe ones, as they
-        requested."""
+        """From now on, send clients with a handshake log messages of at least this level, as they requested."""
         self._handshake.set_log_level(level)
 
     def is_at(self, snapshot: Snapshot) -> bool:
-        """Return True if a snapshot made now would equal `snapshot`. It is cheaper than making one."""
+        """Return True if a new snapshot would equal `snapshot`. This is cheaper than creating one."""
         now = self._handshake
         return (
             now.peer is snapshot.peer
@@ -179,19 +178,19 @@ class ServerSession:
         )
 
     def need(self, scopes: frozenset[str]) -> None:
-        """Add the scopes of a call to those that a reader of the peer's messages needs."""
+        """Add a call's scopes to those that a reader of the peer's messages needs."""
         if not scopes <= self.needed_scopes:
             self.needed_scopes |= scopes
 
-    # What the peer sent
+    # Messages from the peer
 
     def receive(self, message: Message) -> list[Event]:
-        """Handle one message; return the events for the application."""
+        """Handle one message, and return the events for the application."""
         if not isinstance(message, Request):
             return self._batch(message) if isinstance(message, Batch) else self._events_of(message)
         try:
             call = self._admission.admit(message, self.principal)
-            # An id may be used again once it is answered; while it is not, an answer could mean either request.
+            # An id may be reused once it is answered; until then, an answer could belong to either request.
             if message.id in self._calls:
                 raise InvalidRequest("this id is in use by a request that has not been answered yet")
         except RpcError as error:
@@ -208,7 +207,7 @@ class ServerSession:
         return [call]
 
     def outgoing(self) -> list[Outgoing]:
-        """The messages due to the peer, oldest first; each is given once."""
+        """Return the messages for the peer, oldest first. Each is returned once."""
         waiting, self.waiting, self.waiting_bytes = self.waiting, [], 0
         return waiting
 
@@ -218,14 +217,14 @@ class ServerSession:
             return self._refuse_batch("batches exist only in one older protocol version")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold at most {MAX_BATCH} messages")
-        # Created with the first batch: one of five versions has them, and hardly any client sends one.
+        # Created with the first batch, since only one of five versions has them and hardly any client sends one.
         batches = self._batches = self._batches or Batches()
         events = [event for message in batches.open(batch) for event in self.receive(message)]
         self._queue(batches.close())
         return events
 
     def _refuse_batch(self, reason: str) -> list[Event]:
-        # One error for all of it, without an id: its contents were not examined.
+        # One error for the whole batch, without an id, since its contents were not examined.
         self._refuse(failure(None, InvalidRequest(reason)))
         return []
 
@@ -241,7 +240,7 @@ class ServerSession:
         except RpcError as error:
             self.finish(call, error)
             return
-        # Before that, nothing is known about the peer. The answer must be in the version that was just settled.
+        # Before that, nothing is known about the peer. The answer must be in the version that was just negotiated.
         if call.method.name == "initialize" and self._handshake.peer is not None:
             call.peer = self._handshake.peer
         if call.method.name in _ASKING_A_LEVEL:
@@ -252,8 +251,8 @@ class ServerSession:
     def _events_of(self, message: Message) -> list[Event]:
         match message:
             case Notification(method="notifications/initialized"):
-                # A second one, or one that arrives too early, is ignored: a notification is never answered (JSON-RPC
-                # 2.0, 4.1).
+                # A second one, or one that arrives too early, is ignored, since a notification is never answered
+                # (JSON-RPC 2.0, 4.1).
                 return [Opened()] if self._handshake.initialized() else []
             case Notification(method="notifications/cancelled"):
                 try:
@@ -276,11 +275,11 @@ class ServerSession:
                 self._refuse(message.failure)
         return []
 
-    # What the application says
+    # Messages from the application
 
     def finish(self, call: Call, outcome: Outcome) -> None:
-        """Answer `call`. Does nothing if it is over. A result is one of the newest version; an error is converted to
-        the form of the peer's version; questions have a signed state, which comes back with the answers."""
+        """Answer `call`. Does nothing if it is over. Results are in the newest version; errors are converted for the
+        peer's version; questions get a signed state, which comes back with the answers."""
         if call.is_over:
             return
         answered = outcome if isinstance(outcome, dict) else self._answer_without_result(call, outcome)
@@ -291,12 +290,12 @@ class ServerSession:
             answer = failure(call.id, answered)
         if self.on_unhandled is not None and call.began is None:
             self._report_unhandled(call, outcome)
-        # `Call.end` without the call of a function, since few calls have anything to release.
+        # `Call.end`, inlined, since few calls have anything to release.
         call.is_over, call.params, call.raw = True, None, None
         if call.release is not None:
             call.end()
         del self._calls[call.id]
-        self._calls = self._calls or {}  # a used one keeps its memory, a tenth of that of an idle session
+        self._calls = self._calls or {}  # a used dict keeps its memory, a tenth of an idle session's
         if self._batches is None:
             self.waiting.append(Outgoing(answer, call.id))
         else:
@@ -315,7 +314,7 @@ class ServerSession:
         self._queue(batches.drop(call.id) if batches is not None and in_batch else Outgoing(None, call.id))
 
     def abandon(self) -> list[Call]:
-        """Drop all calls of a peer that is gone, without an answer, and return them."""
+        """Drop all calls of a disconnected peer without an answer, and return them."""
         calls, self._calls = list(self._calls.values()), {}
         for call in calls:
             self._report_unhandled(call, None)
@@ -323,18 +322,18 @@ class ServerSession:
         return calls
 
     def ask(self, call: Call, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Ask the client while serving `call`.
+        """Ask the client during `call`.
 
-        After a handshake, requests are sent, and each key maps to the id to wait for, an int. Without one, each key
-        maps to the answer that came with the call, a model.
+        After a handshake, requests are sent, and each key maps to the id to wait for, an int. Without a handshake,
+        each key maps to the answer that came with the call, a model.
 
         Raises MissingCapability for an undeclared capability, InputRequired for questions without an answer,
-        InvalidParams for an answer that does not fit, InvalidRequest if the call is over.
+        InvalidParams for an invalid answer, and InvalidRequest if the call is over.
         """
         if call.is_over:
             raise InvalidRequest("this call has ended")
         require_capabilities(questions, call.peer)
-        # From 2026-07-28 on clients get no requests: the call ends with its questions, and is repeated with the
+        # From 2026-07-28 on, clients get no requests: the call ends with its questions, and is repeated with the
         # answers (Multi Round-Trip Requests).
         if call.peer.version.stateless:
             return brought_answers(questions, call.round.answers, call.peer.version)
@@ -346,9 +345,9 @@ class ServerSession:
         return ids
 
     def ask_standalone(self, question: Question) -> int:
-        """Ask a client after a handshake, independently of its calls; return the id to wait for.
+        """Ask a client with a handshake, independently of its calls, and return the id to wait for.
 
-        Raises MissingCapability for an undeclared capability, InvalidRequest if there is no session.
+        Raises MissingCapability for an undeclared capability, and InvalidRequest without a session.
         """
         peer = self._handshake.peer
         # Before `initialized` a server may send nothing but pings and log messages (2025-11-25, Lifecycle).
@@ -360,7 +359,7 @@ class ServerSession:
         return id_
 
     def withdraw(self, id: Any, reason: str) -> None:
-        """Cancel a request that we sent. Does nothing if it is answered, or was never sent."""
+        """Cancel a request to the client. Does nothing if it has been answered, or was never sent."""
         about = self._questions.settle(id) if isinstance(id, int) else None
         if about is not None:
             params = {"requestId": id, "reason": reason}
@@ -379,7 +378,7 @@ class ServerSession:
         message: str | None,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Report the progress of a call with `meta`, if the peer gave a token and `progress` has grown."""
+        """Report the progress of a call with `meta`, if the peer sent a token and `progress` has grown."""
         if call.is_over or call.token is None or not call.advance(progress):
             return
         fields: dict[str, Any] = {"progress": progress, "total": total, "message": message, "_meta": meta or None}
@@ -408,7 +407,7 @@ class ServerSession:
 
     def announce(self, message: LogMessage) -> None:
         """Send a log message that does not belong to a call, if logging is declared and the peer requested that level
-        in a handshake: without one there are log messages about requests only."""
+        in a handshake. Without a handshake, log messages only belong to requests."""
         peer = self._handshake.peer
         if peer is None or self._handshake.state is not State.OPEN or not self._identity.has(("logging",)):
             return
@@ -430,7 +429,7 @@ class ServerSession:
         return self._subscriptions
 
     def acknowledge(self, call: Call, listen: Listen) -> None:
-        """Open a listen stream: from here on its changes are delivered."""
+        """Open a listen stream. From now on its changes are delivered."""
         if call.is_over:
             return
         self.subscriptions.listen(listen)
@@ -444,11 +443,12 @@ class ServerSession:
             self._send(notification, about)
 
     def end_listen(self, call: Call) -> None:
-        """End a listen stream from our side: send the result that one page of the specification requires, then the
-        notification that another one does. After the notification alone, a client would assume a lost stream."""
+        """End a listen stream from the server's side: send the result that one page of the specification requires,
+        then the notification that another page requires. After the notification alone, a client would assume a lost
+        stream."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
-        # It distinguishes streams on a pipe, where all of them share one sequence of messages (2026-07-28, stdio).
+        # It distinguishes streams on a pipe, which all share one sequence of messages (2026-07-28, stdio).
         meta = {SUBSCRIPTION_ID: call.id}
         self.finish(call, {"_meta": meta})
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)
@@ -483,7 +483,7 @@ class ServerSession:
             self.waiting.append(outgoing)
 
     def _notify(self, notification: Notification, about: RequestId | None = None) -> None:
-        # A value without JSON is sent as the name of its type, which is short, or fails when it is sent.
+        # A value without a JSON form is sent as its type's name, which is short, or fails when it is sent.
         with suppress(ValueError, RecursionError):
             self.waiting_bytes += len(json_of(notification.params))
         self._send(notification, about)

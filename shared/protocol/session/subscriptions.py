@@ -1,7 +1,7 @@
 """The subscriptions of one peer: one table, filled by `resources/subscribe` and by `subscriptions/listen`.
 
-A resource is known to the server by a key and to the client by the URI it wrote; several spellings may share a key. A
-change is matched by key and reported under the client's own spelling.
+The server identifies a resource by a key, the client by the URI it wrote; several spellings may share a key. A change
+is matched by key and reported with the client's own spelling.
 
 In the handshake era list changes go to every open session, and there is one subscription per URI. From 2026-07-28 on
 each listen stream has its own filter and gets its own copy, marked with its subscription id.
@@ -27,12 +27,12 @@ class Listen:
     id: RequestId
     lists: frozenset[str] = frozenset()
     uris: dict[str, str] = field(default_factory=dict)
-    """The client's spelling of each resource, to its key."""
+    """Maps the client's spelling of each resource to its key."""
     others: dict[str, object] = field(default_factory=dict)
-    """The part of the filter that extensions serve."""
+    """The part of the filter that extensions handle."""
 
     def honoured(self) -> dict[str, object]:
-        """Return the filter for the acknowledgement, as far as it is served."""
+        """Return the supported part of the filter, for the acknowledgement."""
         filter_: dict[str, object] = {f"{name}ListChanged": True for name in LISTS if name in self.lists}
         if self.uris:
             filter_["resourceSubscriptions"] = list(self.uris)
@@ -51,8 +51,8 @@ class Subscriptions:
 
     @contextmanager
     def coming(self, uri: str) -> Iterator[Callable[[], bool]]:
-        """Mark a subscription as being created: yields a function that returns False after an unsubscription
-        overtook it."""
+        """Mark a subscription as being created. Yield a function that returns False if an unsubscription has
+        overtaken it."""
         token = self._coming[uri] = object()
         try:
             yield lambda: self._coming.get(uri) is token
@@ -61,14 +61,14 @@ class Subscriptions:
                 del self._coming[uri]
 
     def subscribe(self, uri: str, key: str) -> list[str]:
-        """Add a subscription of the handshake era; return the key of the one that it replaces."""
+        """Add a subscription of the handshake era, and return the key of the one that it replaces."""
         # If two requests overtake each other, one subscription remains, and the key of the other is returned.
         replaced = self.unsubscribe(uri)
         self._subscribed[uri] = key
         return replaced
 
     def unsubscribe(self, uri: str) -> list[str]:
-        """Remove it; the key it had, or nothing."""
+        """Remove a subscription. Return a list with its key, which is empty if there was none."""
         self._coming.pop(uri, None)
         return [self._subscribed.pop(uri)] if uri in self._subscribed else []
 
@@ -82,11 +82,11 @@ class Subscriptions:
 
     @property
     def subscribed(self) -> Mapping[str, str]:
-        """The subscriptions of the handshake era: the client's spelling of each resource, to its key."""
+        """The subscriptions of the handshake era, from the client's spelling of each resource to its key."""
         return self._subscribed
 
     def matching(self, change: Change, *, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
-        """Iterate over the notifications of `change`, each with the listen stream it belongs to."""
+        """Iterate over the notifications of `change`, each with its listen stream."""
         if change.uri is None:
             yield from self._list_changed(change.what, handshake_open)
         else:
@@ -95,7 +95,8 @@ class Subscriptions:
     def _list_changed(self, what: str, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
         method = f"notifications/{what}/list_changed"
         if handshake_open:
-            # Before 2026-07-28 there are no subscriptions to lists: `listChanged` promises notifications to all.
+            # Before 2026-07-28 there are no subscriptions to lists, since `listChanged` promises notifications to
+            # all.
             yield Notification(method), None
         for listen in self._listens.values():
             if what in listen.lists:

@@ -11,7 +11,7 @@ LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "a
 
 
 class PeerInfo(Wire):
-    """The client's name for itself. Untrusted, so only the required shape is checked."""
+    """The client's description of itself. Untrusted, so only the required shape is checked."""
 
     name: str
     version: str = ""
@@ -27,7 +27,7 @@ class InitializeParams(Params):
 
 
 class DiscoverParams(Params):
-    """`server/discover` takes nothing but `_meta`."""
+    """`server/discover` takes only `_meta`."""
 
 
 class SetLevelParams(Params):
@@ -37,7 +37,7 @@ class SetLevelParams(Params):
 
 
 class CancelledParams(Params):
-    """The params that name a request that is no longer needed."""
+    """The params of the cancellation of a request."""
 
     request_id: str | int = Field(union_mode="left_to_right")
     reason: str | None = None
@@ -77,7 +77,7 @@ class CreateMessageResult(Wire):
 
 
 class Root(Wire):
-    """A directory or file the user works in; guidance, never a permission."""
+    """A directory or file in which the user works. It is guidance, never a permission."""
 
     uri: str
     name: str | None = None

@@ -29,7 +29,7 @@ class _Media(Content):
 
     @classmethod
     def of(cls, data: bytes, mime_type: str) -> Self:
-        """The block that holds `data`."""
+        """Return the block with `data`."""
         fields: dict[str, Any] = {"data": base64.b64encode(data).decode("ascii"), "mime_type": mime_type}
         return cls(**fields)
 
@@ -65,7 +65,7 @@ class BlobResourceContents(Wire):
 
     @classmethod
     def of(cls, uri: str, data: bytes, mime_type: str | None = None, meta: Meta | None = None) -> Self:
-        """The contents that hold `data`."""
+        """Return the contents with `data`."""
         return cls(uri=uri, mime_type=mime_type, blob=base64.b64encode(data).decode("ascii"), meta=meta)
 
 
@@ -80,7 +80,7 @@ class EmbeddedResource(Content):
 
 
 class ResourceLink(Content):
-    """A pointer to a resource that the client may read (since 2025-06-18)."""
+    """A link to a resource that the client may read (since 2025-06-18)."""
 
     type: Literal["resource_link"] = "resource_link"
     uri: str
@@ -102,7 +102,7 @@ def _is_other(kind: str) -> str:
 
 
 class OtherContent(Content):
-    """A block of a type that the protocol does not have; its fields are in `model_extra`."""
+    """A block of a type that the protocol does not define; its fields are in `model_extra`."""
 
     model_config = ConfigDict(extra="allow")
 

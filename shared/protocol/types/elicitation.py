@@ -1,4 +1,4 @@
-"""Requests of a server to the user (2026-07-28, Client Features, Elicitation). Only clients load it."""
+"""Requests of a server to the user (2026-07-28, Client Features, Elicitation). Only clients import this module."""
 
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ class ElicitForm(Params):
 
 
 def _may_be_answered(value: object) -> bool:
-    """Return True if an answer may contain the value: null would be an error that the user did not make."""
+    """Return True if an answer may contain the value. null would be an error that the user did not make."""
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return isinstance(value, str | int | float)

@@ -23,12 +23,12 @@ class PromptArgument(Wire):
     title: str | None = None
     description: str | None = None
     required: bool | None = None
-    # An addition that a dialect shows: no version of the specification has a field for it.
+    # For a dialect. No version of the specification has a field for it.
     default: str | None = Field(default=None, exclude=True)
 
 
 class Prompt(Wire):
-    """A prompt as `prompts/list` shows it."""
+    """A prompt as listed by `prompts/list`."""
 
     name: str
     title: str | None = None

@@ -1,5 +1,5 @@
-"""Resources (2026-07-28, Server Features, Resources), and our own keys for conditional reads, which the protocol does
-not have. `.internal` is reserved for private use, so no other keys begin like ours.
+"""Resources (2026-07-28, Server Features, Resources), and this package's own keys for conditional reads, which the
+protocol does not have. The domain `.internal` is reserved for private use, so no other keys begin in the same way.
 """
 
 from pydantic import Field
@@ -10,13 +10,14 @@ from .tools import InputParams
 CONDITIONAL_READS = "internal.mcp-server-bundle/conditional-reads"
 """The extension with which a client declares that it accepts "not modified" as an answer to `resources/read`."""
 ETAG = "internal.mcp-server-bundle/etag"
-"""In `_meta` of the result of a read: the etag of its contents. In a request, the etag of what the client has."""
+"""In `_meta` of the result of a read: the etag of its contents. In a request: the etag of the contents that the
+client has."""
 NOT_MODIFIED = "internal.mcp-server-bundle/notModified"
-"""True in `_meta` of a result whose contents were left out, since the client has them."""
+"""True in `_meta` of a result whose contents were left out because the client already has them."""
 
 
 class UriParams(Params):
-    """Params that name one resource."""
+    """Params with the URI of one resource."""
 
     uri: str
 
@@ -52,13 +53,13 @@ class _Described(Wire):
 
 
 class Resource(_Described):
-    """A resource as `resources/list` shows it; `size` is in bytes."""
+    """A resource as listed by `resources/list`. `size` is in bytes."""
 
     uri: str
     size: Integer | None = None
 
 
 class ResourceTemplate(_Described):
-    """A family of resources, by an RFC 6570 template."""
+    """A family of resources, described by an RFC 6570 template."""
 
     uri_template: str

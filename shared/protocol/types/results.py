@@ -1,5 +1,5 @@
-"""Results that our servers do not build as models: pages of lists, reads, completions (2026-07-28, Server Features).
-Only clients load it."""
+"""Results that servers in this bundle don't build as models: pages of lists, reads and completions (2026-07-28,
+Server Features). Only clients import this module."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ class ListPromptsResult(ResultPage):
 
 
 class ListSkillsResult(ResultPage):
-    """A page of skills, each as received: an invalid one does not affect the others."""
+    """A page of skills, each as received, so that an invalid one does not affect the others."""
 
     skills: Items[dict[str, Any]]
 
@@ -57,14 +57,14 @@ class GetSkillResult(Wire):
 
 
 class ReadResourceResult(Wire):
-    """The contents of a resource; several if it is a collection."""
+    """The contents of a resource, more than one if it is a collection."""
 
     contents: Items[ResourceContents]
     meta: Meta | None = Field(default=None, alias="_meta")
 
     @property
     def text(self) -> str:
-        """The contents that are text, joined."""
+        """The text contents, joined."""
         return "".join(item.text for item in self.contents if isinstance(item, TextResourceContents))
 
 

@@ -1,4 +1,5 @@
-"""Requests of a server to the client's model (2026-07-28, Client Features, Sampling). Only clients load it."""
+"""Requests of a server to the client's model (2026-07-28, Client Features, Sampling). Only clients import this
+module."""
 
 from typing import Annotated, Any, Literal
 
@@ -53,13 +54,13 @@ class SamplingMessage(Wire):
 
 
 class ModelHint(Wire):
-    """A part of the name of a model that would suit."""
+    """Part of the name of a suitable model."""
 
     name: str | None = None
 
 
 class ModelPreferences(Wire):
-    """The model that the server would prefer, best hint first; priorities go from 0 to 1. All of it is advice."""
+    """The model that the server prefers, best hint first. Priorities are from 0 to 1. All of it is advisory."""
 
     hints: Items[ModelHint] | None = None
     cost_priority: float | None = None
@@ -88,8 +89,8 @@ class CreateMessageParams(Params):
     tool_choice: ToolChoice | None = None
 
     def fault(self) -> str | None:
-        """Return the error in the tool results, or None. They must be complete, and alone in the message after that
-        of the calls (2025-11-25, Sampling, Message Content Constraints)."""
+        """Return the error in the tool results, or None. They must be complete, and be the only content of the
+        message after the calls (2025-11-25, Sampling, Message Content Constraints)."""
         due: set[str] = set()
         for message in self.messages:
             results = {block.tool_use_id for block in message.blocks if isinstance(block, ToolResultContent)}

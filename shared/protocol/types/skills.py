@@ -16,13 +16,13 @@ MANIFEST = "SKILL.md"
 """The file that every skill has at its root."""
 
 MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""The numbers of files and bytes of one skill that every host can load (Skills, Limits)."""
+"""Maximum numbers of files and of bytes of a skill that every host can load (Skills, Limits)."""
 
 DIRECTORY = "inode/directory"
 """The media type of a directory."""
 
 DYNAMIC: Literal["dynamic"] = "dynamic"
-"""The value instead of the files of a skill whose content has no lasting digests."""
+"""The value that replaces the files of a skill whose contents have no permanent digests."""
 
 
 class DirectoryParams(UriParams, ListParams):
@@ -30,7 +30,7 @@ class DirectoryParams(UriParams, ListParams):
 
 
 class SkillResource(Wire):
-    """A file of a skill: `sha256:` and the digest of its bytes in lower-case hex, and their number."""
+    """A file of a skill: `sha256:` followed by the digest of its bytes in lowercase hex, and its size in bytes."""
 
     uri: str
     digest: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
@@ -38,8 +38,8 @@ class SkillResource(Wire):
 
 
 class SkillEntry(Wire):
-    """A skill as `skills/list` and `skills/get` show it: the URI of its SKILL.md, the front matter of that file, and
-    all its files."""
+    """A skill as returned by `skills/list` and `skills/get`: the URI of its SKILL.md, that file's front matter, and
+    all files."""
 
     uri: str
     frontmatter: dict[str, Any]

@@ -8,7 +8,7 @@ from .base import Icon, Items, Meta, Params, Wire
 from .content import ContentBlock, TextContent
 
 TaskSupport = Literal["forbidden", "optional", "required"]
-"""The task support of a tool: it may, or must, run as a task."""
+"""Whether a tool may or must run as a task."""
 
 
 class ListParams(Params):
@@ -42,13 +42,13 @@ class ToolAnnotations(Wire):
 
 
 class ToolExecution(Wire):
-    """How a tool may be called (2025-11-25 alone)."""
+    """How a tool may be called (only 2025-11-25)."""
 
     task_support: TaskSupport | None = None
 
 
 class Tool(Wire):
-    """A tool as `tools/list` shows it. Schemas are JSON Schema 2020-12."""
+    """A tool as listed by `tools/list`. Schemas are JSON Schema 2020-12."""
 
     name: str
     title: str | None = None

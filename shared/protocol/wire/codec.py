@@ -1,11 +1,11 @@
 """Conversion between the bytes of one connection and its messages, in both directions.
 
-A `Codec` holds what the first data of a peer settles for the connection. The first bytes settle the framing: lines,
-or headers with `Content-Length`, which a server accepts if it accepts dialects. The first message that is a JSON
-object settles the dialect, which converts between a parsed value and its messages, and between a message and its
-bytes.
+A `Codec` stores the properties of the connection that the peer's first data determines. The first bytes determine the
+framing: lines, or headers with `Content-Length`, which a server accepts if it accepts dialects. The first message
+that is a JSON object determines the dialect, which converts between a parsed value and its messages, and between a
+message and its bytes.
 
-Decoding never raises for the input of the peer: invalid input becomes `Malformed`, which carries the answer to it.
+Decoding never raises because of the peer's input: invalid input becomes `Malformed`, which contains the answer to it.
 Decisions where the specifications leave room:
 
 * the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
@@ -51,13 +51,13 @@ from .jsonrpc import (
 from .salvage import EDGE, read_answered, read_edges, salvage
 from .weight import LIGHT, MAX_VALUES, count_values, weigh
 
-if TYPE_CHECKING:  # what only peers with headers need
+if TYPE_CHECKING:  # needed only for peers with headers
     from .content_length import ContentLengthBuffer, Frame, Misframed
 
 log = logging.getLogger("shared.protocol.wire")
 
 Framing = Literal["lines", "content-length"]
-"""The framing of a stream: how its messages are separated."""
+"""The framing of a stream, which separates its messages."""
 
 _NO_MESSAGE = "an error without a message"
 _HEADERS = b"content-length:", b"content-type:"
@@ -68,9 +68,9 @@ MAX_MESSAGE = 64 * 1024 * 1024
 
 
 class Codec:
-    """The decoder and encoder of one connection. A stream of bytes is read by `feed`, piece by piece, and `end`, and
-    written by `encode`; input that is delimited already is read by `feed_body` if it is an item of a stream, and by
-    `decode_body` if it is independent, as a POST is."""
+    """The decoder and encoder of one connection. A byte stream is read with `feed`, piece by piece, and `end`, and
+    written with `encode`. Input that is already delimited is read with `feed_body` if it is an item of a stream, and
+    with `decode_body` if it is independent, like a POST."""
 
     __slots__ = (
         "_end",
@@ -96,8 +96,8 @@ class Codec:
     ) -> None:
         """A message of more than `max_message` bytes is dropped, and reading continues after it. A server reports it
         to its peer, under the id of the request if the start or the end of the message shows one; a client does not.
-        A server refuses a message of too many values in the same way. Messages that are written as bodies have no
-        `line_end`. A client frames its messages by `framing`, a server as its peer does. With `dialects`, a peer may
+        A server refuses a message with too many values in the same way. Messages that are written as bodies have no
+        `line_end`. A client frames its messages with `framing`, a server like its peer. With `dialects`, a peer may
         use a dialect or `Content-Length` framing instead of the standard format. `dialect` is the document that a
         client speaks. Raises ValueError if it is unknown."""
         self._max_message = max_message
@@ -109,7 +109,7 @@ class Codec:
         self._is_cut = False
         self._is_standard = not dialects and dialect is None
         self.dialect: Dialect | None = None if dialect is None else client_dialect(dialect)
-        """The dialect of the peer, once its first message has settled it; None for the specification."""
+        """The peer's dialect, once its first message has determined it; None for the specification."""
 
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that `data` completes."""
@@ -139,7 +139,7 @@ class Codec:
         return [self._decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
 
     def decode_body(self, body: bytes | bytearray) -> Message:
-        """Return the message in `body`, which is independent of all others."""
+        """Return the message in `body`, which is independent of other messages."""
         return self._decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
 
     def encode(self, message: Message) -> bytes:
@@ -154,7 +154,8 @@ class Codec:
             value = plain(message)
         elif isinstance(message.result, Prepared):
             result = message.result.json
-            # A list that is the same for everyone is JSON already: serializing it again would take most of the time.
+            # A list that is the same for all clients is already JSON; serializing it again would take most of the
+            # time.
             data = b'{"jsonrpc":"2.0","id":%b,"result":%b}%b' % (json_of(message.id), result, self._end)
             return self._with_header(data) if self._has_headers else data
         else:
@@ -162,7 +163,7 @@ class Codec:
         try:
             data = to_json(value, inf_nan_mode="null") + self._end
         except PydanticSerializationError:
-            # An author's log message that is not JSON must not end the connection.
+            # An author's log message without a JSON form must not end the connection.
             data = to_json(
                 scrubbed(value), inf_nan_mode="null", bytes_mode="base64", fallback=_name_of, serialize_unknown=True
             )
@@ -173,8 +174,8 @@ class Codec:
         """Return the messages in `frames`. The rest of a body is skipped if an error for the body was sent."""
         messages: list[Message] = []
         for frame in frames:
-            # The peer, which has sent a wrong length, has received an error for the body that was cut. Its rest is
-            # not a message, and gets no second error.
+            # The peer sent a wrong length and has received an error for the truncated body. The rest is not a
+            # message, and gets no second error.
             if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
                 continue
             read = self._read(frame, is_stream=True)
@@ -183,7 +184,7 @@ class Codec:
         return messages
 
     def _read(self, frame: "Frame", *, is_stream: bool) -> list[Message]:
-        """Return the messages in one JSON text, which may settle the dialect of the peer."""
+        """Return the messages in one JSON text, which may determine the peer's dialect."""
         if not isinstance(frame, bytes):
             return [self._no_object(self._dropped(frame))]
         values = 0 if self._is_client or len(frame) <= LIGHT else count_values(frame)
@@ -206,8 +207,8 @@ class Codec:
         return self._read_object(value, weigh(frame, values) if values else 0, is_stream=is_stream)
 
     def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
-        """Return the messages in `value`, in the dialect of the peer."""
-        # Settled once, by the first object: a peer can't change its dialect in the middle.
+        """Return the messages in `value`, in the peer's dialect."""
+        # Determined once, by the first object, since a peer can't change its dialect later.
         if self.dialect is None and not self._is_standard:
             self.dialect = find_dialect(value, is_stream=is_stream)
             self._is_standard = self.dialect is None
@@ -227,7 +228,7 @@ class Codec:
         return _crowded(text) if values > MAX_VALUES else decode(text, weigh(text, values))
 
     def _no_object(self, message: Message) -> Message:
-        """Return the replacement for a text that is not a JSON object, and that the specification would read as
+        """Return the replacement for a text that is not a JSON object, which the specification would read as
         `message`."""
         if self.dialect is None:
             return message
@@ -241,7 +242,7 @@ class Codec:
         # A server accepts headers only if it accepts dialects; a client accepts any framing of its server.
         if self._is_standard and not self._is_client:
             return LineBuffer(self._max_message)
-        # Header names have no case (RFC 9110, section 5.1).
+        # Header names are case-insensitive (RFC 9110, section 5.1).
         name = start[:_LONGEST_NAME].lower()
         if name.startswith(_HEADERS):
             from .content_length import ContentLengthBuffer
@@ -277,7 +278,7 @@ def _crowded(text: bytes) -> Malformed:
 
 
 def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
-    """Return the message in `data`, one JSON text that takes `weight` bytes of memory. Never raises for its
+    """Return the message in `data`, one JSON text that takes `weight` bytes of memory. Never raises because of its
     content."""
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
@@ -294,7 +295,7 @@ def _message(value: Any, weight: int = 0) -> Message:
     if not isinstance(value, dict):
         return Malformed(failure(None, InvalidRequest("a message must be a JSON object")))
     known_id = value.get("id")
-    # Not `isinstance(known_id, int)`: True is one in Python, but not an id (JSON-RPC 2.0, section 4).
+    # Not `isinstance(known_id, int)`, since True is an int in Python, but not an id (JSON-RPC 2.0, section 4).
     if not isinstance(known_id, str) and type(known_id) is not int:
         known_id = None
     if value.get("jsonrpc") != "2.0":
@@ -331,18 +332,18 @@ def _answer(value: dict[str, Any], known_id: RequestId | None) -> Message:
         # True is an int to `isinstance`, but not an error code.
         code = code if type(code) is int else InternalError.code
         return Failure(known_id, code, message if isinstance(message, str) else _NO_MESSAGE, error.get("data"))
-    # Its sender does not wait: this would be an answer to an answer.
+    # Its sender does not wait for one: this would be an answer to an answer.
     return Malformed(
         failure(known_id, InvalidRequest("an answer must have an id and either a result or an error")), True
     )
 
 
 encode = Codec(line_end=b"").encode
-"""The codec of a message as a body for any receiver."""
+"""Encodes a message as a body for any receiver."""
 
 
 _BUGS = (AttributeError, LookupError, TypeError, ValueError)
-"""The errors that writing a result of an unexpected form raises."""
+"""The errors that occur when a result of an unexpected form is written."""
 
 
 def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:
@@ -361,7 +362,7 @@ def _name_of(value: Any) -> str:
 
 
 def plain(message: Message) -> Any:
-    """Return the JSON value that `encode` writes of `message`; `Malformed` is its answer."""
+    """Return the JSON value that `encode` writes for `message`. For `Malformed`, it is the answer."""
     match message:
         case Response():
             return {"jsonrpc": "2.0", "id": message.id, "result": message.result}

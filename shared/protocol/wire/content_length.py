@@ -5,12 +5,12 @@
     {"jsonrpc":"2.0","id":1,"method":"ping","params":{}}
 
 Names are accepted in any case, other headers are ignored, and lines may end with LF alone. A JSON text can't contain
-a line `Content-Length: 52`: such words occur in its strings only, and these contain no line ends. So a body in which
-one is found had a length that was too large; and if a header has no length, or there is something else instead,
-everything up to the next such line is skipped. Other readers don't search for one: vscode-jsonrpc reports the header
-without a length, and reads the body as the next header.
+a line `Content-Length: 52`: such words occur in its strings only, and these contain no line ends. So if a body
+contains one, its length was too large. If a header has no length, or is something else, everything up to the next
+such line is skipped. Other parsers don't search for one: vscode-jsonrpc reports the header without a length, and
+reads the body as the next header.
 
-A length may include a line end after its message, even if that is not sent: in the example of document 000 (4.1.3) it
+A length may include a line end after its message, even if it is not sent: in the example of document 000 (4.1.3) it
 is 134, and the message has 132 bytes.
 """
 
@@ -37,25 +37,25 @@ _BEGUN_LINE = re.compile(
 _BLANK = re.compile(rb"\s+")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _BEGINNING = re.compile(rb"[A-Za-z][A-Za-z0-9-]*(?::|\Z)")
-"""The bytes of a header, or of the part that has arrived."""
+"""Matches a header, or the part that has arrived."""
 _NUMBER = re.compile(rb"[0-9]{1,15}")
 
 
 @record
 class Misframed:
-    """The replacement for a body whose header has no length, or a wrong one."""
+    """Replaces a body whose header has no length, or a wrong one."""
 
     reason: str
     id: str | int | None = None
-    """The id of the request in it, if the ends of the body show one."""
+    """The id of the request in it, if either end of the body shows one."""
     is_rest: bool = False
-    """True if it may be the rest of the previous body, whose length was too small then."""
+    """True if it may be the rest of the previous body, whose length would then have been too small."""
 
 
 Frame = bytes | Oversized | Misframed
 """A body, or a replacement for it."""
 _Frames = Generator[Frame | None, bool | None, None]
-"""Frames, and None if more bytes are needed; the value to send then is True if there will be none."""
+"""Yields frames, and None if more bytes are needed; send it True if there will be none."""
 
 
 class ContentLengthBuffer:
@@ -91,11 +91,11 @@ def _read_frames(buffer: bytearray, limit: int) -> _Frames:
 
 
 def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, bytes | Misframed]:
-    """The lines in front of the next body; the blank one behind them is taken as well."""
+    """Read the header lines before the next body, and the blank line after them."""
     while True:
         if (blank := _BLANK.match(buffer)) is not None:
             del buffer[: blank.end()]
-        # Reported at once: the next line end may never arrive.
+        # Reported at once, since the next line end may never arrive.
         if buffer and not _BEGINNING.match(buffer):
             return Misframed("a message must start with a Content-Length header, like the first one", is_rest=True)
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
@@ -119,12 +119,12 @@ def _length_in(header: bytes) -> int | Misframed:
             return int(value)
         case [_]:
             return Misframed("Content-Length must be a number of bytes")
-        case _:  # even where they are the same: two have written this header, and one of them its body
+        case _:  # even if they are equal: two programs have written this header, and one of them its body
             return Misframed("a header must have exactly one Content-Length")
 
 
 def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
-    """The next `length` bytes. Of more than `limit` the two ends alone are kept."""
+    """Read the next `length` bytes. If there are more than `limit`, only the two ends are kept."""
     is_oversized, is_told = length > limit, False
     searched = 0
     while True:
@@ -135,7 +135,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
             break
         if is_oversized:
             excess = max(0, there - 2 * EDGE)
-            # From the middle: both ends may show the id.
+            # From the middle, since both ends may show the id.
             del buffer[EDGE : EDGE + excess]
             length, there = length - excess, there - excess
             if not is_told and (early_answer := _early_answer(buffer, limit)) is not None:
@@ -155,9 +155,9 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
 
 
 def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
-    """Return the early answer to a body that is too long; None if its end may show the id. A length may be wrong,
-    and the sender of a whole message waits for the answer."""
-    # While less than both ends have arrived, nothing is missing between them.
+    """Return the early answer to a body that is too long; None if its end may show the id. The length may be wrong,
+    and the sender of a complete message waits for the answer."""
+    # Until both ends have arrived, nothing between them is missing.
     if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
     head = bytes(buffer[:EDGE])
@@ -166,8 +166,8 @@ def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
 
 
 def _answer_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
-    """Return the replacement for a body that has not arrived whole. For one that would have `exceeded` the limit, if
-    any of it has arrived, it is the same as before the end, which depends on how the stream was cut."""
+    """Return the replacement for an incomplete body. For one that would have `exceeded` the limit, if any part of it
+    has arrived, it is the same as before the end of the stream, which depends on where the stream was cut."""
     if exceeded is not None and buffer.strip():
         return Oversized(exceeded, _id_of(buffer))
     return Misframed("the stream ended before the length given by Content-Length", _id_of(buffer))
@@ -183,7 +183,7 @@ def _without_line_end(buffer: bytearray, length: int) -> int:
 
 def _is_object(text: bytearray) -> bool:
     """Return True if `text` is a whole JSON object."""
-    # The count spares nearly all messages from being parsed twice.
+    # Counting avoids parsing nearly all messages twice.
     if text.endswith(b"}") and text.count(b"{") == text.count(b"}"):
         with suppress(ValueError):
             from_json(text)

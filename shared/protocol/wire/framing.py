@@ -13,13 +13,13 @@ _BOM = b"\xef\xbb\xbf"
 
 @record
 class Oversized:
-    """The replacement for a dropped line of more than `limit` bytes."""
+    """Replaces a dropped line of more than `limit` bytes."""
 
     limit: int
     id: str | int | None = None
-    """The id of the request in it, if its ends show one."""
+    """The id of the request in it, if either end shows one."""
     answered: str | int | None = None
-    """The id of the request that it answers, if its ends show one."""
+    """The id of the request that it answers, if either end shows one."""
 
 
 class LineBuffer:
@@ -33,10 +33,10 @@ class LineBuffer:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> list[bytes | Oversized]:
-        """Return the lines that `chunk` completes, and a replacement for one that is too long already."""
+        """Return the lines that `chunk` completes, and a replacement for a line that is already too long."""
         if self._at_start:
             chunk = self._without_mark(chunk)
-        # By LF in bytes. `splitlines` on text would also cut at U+2028, which JSON allows inside strings.
+        # At LF bytes. `splitlines` on text would also split at U+2028, which JSON allows inside strings.
         *complete, tail = chunk.split(b"\n")
         first: list[bytes | Oversized] = []
         if complete and self._dropping:
@@ -50,7 +50,7 @@ class LineBuffer:
         return lines + self._store(tail) if tail else lines
 
     def end(self) -> list[bytes | Oversized]:
-        """Return the last line, if the stream ended without a newline."""
+        """Return the last line if the stream ended without a newline."""
         if self._dropping:
             return self._dropped(b"")
         line = self._finished(b"")
@@ -69,8 +69,8 @@ class LineBuffer:
 
     def _store(self, part: bytes) -> list[bytes | Oversized]:
         if self._dropping:
-            # Of what is too long the two ends are kept: they are where programs write the id that the error has to
-            # name.
+            # The two ends of a line that is too long are kept, since that is where programs write the id needed for
+            # the error.
             self._buffer += part[: max(EDGE - len(self._buffer), 0)]
             self._tail = (self._tail + part)[-EDGE:]
             return []
@@ -79,7 +79,7 @@ class LineBuffer:
             return []
         self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
         self._buffer = self._buffer[:EDGE]
-        # At once, unless the end of the line may show the id of a request.
+        # Immediately, unless the end of the line may show a request's id.
         oversized = _oversized(self._limit, bytes(self._buffer), b"")
         is_known = oversized.id is not None or oversized.answered is not None
         self._is_answered = is_known or not self._buffer.lstrip().startswith(b"{")
@@ -87,7 +87,7 @@ class LineBuffer:
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk
-        # The mark may be cut as well: nothing is passed on while the bytes may still become one.
+        # The mark may also be cut, so nothing is passed on while the bytes may still become a mark.
         if len(start) < len(_BOM) and _BOM.startswith(start):
             return chunk
         self._at_start = False
@@ -111,7 +111,7 @@ class ServerSentEvent:
 
 
 def encode_event(event: ServerSentEvent) -> bytes:
-    """`event` as bytes. Its data must hold no newline, which compact JSON never does."""
+    """Return `event` as bytes. Its data must not contain a newline, which compact JSON never does."""
     lines = [b"event: " + event.event.encode()]
     if event.id is not None:
         lines.append(b"id: " + event.id.encode())

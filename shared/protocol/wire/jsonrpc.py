@@ -20,7 +20,7 @@ class Request:
     method: str
     params: dict[str, Any] = field(default_factory=dict)
     weight: int = field(default=0, kw_only=True)
-    """The bytes of memory of a request that was read, if they are more than a few; not compared by `==`."""
+    """The memory in bytes that a received request takes, if it is more than a little; not compared by `==`."""
 
 
 @record
@@ -41,8 +41,8 @@ class Response:
 
 @record
 class Failure:
-    """The error answer to the request `id`, which is None if it could not be read. `kind` is that of the RpcError; it
-    is not sent."""
+    """The error answer to the request `id`, which is None if it could not be read. `kind` is the RpcError's kind,
+    which is not sent."""
 
     id: RequestId | None
     code: int
@@ -53,31 +53,31 @@ class Failure:
 
 @record
 class Malformed:
-    """Input that is not a message. `failure` is the answer; `silent` if the peer must not get one on a two-way
-    stream: it was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
+    """Input that is not a message. `failure` is the answer. `silent` is True if the peer must not get one on a
+    two-way stream, because the input was a notification or an answer (JSON-RPC 2.0, section 4.1)."""
 
     failure: Failure
     silent: bool = False
     is_call: bool = False
-    """True if it has a method: then the id is the peer's, else that of a request that we sent."""
+    """True if it has a method. Then the id is the peer's; otherwise it belongs to a request sent to the peer."""
 
 
 @record
 class Batch:
-    """An array of messages: what one peer sent together, or the answers to it."""
+    """An array of messages that one peer sent together, or of the answers to them."""
 
     messages: tuple["Message", ...]
 
 
 Fate = Literal["unknown", "unreached", "session over", "unauthorized", "no login"]
-"""The fate of a request without an answer: the server may have done it; it did not reach the server; or the server
-did not do it, as it no longer knows the session."""
+"""The fate of a request without an answer: the server may have executed it; it did not reach the server; or the
+server did not execute it because it no longer knows the session."""
 
 
 @record
 class Unanswered:
-    """Sent by a client's transport instead of the answer to request `id`, which will not come. `reason` is one short
-    sentence for people."""
+    """Sent by a client's transport if there will be no answer to request `id`. `reason` is one short sentence for
+    people."""
 
     id: RequestId
     reason: str
@@ -92,7 +92,7 @@ class Gap:
 
 @record
 class OnStream:
-    """Sent by a client's transport for a message that came on the stream of request `about`, and is not an answer: it
+    """Sent by a client's transport for a message that came on the stream of request `about` and is not an answer. It
     belongs to that request (2025-11-25, Streamable HTTP)."""
 
     message: "Message"
@@ -103,7 +103,7 @@ Message = Request | Notification | Response | Failure | Malformed | Batch | Unan
 
 
 class Prepared(dict[str, Any]):
-    """A result with its JSON, which is made with it. Must not be changed."""
+    """A result with its JSON, which is created with it. It must not be changed."""
 
     __slots__ = ("json",)
 
@@ -133,7 +133,7 @@ def json_of(value: Any) -> bytes:
 
 
 def texts_of(values: Mapping[str, Any]) -> dict[str, str]:
-    """Values that are to be text: a string as it is, anything else as its JSON, and null left out."""
+    """Convert values to text: strings are unchanged, null is left out, and other values become JSON."""
     return {
         name: value if isinstance(value, str) else json_of(value).decode()
         for name, value in values.items()

@@ -1,8 +1,8 @@
-"""Salvage of unreadable texts: the id to answer under, and the place of the fault.
+"""Salvage of invalid texts: the id for the answer, and the position of the error.
 
 JSON can contain what UTF-8 can't: `"\\ud83d"`, half of the surrogate pair of an emoji, comes from clients that cut
-text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser of `codec` refuses all of it, together
-with the id without which a client waits forever. So a refused text is read again, leniently.
+text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser in `codec` rejects all of this,
+including the id, without which a client would wait forever. So a rejected text is parsed again, leniently.
 """
 
 import json
@@ -19,11 +19,12 @@ from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, 
 EDGE = 4_096
 """The number of bytes at the beginning and at the end of a text that `read_edges` reads."""
 MAX_DEPTH = 200
-"""The levels of nesting that the parser accepts."""
+"""Maximum number of nesting levels that the parser accepts."""
 MAX_VALUES = 100_000
-"""The number of values that are searched for a fault: a client can send millions, which would delay all others."""
+"""Maximum number of values that are searched for an error. A client can send millions, which would delay all
+others."""
 _PLACE = 100
-"""The number of characters of a place in a message; the names in it are the peer's."""
+"""Maximum number of characters of a path in a message, since its names come from the peer."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 _NO_TEXT = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
@@ -31,13 +32,13 @@ _NO_TEXT = "is not valid Unicode: it has a lone surrogate, or bytes that are not
 
 @record
 class Fault:
-    """A fault in a value, and its place."""
+    """An error in a value, and its path."""
 
     place: str
     """The path to it, with dots between the names: `params.arguments.text`."""
     reason: str
     in_text: bool
-    """True if only text is invalid, which U+FFFD could replace."""
+    """True if only text is invalid, which U+FFFD can replace."""
 
 
 def salvage(
@@ -46,8 +47,8 @@ def salvage(
     read: Callable[[Any], Message],
     refuse: Callable[[Failure], Malformed] = Malformed,
 ) -> Message:
-    """Return the message for a text that the parser refuses with `error`. `read` converts a value to a message;
-    `refuse` does so with the answer to a text that can't be read as a value."""
+    """Return the message for a text that the parser rejects with `error`. `read` converts a value to a message;
+    `refuse` converts the answer for a text that can't be parsed."""
     try:
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
@@ -55,13 +56,13 @@ def salvage(
         answered = read_answered(head, tail)
         if answered is not None:
             return Malformed(failure(answered, error), silent=True)
-        # JSON that is too deep, or has a number that is too long, is surely a message, and its ends may be trusted.
-        # In other text they could be anything.
+        # JSON that is too deep, or has a number that is too long, is certainly a message, and its ends can be
+        # trusted. In other text they could be anything.
         is_json = not isinstance(reason, json.JSONDecodeError)
         return refuse(failure(read_edges(head, tail) if is_json else None, error))
     values = value if isinstance(value, list) else [value]
     faults = [find_fault(item) if isinstance(item, dict) else None for item in values]
-    # If no fault has a place, the text as a whole is invalid, and so is each message in it.
+    # If no error has a path, the text as a whole is invalid, and so is each message in it.
     messages = tuple(
         read(item) if fault is None and any(faults) else _answer_due(read(item), fault, error)
         for item, fault in zip(values, faults, strict=True)
@@ -70,7 +71,7 @@ def salvage(
 
 
 def _answer_due(message: Message, fault: Fault | None, error: ParseError) -> Message:
-    """Return the answer to a message that can't be accepted as it is, or the message without its fault."""
+    """Return the answer to a message that can't be accepted, or the message without the error."""
     refusal: RpcError = error
     if fault is not None:
         kind = InvalidParams if fault.place.startswith("params.") else InvalidRequest
@@ -101,9 +102,9 @@ class _NoNumber(float):
 
 
 def read_leniently(data: bytes) -> Any:
-    """Return the value in `data`: JSON that may have NaN and invalid text. Bytes that are not UTF-8 are read as
-    halves of surrogate pairs. Raises JSONDecodeError for data that is not even such JSON, RecursionError for nesting
-    that is too deep, and another ValueError for a number that is too long."""
+    """Return the value in `data`: JSON that may have NaN and invalid text. Bytes that are not UTF-8 become lone
+    surrogates. Raises JSONDecodeError for data that is not even such JSON, RecursionError for nesting that is too
+    deep, and another ValueError for a number that is too long."""
     return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))
 
 
@@ -116,20 +117,20 @@ def is_text(value: str) -> bool:
 
 
 def find_fault(value: Any) -> Fault | None:
-    """Return the fault in a value that was read leniently; None if it has no fault, or is too large to be searched. A
-    fault outside of strings takes precedence."""
+    """Return the error in a leniently parsed value; None if it has none, or is too large to be searched. An error
+    outside strings takes precedence."""
     first_fault: Fault | None = None
     waiting: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     budget = MAX_VALUES
     while waiting:
         parent, path = waiting.pop()
-        # Counted before its items are searched: a list of a million numbers is not searched at all.
+        # Counted before its items are searched, so that a list of a million numbers is not searched at all.
         budget -= len(parent)
         if budget < 0:
             return None if first_fault is None else Fault(first_fault.place, first_fault.reason, in_text=False)
         if len(path) >= MAX_DEPTH:
             return _fault(path, f"is nested more than {MAX_DEPTH} levels deep")
-        # A stack, not recursion: the peer chooses the depth.
+        # A stack instead of recursion, since the peer chooses the depth.
         items = parent.items() if isinstance(parent, dict) else enumerate(parent)
         for key, item in items:
             kind = type(item)
@@ -137,7 +138,7 @@ def find_fault(value: Any) -> Fault | None:
                 waiting.append((item, (*path, str(key))))
             elif kind is _NoNumber:
                 return _fault((*path, str(key)), "is NaN or Infinity, which JSON does not have")
-            # The search goes on: there may be a fault that U+FFFD can't replace.
+            # The search continues, since there may be an error that U+FFFD can't replace.
             elif kind is str and not is_text(item) and first_fault is None:
                 first_fault = _fault((*path, str(key)), _NO_TEXT, in_text=True)
             if type(key) is str and not is_text(key) and first_fault is None:
@@ -151,7 +152,7 @@ def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Faul
     return Fault(_HALF.sub("\ufffd", shown), reason, in_text)
 
 
-# Ids of texts that are not read
+# Ids in texts that are not parsed
 
 _MEMBER = rb'\s*"(jsonrpc|id|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,4300})\s*'
 _HEAD = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
@@ -161,16 +162,16 @@ _OUTCOME = re.compile(rb'\s*"(?:result|error)"\s*:')
 
 
 def read_edges(head: bytes, tail: bytes) -> str | int | None:
-    """Return the id of a request that is too large to be read, from its beginning and its end; None if they don't
-    show that it is a request, and its id. Programs write short members before the params, or after them; a text
-    between two of these members is neither in a string nor in a deeper object."""
+    """Return the id of a request that is too large to be parsed, from its beginning and end; None if they don't show
+    a request and its id. Programs write short members before or after the params. Text between two of these members
+    is neither in a string nor in a nested object."""
     members = _members(head, tail)
     return _id_in(members) if b"method" in members else None
 
 
 def read_answered(head: bytes, tail: bytes) -> str | int | None:
-    """Return the id of the request that a text with this beginning and this end answers; None if they don't show that
-    it is an answer, and its id."""
+    """Return the id of the request that a text with this beginning and end answers; None if they don't show an answer
+    and its id."""
     begun = _HEAD.match(head)
     if begun is None or _OUTCOME.match(head, begun.end()) is None:
         return None
@@ -180,7 +181,7 @@ def read_answered(head: bytes, tail: bytes) -> str | int | None:
 
 def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     members: dict[bytes, bytes] = {}
-    # A text that is cut off may end in members of a deeper object: the members of the head take precedence.
+    # A text that is cut off may end in members of a nested object, so the members at the beginning take precedence.
     for part in (_TAIL.search(tail), _HEAD.match(head)):
         if part is not None:
             members.update(_MEMBERS.findall(part[1]))

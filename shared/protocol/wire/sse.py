@@ -1,6 +1,6 @@
 """A parser of `text/event-stream` (WHATWG HTML, section 9.2.6).
 
-Lines end with LF, CR LF or CR, even if a chunk ends between these two. Comments and unknown fields are ignored, and
+Lines end with LF, CR LF or CR, even if a chunk ends between CR and LF. Comments and unknown fields are ignored, and
 an event without the blank line at its end is dropped. An event longer than the limit is dropped up to its end.
 """
 
@@ -10,7 +10,7 @@ from .framing import Oversized, ServerSentEvent
 
 _BOM = b"\xef\xbb\xbf"
 _ID = re.compile(rb"[\t -~\x80-\xff]{0,4096}")
-"""An id that a header can repeat. Others are ignored, as the standard ignores one with a NUL."""
+"""An id that a header can contain. Others are ignored, as the standard ignores ids with a NUL."""
 
 
 class EventStream:
@@ -34,23 +34,23 @@ class EventStream:
         self._retry: int | None = None
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent | Oversized]:
-        """The events that `chunk` completes; `Oversized` where one was dropped."""
+        """Return the events that `chunk` completes, with `Oversized` for dropped ones."""
         if not chunk:
             return []
         if self._after_cr:
-            # A CR at the end of a chunk has ended its line already: the LF of that CR LF is no blank line, which
-            # would end the event.
+            # A CR at the end of a chunk has already ended its line, so the LF of that CR LF is not a blank line,
+            # which would end the event.
             chunk = chunk.removeprefix(b"\n")
         self._after_cr = chunk.endswith(b"\r")
         events: list[ServerSentEvent | Oversized] = []
-        # Of bytes it splits at LF, CR and CR LF alone, which are the line ends of the standard.
+        # On bytes it splits only at LF, CR and CR LF, which are the standard's line ends.
         for part in chunk.splitlines(keepends=True):
             text = part.rstrip(b"\r\n")
             self._size += len(text)
             if self._size <= self._limit:
                 self._line += text
             elif text:
-                # Too long to keep; what matters is that this line is not the blank one that ends the event.
+                # Too long to keep; it only matters that this is not the blank line that ends the event.
                 self._data.clear()
                 self._line[:] = b"-"
             if len(text) < len(part):
@@ -75,14 +75,14 @@ class EventStream:
                 self._clear()
                 return [Oversized(self._limit)]
             if self._id is not None:
-                # Only with a whole event, as the standard has it: a client that returns with the id of one that was
-                # cut would miss it.
+                # Only with a complete event, as in the standard: a client that reconnects with the id of a truncated
+                # event would miss it.
                 self.last_id = self._id
             data, event = self._data, self._event or "message"
             complete_event = ServerSentEvent(b"\n".join(data), event, self._id, self._retry)
             self._clear()
-            # An event without data is not dispatched; but the first of a stream may have an id alone, to come back
-            # by (SEP-1699), which is remembered above.
+            # An event without data is not dispatched. The first event of a stream may have only an id, for
+            # reconnecting (SEP-1699), which is remembered above.
             return [complete_event] if data else []
         if self._size <= self._limit:
             self._field(line)
@@ -100,7 +100,7 @@ class EventStream:
                 self._event = value.decode("utf-8", "replace")
             case b"id" if _ID.fullmatch(value):
                 self._id = value.decode("utf-8", "replace")
-            # Of any other value the standard says to ignore the field. Nine digits of milliseconds are eleven days.
+            # The standard ignores the field if it has any other value. Nine digits of milliseconds are eleven days.
             case b"retry" if value.isdigit():
                 self.retry = self._retry = int(value[:9])
 

@@ -1,7 +1,7 @@
-"""The memory that a JSON text takes once it is read, judged by its bytes before it is.
+"""Estimates of the memory that a JSON text takes once it is parsed, made from its bytes before that.
 
-A text of 4 MB may hold a million empty lists, which take twenty times as much, and reading them stops everyone else
-for half a second. So values are counted where they begin: after a comma or a bracket that is in no string.
+A text of 4 MB may contain a million empty lists, which take twenty times as much memory, and parsing them blocks
+everything else for half a second. So the beginnings of values are counted: commas and brackets outside strings.
 """
 
 from contextlib import suppress
@@ -10,24 +10,24 @@ from typing import Any
 from .jsonrpc import Prepared, json_of
 
 MAX_VALUES = 100_000
-"""Maximum number of values of one message to a server: more take long to read and check, and no tool needs them."""
+"""Maximum number of values in one message to a server. More take long to parse and check, and no tool needs them."""
 
 LIGHT = 4_096
-"""Bytes of a text up to which its weight is computed from the value instead."""
+"""For texts of at most this many bytes, the weight is computed from the value instead."""
 _VALUE_BYTES = 100
-"""Memory of a small value, with its place in what holds it and the name that it may have there."""
+"""Memory in bytes of a small value, including its slot in a list or object and its name there."""
 _WIDE = 3
-"""The factor by which a text that is not ASCII may be wider in memory: it takes 2 or 4 bytes a character, while UTF-8
-may take 1."""
+"""The factor by which non-ASCII text may be larger in memory. It takes 2 or 4 bytes per character, while UTF-8 may
+take 1."""
 _MANY_PARTS = 1_000
-"""The number of parts of a result from which on it is weighed by its JSON."""
+"""A result with at least this many parts is weighed by its JSON."""
 _MAX_QUOTES = 4 * MAX_VALUES + 4
-"""The greatest number of quotes of so many values: each value has four at most, its own and those of its name."""
+"""The maximum number of quotes of that many values. Each value has at most four, its own and those of its name."""
 
 
 def count_values(text: bytes) -> int:
-    """The number of values in a JSON text, where an empty array or object counts twice; of a text with far too many
-    it is just too many."""
+    """Return the number of values in a JSON text, counting an empty array or object twice. For a text with far too
+    many values, return any number beyond the maximum."""
     # Without escaped quotes, the text between every second pair of quotes is outside strings.
     bare = text.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in text else text
     # Splitting a text with a million strings would take too long.
@@ -39,18 +39,19 @@ def count_values(text: bytes) -> int:
 
 
 def weigh(text: bytes, values: int) -> int:
-    """The bytes of memory that a JSON text with `values` takes once it is read."""
+    """Return the memory in bytes that a JSON text with `values` takes once it is parsed."""
     return len(text) * (1 if text.isascii() else _WIDE) + values * _VALUE_BYTES
 
 
 def weigh_value(value: Any) -> int:
-    """The bytes of memory that a value takes which was read from JSON."""
+    """Return the memory in bytes that a value parsed from JSON takes."""
     text = json_of(value)
     return weigh(text, count_values(text))
 
 
 def weigh_texts(result: dict[str, Any]) -> int | None:
-    """The bytes of memory that a result takes, about, if they are known without encoding it; otherwise None."""
+    """Return the approximate memory in bytes that a result takes, if it is known without encoding it; otherwise
+    None."""
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it has both forms
     # Nearly all other results are a few texts or images, and perhaps a little metadata.
@@ -67,7 +68,8 @@ def weigh_texts(result: dict[str, Any]) -> int | None:
 
 
 def weigh_result(result: dict[str, Any]) -> int:
-    """The bytes of memory that a result takes, about; 0 for one without JSON, which can't be sent."""
+    """Return the approximate memory in bytes that a result takes; 0 for a result without JSON, which can't be
+    sent."""
     known, size = weigh_texts(result), 0
     if known is not None:
         return known

@@ -1,8 +1,8 @@
 """Dialects: older descriptions of the protocol that a peer may use instead of the specification.
 
-The first message of a connection settles its dialect, and from then on a `Dialect` converts between the JSON of that
-peer and standard messages. The core does not know dialects: a request in a dialect becomes a standard one that needs
-no handshake, or one of the methods of `extensions/dialects`, whose names nobody sends by chance.
+The first message of a connection determines its dialect, and from then on a `Dialect` converts between the peer's
+JSON and standard messages. The core does not know dialects: a request in a dialect becomes a standard one that needs
+no handshake, or one of the methods of `extensions/dialects`, whose names no peer sends by accident.
 
     document       is settled by                                                module
     000            a method that begins with `mcp/`                             document_000
@@ -38,20 +38,20 @@ class Dialect(Protocol):
     """The number of the document that describes it."""
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """Return the messages in `value`. Never raises for its content."""
+        """Return the messages in `value`. Never raises because of its content."""
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Return the replacement for a text that is not a message, so that `write` sends this answer, under the
-        peer's id."""
+        """Return the replacement for a text that is not a message, so that `write` sends this answer with the peer's
+        id."""
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """Return `message` in the form of the dialect; None if the peer gets nothing. If this raises, which is a bug,
-        the request is still open, and a failure can be written for it."""
+        """Return `message` in the dialect's form; None if nothing is sent. If this raises, which is a bug, the
+        request stays open, so that a failure can be written for it."""
 
 
 def find_dialect(value: dict[str, Any], *, is_stream: bool) -> Dialect | None:
     """Return the dialect of the connection, a stream or a single POST, whose first message is `value`; None for the
-    specification. The module of a dialect is loaded when it is found."""
+    specification. A dialect's module is imported when it is needed."""
     method = value.get("method")
     if not isinstance(method, str):
         return None
@@ -82,8 +82,8 @@ def client_dialect(document: str) -> Dialect:
 
 
 def _is_of_002(params: Any) -> bool:
-    """Return True if an `initialize` with these params is one of document 002: they are empty, or name a version in
-    a way of that document, without the further params of the specification."""
+    """Return True if an `initialize` with these params belongs to document 002: they are empty, or contain a version
+    in that document's form, without the specification's other params."""
     if not isinstance(params, dict) or "capabilities" in params or "clientInfo" in params:
         return False
     named = params.get("protocolVersion")

@@ -1,6 +1,6 @@
 """The client side of document 000.
 
-Where the document leaves the form to a server, that of our servers is accepted, and any other JSON:
+Where the document leaves the form to the server, the form of this bundle's servers is accepted, and any other JSON:
 
 * any `toolId` is the name of the tool, and a `resourceId` is a URI, or with braces a template;
 * an object that a tool returns is its structured content, a text its text, and an array of content its content;
@@ -19,7 +19,7 @@ _CAPABILITIES = {
     "mcp/prompts/list": "prompts",
     "mcp/completion/complete": "completions",
 }
-"""The capability of a server that names the method."""
+"""The server capability for each method."""
 
 
 def _introduction(params: Fields) -> Fields:

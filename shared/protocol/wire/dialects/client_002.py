@@ -1,8 +1,8 @@
 """The client side of document 002.
 
-The tools and prompts of a server are in its answer to `initialize`, so a list sends that again; resources can be read
-but are not listed. Servers get requests only. A method that the document does not have is sent by its own name, for
-the server to refuse.
+A server's tools and prompts are in its answer to `initialize`, so a list request sends that again. Resources can be
+read but are not listed. Servers only get requests. A method that the document does not have is sent with its own
+name, and the server refuses it.
 """
 
 from collections.abc import Mapping

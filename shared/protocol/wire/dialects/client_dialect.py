@@ -1,7 +1,7 @@
 """The client side of a dialect, the mirror of the server side.
 
-The client itself makes requests of the newest version, without a handshake. Each is written as the request of the
-dialect that does the same, and the answer is read as a result of the specification.
+The client itself makes requests of the newest version, without a handshake. Each is written as the dialect's
+equivalent request, and the answer is read as a result of the specification.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,23 +26,24 @@ from ..jsonrpc import (
 )
 
 MAX_SENT = 10_000
-"""The number of requests whose answers are awaited; the oldest are forgotten, as some are silently given up."""
+"""Maximum number of requests whose answers are awaited. The oldest are forgotten, since some are silently
+abandoned."""
 _ENVELOPE = {PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO}
 _UNFIT = (AttributeError, LookupError, TypeError, ValueError)
-"""Errors that reading a result of an unknown form raises."""
+"""Errors that occur when a result of an unknown form is read."""
 
 Fields = dict[str, Any]
 
 
 @record
 class Form:
-    """The method of the dialect instead of one of the specification, its params, and the result of the latter."""
+    """The dialect's method that replaces one of the specification, with the conversions of its params and result."""
 
     method: str
     params: Callable[[Fields], Fields]
     """Converts the params of the specification, without their envelope, to those of the dialect."""
     result: Callable[[Fields, Any], Fields]
-    """Converts the params and the result of the dialect to a standard result. Raises `_UNFIT` for another form."""
+    """Converts the params and the result of the dialect to a standard result. Raises `_UNFIT` for other forms."""
 
 
 class ClientDialect:
@@ -51,7 +52,7 @@ class ClientDialect:
     name: str
     """The number of the document that describes it."""
     prefix = ""
-    """The beginning of every method."""
+    """The prefix of every method."""
     forms: Mapping[str, Form]
     """The forms by standard method. A method without a form has its standard params and result."""
     notifies = True
@@ -61,7 +62,7 @@ class ClientDialect:
         self._sent: dict[RequestId, Request] = {}
 
     def read(self, value: Fields) -> Sequence[Message]:
-        """Return the standard message for `value` from a server. Never raises for its content."""
+        """Return the standard message for `value` from a server. Never raises because of its content."""
         method, id_ = value.get("method"), value.get("id")
         if not isinstance(id_, str) and type(id_) is not int:
             id_ = None
@@ -80,11 +81,11 @@ class ClientDialect:
             return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.name}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Mark a text that is not a message as silent: servers get no answer to it."""
+        """Mark a text that is not a message as silent, since servers get no answer to it."""
         return Malformed(answer, silent=True)
 
     def write(self, message: Message) -> Fields | None:
-        """Return `message` in the form of the dialect; None if it has no form for it."""
+        """Return `message` in the dialect's form; None if it has none for it."""
         match message:
             case Request():
                 return self._written(message)
@@ -126,11 +127,11 @@ def _failure_of(id: RequestId, error: Any) -> Failure:
 
 
 def description(info: Fields, capabilities: Fields, instructions: Any) -> Fields:
-    """The result of `server/discover` of a server with this information and these capabilities."""
+    """Return the result of `server/discover` for a server with this information and these capabilities."""
     result = {"supportedVersions": [NEWEST.date], "capabilities": capabilities, "_meta": {SERVER_INFO: info}}
     return {**result, "instructions": instructions} if isinstance(instructions, str) else result
 
 
 def json_text(value: Any) -> str:
-    """`value` as JSON, where content takes text alone."""
+    """Return `value` as JSON, for content that must be text."""
     return to_json(value).decode()

@@ -11,7 +11,7 @@ leaves room:
 * it has no progress token: the progress of a POST is reported under the id of its request, if it asks for a stream
   (4.2.3);
 * a message without `jsonrpc` is refused, as 3.1 requires JSON-RPC 2.0;
-* the transports and the authentication that `mcp/initialize` names are ignored: both are settled by then;
+* the transports and the authentication in `mcp/initialize` are ignored, since both are already determined;
 * a failure whose request is unknown has the id null (3.2.2).
 """
 
@@ -45,7 +45,7 @@ _HANDSHAKE = {
     "capabilities": {},
     "clientInfo": {"name": "document 000", "version": "0"},
 }
-"""The params of the handshake for a client, which declares no capabilities."""
+"""The params of the handshake for a client without capabilities."""
 
 
 class Document000:
@@ -54,16 +54,16 @@ class Document000:
     name = "000"
 
     def __init__(self, *, is_stream: bool) -> None:
-        """On a stream, a handshake is made internally, so that it may have subscriptions."""
+        """On a stream, a handshake is made internally, so that the client may have subscriptions."""
         self._is_stream = is_stream
         self._has_initialized = False
         self._log_level: str | None = None
         self._requests = OpenRequests()
 
-    # What the peer sends
+    # Messages from the peer
 
     def read(self, value: dict[str, Any]) -> Sequence[Message]:
-        """Return the message in `value`, or for `mcp/initialize` on a stream those of the whole handshake."""
+        """Return the message in `value`, or for `mcp/initialize` on a stream, the messages of the whole handshake."""
         return self._requests.read(value, self._read)
 
     def refuse(self, answer: Failure) -> Malformed:
@@ -100,7 +100,7 @@ class Document000:
         if method in _OWN:
             standard = f"{_HANDLED}000/{standard}"
         elif standard.startswith(_HANDLED):
-            standard = method  # an unknown method: the handlers are called by the names of their documents
+            standard = method  # an unknown method, since the handlers have the names in their documents
         token = None if self._is_stream else id_
         return [self._requests.open(id_, method, standard, enveloped(params, token, self._log_level))]
 
@@ -108,8 +108,8 @@ class Document000:
         if standard not in _AT_ANY_TIME and not self._has_initialized:
             raise InvalidRequest(f'send "{_INITIALIZE}" first' if self._is_stream else _NEEDS_STREAM)
         request = self._requests.open(id, method, standard, params)
-        # Each call has an envelope, which has to contain the level. It is set before the answer: a call may have come
-        # together with this request.
+        # Each call has an envelope, which must contain the level. It is set before the answer, since a call may have
+        # come together with this request.
         if standard == "logging/setLevel" and params.get("level") in LOG_LEVELS:
             self._log_level = params["level"]
         return request
@@ -121,10 +121,10 @@ class Document000:
             params = {**params, "requestId": number}
         return [Notification(method, params)]
 
-    # What the peer gets
+    # Messages to the peer
 
     def write(self, message: Message) -> dict[str, Any] | None:
-        """Return `message` with the peer's own id; None if it is about a request that the peer has cancelled."""
+        """Return `message` with the peer's own id; None if it belongs to a request that the peer has cancelled."""
         match message:
             case Response(number, result) if (request := self._requests.find(number)) is not None:
                 # The result in the form that 5.2 gives it.
@@ -140,7 +140,7 @@ class Document000:
                 if request is None:
                     return None
                 error = error_object(message)
-                if message.code == MethodNotFound.code and request.method:  # under the name that the peer has used
+                if message.code == MethodNotFound.code and request.method:  # with the name that the peer used
                     error = {**error, "message": f"method not found: {request.method[:100]}"}
                 return _answer(request.id, error=error)
             case Notification("notifications/cancelled"):
@@ -167,7 +167,7 @@ class Document000:
         return {**introduction, "instructions": result["instructions"]} if "instructions" in result else introduction
 
     def _with_ids(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return `params` with the peer's own id of the subscription that they name."""
+        """Return `params` with the peer's own id of their subscription."""
         meta = params.get("_meta", {})
         request = self._requests.find(meta.get(SUBSCRIPTION_ID))
         return params if request is None else {**params, "_meta": {**meta, SUBSCRIPTION_ID: request.id}}

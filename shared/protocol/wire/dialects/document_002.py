@@ -1,7 +1,7 @@
 """The server side of document 002: four methods, semantic versions, and messages that may lack `jsonrpc`.
 
 Two of the methods are standard ones in another form; `initialize` and the reading of a resource need data of the
-server, and are handled by `extensions/dialects`. There are no lists: what a client may call is in the answer to
+server, and are handled by `extensions/dialects`. There are no lists, since the tools and prompts are in the answer to
 `initialize`. `forms_002.py` converts params, results and errors. Decisions where the document leaves room:
 
 * `initialize` is optional, and the features of one version are available in all of them;
@@ -34,7 +34,7 @@ _Fit = Callable[[dict[str, Any]], dict[str, Any]]
 
 @record
 class _Method:
-    """The method of the core for one of the document, with the conversions of its params and its result."""
+    """The core's method for one in the document, with the conversions of its params and result."""
 
     call: str
     params: _Fit

@@ -27,7 +27,7 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0")
 
 NO_COMMON_VERSION, RESOURCE_NOT_FOUND, RESOURCE_FAILED = 1001, 3001, 3002
 TOOL_NOT_FOUND, TOOL_FAILED, URI_INCOMPLETE, PROMPT_FAILED = 4001, 4002, 5001, 6001
-"""Codes in the ranges of "Error handling"; the document itself numbers 3001 only."""
+"""Codes in the ranges of "Error handling"; the document itself only defines 3001."""
 
 _CODES: Mapping[tuple[str, int], int] = {
     ("read_resource", -32603): RESOURCE_FAILED,
@@ -38,11 +38,11 @@ _CODES: Mapping[tuple[str, int], int] = {
 unchanged."""
 
 MAX_TEMPLATE, MAX_BRACES = 4_096, 16
-"""The limits of the characters and the pairs of braces of a URI: compiling it to a pattern takes a millisecond."""
+"""Maximum numbers of characters and of pairs of braces in a URI. Compiling it to a pattern takes a millisecond."""
 _TOO_MUCH = f"a URI with braces may have at most {MAX_TEMPLATE:,} characters and {MAX_BRACES} pairs of braces"
 
 _HIGHEST = ("maxVersion", "version", "protocolVersion")
-"""The params in which a client sends its highest version; the first of them counts."""
+"""The params in which a client may send its highest version; the first one counts."""
 
 _Object = dict[str, Any]
 
@@ -51,7 +51,7 @@ _Object = dict[str, Any]
 
 
 def chosen_version(params: _Object) -> _Object:
-    """Return the params of `initialize` as `{"version": ...}`, the highest version that both sides speak.
+    """Return the params of `initialize` as `{"version": ...}`, the highest version that both sides support.
 
     Raises InvalidParams for an invalid version, and RpcError 1001 if both sides have no version in common.
     """
@@ -99,7 +99,7 @@ def read_params(params: _Object) -> _Object:
 
 
 def read_result(result: _Object) -> _Object:
-    """The contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
+    """Return the contents of a resource as content: texts as `text`, bytes as `blob` in base64."""
     value = result["value"]
     return {"content": [_content(item) for item in value["contents"]], "isError": False, "meta": value["meta"]}
 
@@ -114,12 +114,13 @@ def _content(contents: _Object) -> _Object:
 
 
 def tool_params(params: _Object) -> _Object:
-    """Raise InvalidParams."""
+    """Return the converted params. Raises InvalidParams."""
     return {"name": _string(params, "name"), "arguments": _arguments(params)}
 
 
 def tool_result(result: _Object) -> _Object:
-    """Data as `json`, instead of the text that is its JSON, or else behind it all; other content as it is."""
+    """Return the content with data as `json`, which replaces the text that is its JSON or else comes last. Other
+    content is unchanged."""
     content = result["content"]
     if "structuredContent" in result:
         data = result["structuredContent"]
@@ -142,12 +143,12 @@ def _is_json_of(block: _Object, data: object) -> bool:
 
 
 def prompt_params(params: _Object) -> _Object:
-    """Raise InvalidParams."""
+    """Return the converted params. Raises InvalidParams."""
     return {"name": _string(params, "name"), "arguments": texts_of(_arguments(params))}
 
 
 def prompt_result(result: _Object) -> _Object:
-    """The messages as one string."""
+    """Return the messages as one string."""
     blocks = [message["content"] for message in result["messages"]]
     shown: list[str] = []
     for block in blocks:
@@ -162,10 +163,10 @@ def prompt_result(result: _Object) -> _Object:
 
 
 def converted_error(method: str, answer: Failure) -> _Object:
-    """The error object for an answer to `method`, "" where that is not known."""
+    """Return the error object for an answer to `method`, which is "" if unknown."""
     data = answer.data
     if method == "read_resource" and answer.code == -32602 and isinstance(data, dict) and "uri" in data:
-        # Which code says so is a matter of the version; the data is in all of them.
+        # The code depends on the version; all of them have the data.
         return {
             "code": RESOURCE_NOT_FOUND,
             "message": "Resource not found",

@@ -1,7 +1,7 @@
 """Requests in progress of a peer that uses a dialect.
 
-The requests to the core have ids of our own: a peer's id may be `null`, and the form of an answer depends on the
-method. Answered and cancelled requests are forgotten, so the number is that of the requests in progress.
+Requests to the core get new ids, because a peer's id may be `null`, and the form of an answer depends on the method.
+Answered and cancelled requests are forgotten, so only requests in progress are stored.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,8 +20,8 @@ _Object = dict[str, Any]
 
 @record
 class OpenRequest:
-    """One request: the id by which the peer waits for it, and its method, "" if it was refused at once. A bare
-    request came without `jsonrpc`."""
+    """One request: the peer's id, and the method, which is "" if it was refused at once. A bare request came without
+    `jsonrpc`."""
 
     id: RequestId | None
     method: str = ""
@@ -44,7 +44,7 @@ class OpenRequests:
     def open(
         self, id: RequestId | None, method: str, call: str, params: dict[str, Any], *, is_bare: bool = False
     ) -> Request:
-        """Return the standard request, to `call` and with our own id, for the peer's request to `method`.
+        """Return the standard request to `call`, with a new id, for the peer's request to `method`.
 
         Raises InvalidRequest if the peer's id is in use.
         """
@@ -58,7 +58,7 @@ class OpenRequests:
         self, value: _Object, meaning: Callable[[_Object], Sequence[Message]], *, is_bare: bool = False
     ) -> Sequence[Message]:
         """Return the `meaning` of a message from the peer, or the answer to it if that raises RpcError. An answer
-        from the peer is dropped: there are no requests to it."""
+        from the peer is dropped, since it gets no requests."""
         if "method" not in value and ("result" in value or "error" in value):
             return [Malformed(failure(None, InvalidRequest("there was no request")), silent=True)]
         try:
@@ -66,27 +66,28 @@ class OpenRequests:
         except RpcError as error:
             id_ = value.get("id")
             answer = failure(id_ if is_id(id_) else None, error)
-            # A notification gets no answer; without a method it is not one (JSON-RPC 2.0, section 4.1).
+            # A notification gets no answer; a message without a method is not a notification (JSON-RPC 2.0, section
+            # 4.1).
             is_silent = "id" not in value and isinstance(value.get("method"), str)
             return [Malformed(answer, silent=True) if is_silent else self.refuse(answer, is_bare=is_bare)]
 
     def refuse(self, answer: Failure, *, is_bare: bool = False) -> Malformed:
-        """Return `answer`, which has the peer's id, with a new id of our own: an open request with that id goes
-        on."""
+        """Return `answer`, which has the peer's id, with a new id, so that an open request with the peer's id
+        continues."""
         number = next(self._numbers)
         self._by_number[number] = OpenRequest(answer.id, is_bare=is_bare)
         return Malformed(Failure(number, answer.code, answer.message, answer.data))
 
     def number_of(self, id: Any) -> int | None:
-        """Return our id of the request with the peer's id; None if no such request is open."""
+        """Return the new id of the request with the peer's id; None if no such request is open."""
         return self._by_id.get(id) if is_id(id) else None
 
     def find(self, number: RequestId | None) -> OpenRequest | None:
-        """Return the request with our id `number`; None if it is over."""
+        """Return the request with the new id `number`; None if it is over."""
         return self._by_number.get(number) if isinstance(number, int) else None
 
     def close(self, number: RequestId | None) -> OpenRequest | None:
-        """Remove the request with our id `number`, and return it; None if it is over already."""
+        """Remove and return the request with the new id `number`; None if it is already over."""
         entry = self._by_number.pop(number, None) if isinstance(number, int) else None
         if entry is not None and self._by_id.get(entry.id) == number:
             del self._by_id[entry.id]
@@ -101,7 +102,7 @@ def is_id(value: Any) -> bool:
 def enveloped(params: dict[str, Any], token: RequestId | None = None, log_level: str | None = None) -> dict[str, Any]:
     """Return `params` as those of a stateless request of the newest version, with `token` and `log_level` as defaults
     of its progress token and its log level. Other `_meta` of the peer is kept, except for the version and the client
-    capabilities: a dialect has no form for a question, nor for a result that asks one.
+    capabilities: a dialect has no form for questions, or for results that contain them.
 
     Raises InvalidParams if `_meta` is not an object.
     """

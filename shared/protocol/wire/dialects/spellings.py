@@ -1,7 +1,7 @@
-"""Names of documents 003 and 004 for parts of the specification: a client accepts both.
+"""Names in documents 003 and 004 for parts of the specification; a client accepts both.
 
-Only the requests and the self-description of a server are renamed here. Fields that the documents add, such as
-`title` in contents and in `notifications/resources/updated` (001, 10.2), are passed on unchanged, and so is -32000.
+Only a server's requests and self-description are renamed here. Fields that the documents add, such as `title` in
+contents and in `notifications/resources/updated` (001, 10.2), are passed on unchanged, and so is -32000.
 """
 
 from typing import Any
