@@ -20,10 +20,12 @@ from hatch_build import NAME, move
 from servers.bundle.commands.export import main as export
 from servers.catalog import Entry, load_catalog
 from shared.client.connect import connect_http
-from tests.checks.bundle.programs import run
+from tests.checks.bundle.programs import fresh, run
 from tests.checks.interop.pages import served
+from tests.checks.readme_commands import CHECKOUT, Newcomer, Step, steps_of
 from tests.postgres_server import any_database
 from tests.raw import BARE
+from tests.redis_server import RedisServer
 from tests.wire import Wire
 
 pytestmark = pytest.mark.timeout(1_500)
@@ -38,6 +40,18 @@ HOSTILE = {
     for name in ("shared", "servers")
     for file in ("__init__", "__main__")
 }
+
+LEFT_OUT = {
+    *("python3 -m venv .venv", ".venv/bin/pip install --editable '.[all]'", "mkdir -p ~/Documents"),
+    ".venv/bin/mcp-server-bundle doctor",
+}
+"""The commands of README.md that install the checkout, one whose result is there, and one with a test of its own."""
+WITH_PROCESSES = [
+    ".venv/bin/mcp-bundle-prompts --transport http --workers 2 --store {store}",
+    f".venv/bin/python -m {NAME}.servers.filesystem --transport http --workers 2 --store {{store}} ~/Documents",
+    ".venv/bin/mcp-server-bundle call sqlite read_query query='SELECT 6 * 7' -- --demo",
+]
+"""Further commands, which start processes of their own."""
 
 each_with_extra = pytest.mark.parametrize("entry", WITH_EXTRA, ids=lambda entry: entry.name)
 
@@ -125,6 +139,27 @@ def test_with_uv_the_bundle_starts_each_server_as_install_has_it_started(
 ) -> None:
     doctor = [str(installed / "python"), "-m", f"{NAME}.servers", "doctor"]
     assert run(doctor, *hostile).endswith("\n0 faults, 0 warnings\n")
+
+
+def test_with_uv_the_readme_works_in_place_of_the_checkout(
+    installed: Path, hostile: tuple[Path, dict[str, str]], tmp_path: Path
+) -> None:
+    folder, env = hostile
+    home = tmp_path / "home"
+    (home / "Documents").mkdir(parents=True)
+    folder.rename(home / CHECKOUT)
+    (home / CHECKOUT / ".venv").symlink_to(installed.parent)
+    python = Path(sys.base_prefix) / "bin"
+    newcomer = Newcomer(home, {**env, **fresh(home, python), "PYTHONPATH": str(home / CHECKOUT)})
+    steps = [step for step in steps_of(ROOT / "README.md", "README.md") if step.text not in LEFT_OUT]
+    # As docs/authors.md says.
+    newcomer.follow([step._replace(text=step.text.replace("from shared", f"from {NAME}")) for step in steps])
+    store = RedisServer(tmp_path)
+    store.start()
+    try:
+        newcomer.follow([Step("processes", 0, command.replace("{store}", store.url)) for command in WITH_PROCESSES])
+    finally:
+        store.stop()
 
 
 def test_either_can_be_taken_out_and_leaves_the_other_whole(

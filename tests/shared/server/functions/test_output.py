@@ -1,16 +1,21 @@
 """What a tool returns keeps to the schema that it declares, or is not sent."""
 
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, NewType
+from uuid import UUID
 
 import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_serializer
-from typing_extensions import TypedDict
+from typing_extensions import TypeAliasType, TypedDict
 
 from shared import CallToolResult, Data, Implementation, Server
 from shared.errors import ToolError
@@ -40,6 +45,15 @@ class Colour(Enum):
     RED = "red"
 
 
+class Place(NamedTuple):
+    line: int
+    column: int | None = None
+
+
+Number = NewType("Number", int)
+Numbers = TypeAliasType("Numbers", list[int])
+
+
 class Shouted(BaseModel):
     word: str
 
@@ -55,6 +69,15 @@ WRONG: list[tuple[Any, Any, str]] = [
     (list[int], None, "returned NoneType, declared list[int]: Input should be a valid"),
     (float, float("nan"), "returned float, declared float: JSON has no NaN and no Infinity"),
     (list[dict[str, float]], [{"a": 1.0}, {"a": float("inf")}], ": 1: a: JSON has no NaN and no Infinity"),
+    (Colour, "blue", "returned str, declared Colour: Input should be 'red'"),
+    (date, "today", "returned str, declared date: Input should be a valid date"),
+    (Decimal, Decimal("NaN"), "returned Decimal, declared Decimal: "),
+    (Place, Place("x"), "returned Place, declared Place: 0: Input should be a valid integer"),  # type: ignore[arg-type]
+    (
+        Sequence[int],
+        (number for number in [1]),
+        "returned generator, declared collections.abc.Sequence[int]; use list",
+    ),
     (float | str, float("-inf"), ": float: JSON has no NaN and no Infinity"),
     (float, None, "returned NoneType, declared float: Input should be a valid number"),
     (Annotated[int, Field(ge=0)], -1, "Input should be greater than or equal to 0"),
@@ -74,6 +97,11 @@ WRONG: list[tuple[Any, Any, str]] = [
 RIGHT: list[tuple[Any, Any, Any]] = [
     (Size, Size(width=1, inner=Size(width=2)), {"width": 1, "depth": None} | {"inner": {"width": 2, "depth": None}}),
     (list[date], [date(2026, 1, 2)], ["2026-01-02"]),
+    (Colour, Colour.RED, "red"),
+    (Decimal, Decimal("1.50"), "1.50"),
+    (Place, Place(1), [1, None]),
+    (Mapping[str, int], {"a": 1}, {"a": 1}),
+    (Numbers, [1], [1]),
     (dict[Colour, int], {Colour.RED: 1}, {"red": 1}),
     (dict[int, float], {1: 2}, {"1": 2.0}),
     (tuple[Literal["a"], bool], ("a", True), ["a", True]),
@@ -103,13 +131,22 @@ def _unnested(data: Any) -> Any:
     return data
 
 
-TYPES = [int, float, bool, list[int], dict[str, int], tuple[int, str], int | None, Size, Weight, Row, list[Size]]
+TYPES = [
+    *(int, float, bool, list[int], dict[str, int], tuple[int, str], int | None, Size, Weight, Row, list[Size]),
+    *(Colour, date, Decimal, UUID, timedelta, Path, Place, Sequence[int], Set[int], Mapping[str, float], deque[int]),
+    *(Colour | int, list[Place], Number, Numbers),
+]
 LEAVES = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(),
     st.floats(),
     st.text(max_size=3),
+    st.sampled_from([Colour.RED, Path("a"), Place(1), Place("x"), {1}, {"x"}, deque([1, None])]),  # type: ignore[arg-type]
+    st.dates(),
+    st.decimals(),
+    st.uuids(),
+    st.timedeltas(),
     st.builds(Weight, st.one_of(st.integers(), st.text(max_size=2))),
     st.builds(lambda **fields: Size.model_construct(**fields), width=st.one_of(st.integers(), st.none())),
     st.fixed_dictionaries({}, optional={"name": st.text(max_size=2), "count": st.one_of(st.integers(), st.text())}),
