@@ -187,5 +187,7 @@ def _embolden(control: HtmlElement) -> None:
     """Turn a button into bold text, since it describes the text after it."""
     if control.get("role") == "button":
         del control.attrib["role"]
+        for anchor in control.iter("a"):
+            anchor.tag = "a" if anchor.get("href") else "span"
     if control.tag == "button" and not any(holder.tag in HEADINGS for holder in control.iterancestors()):
         control.tag = "b"

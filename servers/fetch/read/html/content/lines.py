@@ -123,7 +123,7 @@ class Lines:
             self.blocks.append(block)
         self._pictures += tag == "img"
         self._fields += tag in _FIELDS
-        if tag == "a" and element.get("href") is not None:
+        if tag == "a":
             link = element
         silent = silent or tag in _SILENT
         if tag not in _UNREAD:

@@ -34,6 +34,8 @@ _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 _MOSTLY = 0.8
 _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
+_FEWEST_HEADERS = 2
+"""Minimum number of headers at the beginning of a table of data."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
@@ -205,8 +207,12 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
         chars = size[block.end] - size[block.first]
         beside = size[around.end] - size[around.first] - chars
         beside_kept = own[around.end] - own[around.first] - (own[block.end] - own[block.first])
-        is_about = tag == "pre" or sum(line.linked for line in lines) < _LINK_SHARE * chars
-        if 2 * beside_kept >= beside and is_about:
+        # Links are data in code and below a row of headers; elsewhere they lead away.
+        is_headed = len(lines) > _FEWEST_HEADERS and all(
+            line.block.element.tag == "th" for line in lines[:_FEWEST_HEADERS]
+        )
+        is_data = tag == "pre" or is_headed or sum(line.linked for line in lines) < _LINK_SHARE * chars
+        if 2 * beside_kept >= beside and is_data:
             keep[block.first : block.end] = [True] * len(lines)
 
 

@@ -350,6 +350,12 @@ def test_the_label_of_an_answer_stays_where_a_block_opens_it() -> None:
     assert [said for said in ("How long?", "Three years long.") if said not in text] == []
 
 
+def test_a_table_of_links_stays_below_its_headers() -> None:
+    rows = "".join(f"<tr><td><a href=/{n}>Den {n}</a><td><a href=/{n}.pdf>Plan of den {n}</a>" for n in range(6))
+    text = text_of(f"<table><tr><th>Name<th>File{rows}</table>")
+    assert [said for said in ("Name", "Den 0", "Plan of den 5") if said not in text] == []
+
+
 def test_a_term_keeps_its_meaning_where_that_is_links() -> None:
     text = text_of(
         "<dl><dt>Tags:</dt><dd><ul><li><a href=/a>dens</a></li><li><a href=/b>snow</a></li></ul></dd></dl>"
