@@ -373,8 +373,9 @@ class Connection:
         self._due, self.queue = _nothing, None
         for call in self.session.abandon():
             self.calls.cancel(call)
-        self.calls.give_memory(self.client, self._result_bytes + self._sending_results + self._batch_bytes)
-        self._result_bytes = self._sending_results = self._batch_bytes = 0
+        if counted := self._result_bytes + self._sending_results + self._batch_bytes:
+            self.calls.give_memory(self.client, counted)
+            self._result_bytes = self._sending_results = self._batch_bytes = 0
         return not self.is_busy
 
     async def close(self) -> None:

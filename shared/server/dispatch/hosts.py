@@ -5,6 +5,7 @@ operator allows.
 """
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .limits import CallLimits
@@ -36,11 +37,18 @@ HOSTS = (
 )
 
 
+_LONGEST = 100
+"""Characters of a client's name that are compared."""
+
+
 def find_host(info: dict[str, Any] | None) -> HostLimit | None:
     """Return the limit of the host with that `clientInfo`; None if the host is unknown."""
     name = (info or {}).get("name")
-    if not isinstance(name, str):
-        return None
+    return _host_named(name[:_LONGEST]) if isinstance(name, str) else None
+
+
+@lru_cache(256)  # without a session, each request names its client
+def _host_named(name: str) -> HostLimit | None:
     return next((host for host in HOSTS if name.startswith(host.name)), None)
 
 

@@ -139,9 +139,13 @@ class _StatelessRequest:
         """Answer `request`; after each `pause` in seconds without a message, a comment shows that it is being
         served."""
         try:
-            with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
-                self._connection.take(request)
-                await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
+            self._connection.take(request)
+            if outgoing := self._connection.outgoing():
+                await self._write(outgoing)
+            # Most requests are answered by now, and their clients need no watch.
+            if not self._over:
+                with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
+                    await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
         finally:
             if self._timer is not None:
                 self._timer.cancel()

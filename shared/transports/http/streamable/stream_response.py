@@ -5,6 +5,7 @@ the client may reconnect if it is lost. Otherwise the stream begins with the fir
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from functools import partial
 
 from ....errors import Unavailable
@@ -35,7 +36,9 @@ async def follow(
 
     session.opened()
     try:
-        with Watch(http.receive, keep_alive, pause, gone=reader.cut):
+        # Most requests are answered by now, and their clients need no watch.
+        is_answered = reader.stream.sole_answer is not None
+        with nullcontext() if is_answered else Watch(http.receive, keep_alive, pause, gone=reader.cut):
             await _write(http, session, reader, headers)
     finally:
         session.closed(reader)
