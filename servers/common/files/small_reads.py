@@ -5,10 +5,15 @@ method is the simplest form of the one in `posix`: each step opens one name in i
 links, and the type of the file is checked once it is open. In all other cases the result is None: a link, a deep
 path, a large, special, denied or missing file, another file system. Then the walk in a thread does the work or
 reports the error.
+
+A disk may be slow at any time. An access that kept the event loop waiting for it is left to a thread for the next
+minute, and all others for ten times as long as the access took.
 """
 
 import os
 import stat
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
@@ -21,6 +26,13 @@ from servers.common.files.roots import Roots
 from shared.program.files.entries import Held, Place
 from shared.program.files.system import DIRECTORY, READ, SCAN
 
+try:
+    import resource
+except ModuleNotFoundError:  # as on Windows
+    _getrusage = _THREAD = None
+else:
+    _getrusage, _THREAD = getattr(resource, "getrusage", None), getattr(resource, "RUSAGE_THREAD", None)
+
 T = TypeVar("T")
 
 MAX_SIZE = 65_536
@@ -29,14 +41,25 @@ MAX_DEPTH = 16
 """Maximum depth of a path that is walked at once. A deeper walk takes as long as a thread."""
 MAX_ENTRIES = 250
 """Maximum number of entries of a directory that is read at once, which takes a millisecond."""
+LATE_SECONDS = 0.005
+"""Seconds after which an access has taken too long, if the disk was read meanwhile."""
+REST, SLOW_SECONDS = 10, 60.0
+"""How many times as long as a late access all others are left to threads, and the seconds for which it itself is."""
+_MOST_SLOW = 1_000
+"""Number of places of late accesses that are remembered."""
 
 
 class SmallFiles:
     """The small local files beneath the roots. For the thread of the event loop."""
 
-    def __init__(self, beneath: RootedFiles, mounts: Mounts) -> None:
+    def __init__(self, beneath: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
         self._beneath = beneath
         self._mounts = mounts
+        self._clock = clock
+        self._disk_reads = _count_disk_reads()
+        self._rests_until = 0.0
+        self._slow: OrderedDict[tuple[int, tuple[str, ...]], float] = OrderedDict()
+        """The places of late accesses, and the time from which they are tried again."""
 
     def read(self, place: Place) -> Held | None:
         """Return the whole file at `place`, or None if it must be read in a thread."""
@@ -60,6 +83,9 @@ class SmallFiles:
             return None
         if self._beneath.roots.denies(place) or not self._mounts.local(place):
             return None
+        began = self._clock()
+        if began < self._rests_until or (self._slow and began < self._slow.get(place[:2], 0.0)):
+            return None
         try:
             for name in parts[:-1]:
                 directory = os.open(name, DIRECTORY, dir_fd=directory)
@@ -72,6 +98,20 @@ class SmallFiles:
         finally:
             if passed >= 0:
                 os.close(passed)
+            if (seconds := self._clock() - began) > LATE_SECONDS:
+                self._rest(place, seconds)
+
+    def _rest(self, place: Place, seconds: float) -> None:
+        """Leave the next accesses to threads after one that took `seconds`, unless other processes had the processor
+        meanwhile."""
+        before, self._disk_reads = self._disk_reads, _count_disk_reads()
+        if self._disk_reads == before:
+            return
+        now = self._clock()
+        self._rests_until = now + REST * seconds
+        self._slow[place[:2]] = now + SLOW_SECONDS
+        if len(self._slow) > _MOST_SLOW:
+            self._slow.popitem(last=False)
 
 
 class NarrowedSmallFiles(SmallFiles):
@@ -114,6 +154,14 @@ def _scan(use: Callable[[list["os.DirEntry[str]"]], T], name: str, directory: in
         return use(sorted(entries, key=attrgetter("name"))) if len(entries) <= MAX_ENTRIES else None
     finally:
         os.close(descriptor)
+
+
+def _count_disk_reads() -> int:
+    """Return how often this thread has read from a disk. Where the system does not count that, the number is
+    different each time."""
+    if _getrusage is None or _THREAD is None:
+        return time.monotonic_ns()
+    return int(_getrusage(_THREAD).ru_inblock)
 
 
 def _is_small(status: os.stat_result) -> bool:

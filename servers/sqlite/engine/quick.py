@@ -53,6 +53,8 @@ _MOST_KNOWN, _LONGEST_KNOWN = 100, 10_000
 compiled statements."""
 _LONGEST_SCHEMA = 100_000
 """Maximum number of characters of SQL in the schema, which SQLite parses completely whenever it has changed."""
+_LONG = 0.005
+"""Seconds of a read after which its statement is left to threads for a while."""
 _LATE, _REST = 0.05, 10
 """After a read that takes longer than the first number of seconds, none is tried for that read's time multiplied by
 the second: the disk or the machine is slow, or a row is large.
@@ -137,12 +139,14 @@ class QuickReader:
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
             is_passing = _is_passing(error)
         seconds = time.monotonic() - began
-        if result is not None and seconds <= _LATE:
+        if result is not None and seconds <= _LONG:
             entry.tries = _TRIES
         elif seconds > _SECONDS and self._was_displaced():
             return self.run(statement, work, is_first=False) if result is None and is_first else result
         elif seconds > _LATE:
             self._rest(entry, seconds)
+        elif seconds > _LONG:
+            entry.drop()
         elif not is_passing:
             entry.fail()
         return result

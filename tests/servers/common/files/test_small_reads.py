@@ -2,16 +2,17 @@
 
 import os
 import stat
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 
 import pytest
 
+from servers.common.files import small_reads
 from servers.common.files.checked import PathWalker
 from servers.common.files.mounts import Mounts
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
-from servers.common.files.small_reads import MAX_DEPTH, MAX_ENTRIES, MAX_SIZE, SmallFiles
+from servers.common.files.small_reads import MAX_DEPTH, MAX_ENTRIES, MAX_SIZE, REST, SLOW_SECONDS, SmallFiles
 from shared.program.files.entries import Place
 from tests.servers.common.files.conftest import SECRET, swapping
 
@@ -161,3 +162,24 @@ def test_the_entries_of_a_directory_that_has_few(files, root, outside, no_leak):
     assert names("dir") == expected
     (root / "dir" / "more").touch()
     assert [names(written) for written in ("dir", "dir/more", "way", "missing")] == [None] * 4
+
+
+@pytest.mark.parametrize("is_disk", [True, False], ids=["the disk is slow", "the processor is busy"])
+def test_a_slow_access_is_left_to_threads_for_a_minute_and_all_others_for_a_moment(files, root, monkeypatch, is_disk):
+    now, disk_reads = [100.0], count() if is_disk else repeat(7)
+    monkeypatch.setattr(small_reads, "_count_disk_reads", disk_reads.__next__)
+    small = SmallFiles(files, Local(), clock=lambda: now[0])
+    seconds = {"a": 0.5}
+
+    def seen(name):
+        def act(_name, _directory):
+            now[0] += seconds.get(name, 0.001)
+            return name
+
+        return small.at(files.roots.place(name), act)
+
+    assert (seen("a"), seen("b")) == ("a", None if is_disk else "b")
+    now[0] += REST * 0.5
+    assert (seen("a"), seen("b")) == (None if is_disk else "a", "b")
+    now[0] += SLOW_SECONDS
+    assert seen("a") == "a"

@@ -181,6 +181,7 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE", PATIENCE)  # else a machine that is busy elsewhere would have it rest
+    monkeypatch.setattr(quick, "_LONG", PATIENCE)
     monkeypatch.setattr(quick, "_count_waits", count().__next__)
     async with opened(file) as database:
         await learn(database, ENDLESS)
@@ -242,6 +243,17 @@ async def test_wrong_parameters_cost_a_statement_none_of_its_tries(file: Path) -
         assert await read(database, statement, 1) == [(2,)]
 
 
+async def test_a_statement_whose_answer_took_milliseconds_is_left_to_threads(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quick, "_LATE", PATIENCE)  # else a machine that is busy elsewhere would have it rest
+    monkeypatch.setattr(quick, "_count_waits", count().__next__)
+    async with opened(file) as database:
+        await learn(database, ROW, "SELECT 1")
+        assert database.quick.run("SELECT 1", partial(spin, 0.006)) == "done"
+        assert (database.quick.knows("SELECT 1"), database.quick.knows(ROW)) == (False, True)
+
+
 async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1")
@@ -270,6 +282,7 @@ async def test_a_read_that_was_stopped_while_it_waited_for_the_processor_is_trie
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE", PATIENCE)
+    monkeypatch.setattr(quick, "_LONG", PATIENCE)
     monkeypatch.setattr(quick, "_count_waits", lambda: 7)
     answers = [None, "done", None, None, "done"]
     async with opened(file) as database:
@@ -312,6 +325,7 @@ async def test_reads_take_fifty_milliseconds_of_one_turn_of_the_event_loop(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quick, "_LATE", PATIENCE)  # as above
+    monkeypatch.setattr(quick, "_LONG", PATIENCE)
     async with opened(file) as database:
         database.quick._seconds = PATIENCE
         await learn(database, ROW, "SELECT 1")
