@@ -36,6 +36,9 @@ class ResourceOptions:
     annotations: Annotations | None = None
     icons: list[Icon] | None = None
     meta: Meta | None = None
+    at_once: Callable[..., Any] | None = None
+    """A plain function that accepts the same arguments as the resource's function, and returns the same value if that
+    is possible immediately, without waiting. Otherwise it returns None, and the resource's function is called."""
 
 
 class ResourceKeywords(TypedDict, total=False):
@@ -47,6 +50,7 @@ class ResourceKeywords(TypedDict, total=False):
     annotations: Annotations | None
     icons: list[Icon] | None
     meta: Meta | None
+    at_once: Callable[..., Any] | None
 
 
 class RegisteredResource:
@@ -57,6 +61,7 @@ class RegisteredResource:
         self.template = UriTemplate(uri)
         self.uri = uri
         self.mime_type = options.mime_type
+        self._at_once = options.at_once
         self._may_be_missing = self.function.returns is not None and is_content(None, self.function.returns)
         self._kind = {} if options.mime_type is None else {"mimeType": options.mime_type}
         what = f"resource {self.function.name!r}"
@@ -97,6 +102,13 @@ class RegisteredResource:
             raise ResourceNotFound(uri)
         values = value if isinstance(value, list | tuple) else [value]
         return {"contents": [self._contents(uri, item) for item in values]}
+
+    def read_at_once(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any] | None:
+        """Return the contents at `uri` if they can be read immediately, otherwise None. Raises the same errors."""
+        if self._at_once is None:
+            return None
+        value = self._at_once(**self.function.bind_text(variables, context))
+        return None if value is None else {"contents": [self._contents(uri, value)]}
 
     def _contents(self, uri: str, value: Any) -> dict[str, Any]:
         match value:

@@ -24,7 +24,7 @@ from shared.server.dispatch.changes import Changes
 
 from ..errors import FilesError
 from ..files import Files
-from ..read.binary import BytesRead
+from ..read.binary import BytesRead, bytes_of
 from ..read.charsets import UTF8, decode, marked, plain
 from ..read.pages import fit, json_size
 from ..search.listing import ListedEntry, complete, list_directory
@@ -57,7 +57,21 @@ def _as_protocol_errors(uri: str) -> Iterator[None]:
         raise InvalidParams(f"{error.code}: {error.reason}") from None
 
 
-@features.resource(_TEMPLATE, name="file", title="A file or a directory in an allowed directory")
+def _read_at_once(ctx: Ctx, path: str, offset: int | None, length: int | None) -> Contents | None:
+    """Return a whole small text in UTF-8; None for everything else."""
+    uri, files = f"file:///{path}", ctx.state
+    place = files.place(uri)
+    small_file = files.small.read(place) if offset is None and length is None else None
+    text = None if small_file is None else plain(small_file.data)
+    if small_file is None or text is None or json_size(text) > read_budget(ctx):
+        return None
+    read = bytes_of(small_file, place, len(small_file.data))
+    return TextResourceContents(uri=uri, mime_type=read.mime, text=text, meta=_facts(read))
+
+
+@features.resource(
+    _TEMPLATE, name="file", title="A file or a directory in an allowed directory", at_once=_read_at_once
+)
 async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes = None) -> Contents:
     """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a
     directory, a list of the resources in it, as JSON."""

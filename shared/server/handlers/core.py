@@ -102,6 +102,16 @@ async def read_resource(running: Run[Any], context: Context[Any], params: ReadRe
     return tagged(await resource.read(context, params.uri, variables), etag)
 
 
+def read_resource_at_once(
+    running: Run[Any], context: Context[Any], params: ReadResourceParams
+) -> dict[str, Any] | None:
+    """`resources/read` of a resource that can be read immediately; None for all others. Raises the same errors."""
+    etag = cached_etag(context.peer, params.meta)
+    resource, variables = running.features.resources.match(params.uri)
+    result = resource.read_at_once(context, params.uri, variables)
+    return None if result is None else tagged(result, etag)
+
+
 async def list_prompts(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`prompts/list`."""
     source = running.features.prompts.source
@@ -265,5 +275,6 @@ CORE.at_once = {
     list_tools: list_tools_at_once,
     list_templates: list_templates_at_once,
     list_prompts: list_prompts_at_once,
+    read_resource: read_resource_at_once,
 }
 CORE.lifespan = lambda _running: nullcontext(Listings())

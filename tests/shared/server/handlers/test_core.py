@@ -14,7 +14,7 @@ from shared.server.extension import Extension
 from shared.telemetry.audit import Audit, audited
 from shared.telemetry.audit_file import AuditFile
 from shared.telemetry.request_spans import traced
-from tests.shared.server.peer import server
+from tests.shared.server.peer import server, talking
 from tests.wire import with_envelope
 
 LISTS = {"tools/list": "tools", "prompts/list": "prompts", "resources/templates/list": "resourceTemplates"}
@@ -33,26 +33,54 @@ def served(*extensions: Extension[Any]) -> Server[Any]:
         """Ask."""
         return "?"
 
-    @app.resource("memo://{name}")
+    @app.resource("memo://{name}", at_once=lambda name: "at once" if name == "quick" else None)
     def memo(name: str) -> str:
         """A memo."""
-        return name
+        return f"{name}, later"
 
     return app
 
 
-@pytest.mark.parametrize("method", LISTS)
-@pytest.mark.parametrize("is_guarded", [False, True], ids=["alone", "with access, apps, audit and traces"])
-async def test_lists_are_answered_at_once(method: str, is_guarded: bool, tmp_path: Path) -> None:
-    audit = Audit(AuditFile(tmp_path / "audit"))
+async def answered_at_once(
+    method: str, params: dict[str, Any], log: Path, *, is_guarded: bool
+) -> dict[str, Any] | None:
+    """The result that is there as soon as the request was taken."""
+    audit = Audit(AuditFile(log))
     rules = access(Policy("s", Rules()))
     around = [rules, apps(App("ui://page", lambda: "")), audited(audit, "s"), traced("s", over_http=False)]
     async with served(*(around if is_guarded else ())).open() as running:
         connection = running.connect(None, lambda: None)
-        connection.take(Request(1, method, with_envelope({})))
-        (answer,) = [outgoing.message for outgoing in connection.outgoing()]
+        connection.take(Request(1, method, with_envelope(params)))
+        answers = [outgoing.message for outgoing in connection.outgoing()]
         await connection.close()
     audit.close()
-    assert isinstance(answer, Response)
-    assert len(answer.result[LISTS[method]]) == 1
+    return answers[0].result if answers and isinstance(answers[0], Response) else None
+
+
+GUARDED = pytest.mark.parametrize("is_guarded", [False, True], ids=["alone", "with access, apps, audit and traces"])
+
+
+@GUARDED
+@pytest.mark.parametrize("method", LISTS)
+async def test_lists_are_answered_at_once(method: str, is_guarded: bool, tmp_path: Path) -> None:
+    result = await answered_at_once(method, {}, tmp_path / "audit", is_guarded=is_guarded)
+    assert result is not None
+    assert len(result[LISTS[method]]) == 1
     assert len((tmp_path / "audit").read_text().splitlines()) == is_guarded
+
+
+@GUARDED
+async def test_a_resource_that_can_be_read_at_once_is(is_guarded: bool, tmp_path: Path) -> None:
+    async def read(uri: str) -> dict[str, Any] | None:
+        return await answered_at_once("resources/read", {"uri": uri}, tmp_path / "audit", is_guarded=is_guarded)
+
+    result = await read("memo://quick")
+    assert result is not None
+    assert result["contents"][0]["text"] == "at once"
+    assert (await read("memo://slow"), await read("ui://page")) == (None, None)
+
+
+async def test_a_resource_that_can_not_be_read_at_once_is_read_by_its_function() -> None:
+    async with talking(served()) as peer:
+        answer = await peer.request("resources/read", {"uri": "memo://slow"})
+    assert answer["result"]["contents"][0]["text"] == "slow, later"
