@@ -15,7 +15,7 @@ Call `changes.prompts()` when a prompt is added, removed or changed.
 
 from collections.abc import Callable, Sequence
 from types import NoneType
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, cast
 
 from ..errors import DeclarationError, UnknownName
 from ..protocol.records import record
@@ -66,6 +66,19 @@ class PromptKeywords(TypedDict, total=False):
 
     name: str | None
     title: str | None
+
+
+class PromptSourceAtOnce(PromptSource, Protocol):
+    """A source that answers some requests immediately, without waiting. Where these methods return None or raise, the
+    other methods are called."""
+
+    def get_at_once(self, context: Context[Any], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+        """Return the rendered prompt, if that takes no more than a moment."""
+
+    def complete_at_once(
+        self, context: Context[Any], name: str, argument: CompletionArgument
+    ) -> tuple[Sequence[str], int] | None:
+        """Return the values like `complete`, if that takes no more than a moment."""
 
 
 class RegisteredPrompt:
@@ -121,6 +134,7 @@ class Prompts:
 
     def __init__(self) -> None:
         self.source: PromptSource | None = None
+        self._source_at_once: PromptSourceAtOnce | None = None
         self._prompts: dict[str, RegisteredPrompt] = {}
 
     def add(self, prompt: RegisteredPrompt) -> None:
@@ -142,6 +156,8 @@ class Prompts:
         if self.source is not None:
             raise DeclarationError("prompts can have only one source")
         self.source = source
+        if hasattr(source, "get_at_once"):
+            self._source_at_once = cast("PromptSourceAtOnce", source)
 
     def __len__(self) -> int:
         return len(self._prompts)
@@ -185,6 +201,21 @@ class Prompts:
         if result is None:
             raise unknown_prompt(name)
         return result.to_wire()
+
+    def render_at_once(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any] | None:
+        """Return the rendered prompt of a source that renders it immediately; otherwise None."""
+        if self._source_at_once is None or name in self._prompts:
+            return None
+        result = self._source_at_once.get_at_once(context, name, arguments)
+        return None if result is None else result.to_wire()
+
+    def suggest_at_once(
+        self, context: Context[Any], name: str, argument: CompletionArgument
+    ) -> tuple[Sequence[str], int] | None:
+        """Return the values of a source that has them immediately; otherwise None."""
+        if self._source_at_once is None or name in self._prompts:
+            return None
+        return self._source_at_once.complete_at_once(context, name, argument)
 
     async def suggest(
         self, context: Context[Any], name: str, argument: CompletionArgument, settled: dict[str, str]

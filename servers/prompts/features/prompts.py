@@ -1,6 +1,8 @@
 """The prompts of the libraries, as the protocol defines them."""
 
+import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from anyio import to_thread
 
@@ -36,11 +38,18 @@ from ..errors import PromptError
 from ..format import definitions
 from ..library.folder import find_paths
 from ..library.libraries import Libraries
-from ..templates.rendering import Rendered, Text
+from ..templates.budget import RENDER_SECONDS
+from ..templates.rendering import Rendered, Rendering, Text
 from .context import Ctx, Opened, make_refusal
 from .resources import make_contents
 
 _KEY = "arguments"
+_QUICK_SECONDS = 0.001
+"""Seconds of a rendering that needs no thread, after which it is stopped."""
+_LATE_SECONDS = 0.005
+"""Seconds of processor time of a rendering after which its prompt is left to threads until the library changes."""
+_MOST_AT_ONCE = 10_000
+"""Characters of arguments of a rendering without a thread; it has at most a hundredth as many suggestions."""
 
 
 class LibraryPrompts:
@@ -85,6 +94,35 @@ class LibraryPrompts:
                 return await to_thread.run_sync(_complete, context.state, name, argument)
         except PromptError as error:
             raise make_refusal(error) from None
+
+    def get_at_once(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+        """Return the rendered prompt if its renderings take a moment; None if a thread has to render it, or to find
+        an error."""
+        rendering = context.state.libraries.compiled(name)
+        if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MOST_AT_ONCE:
+            return None
+        began = time.thread_time()
+        try:
+            values = parse_values(rendering.prompt, arguments)
+            return _make_result(name, rendering, values, _QUICK_SECONDS)
+        except PromptError:
+            return None
+        finally:
+            if time.thread_time() - began > _LATE_SECONDS:
+                rendering.is_quick, rendering.was_late = False, True
+
+    def complete_at_once(
+        self, context: Context[Opened], name: str, argument: CompletionArgument
+    ) -> Completion | None:
+        """Return completions of the argument, if they are known; None if its prompt is still to be read, for names
+        of files, which are to be found, and for many values."""
+        rendering = context.state.libraries.compiled(name)
+        declared = () if rendering is None else rendering.prompt.arguments
+        for known in declared:
+            if known.name == argument.name and known.type != "file":
+                is_long = len(known.enum) + len(known.examples) > _MOST_AT_ONCE // 100
+                return None if is_long else complete(known, argument.value)
+        return None
 
 
 features = Features[Opened]()
@@ -145,8 +183,19 @@ def _render(
         if error.code == "missing_arguments":
             return find_missing(prompt, arguments)
         raise
-    messages = [make_message(name, message) for message in rendering.render(bound)]
-    return GetPromptResult(description=join_lines(prompt.description), messages=messages)
+    began = time.thread_time()
+    result = _make_result(name, rendering, bound)
+    # The files of a prompt are read each time.
+    is_bounded = not (rendering.embeds or rendering.was_late)
+    rendering.is_quick = is_bounded and time.thread_time() - began < _QUICK_SECONDS
+    return result
+
+
+def _make_result(
+    name: str, rendering: Rendering, values: Mapping[str, Any], seconds: float = RENDER_SECONDS
+) -> GetPromptResult:
+    messages = [make_message(name, message) for message in rendering.render(values, seconds)]
+    return GetPromptResult(description=join_lines(rendering.prompt.description), messages=messages)
 
 
 async def _ask(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:

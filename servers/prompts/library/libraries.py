@@ -100,6 +100,13 @@ class Libraries:
         """Return the current prompt, ready to be rendered. Raises PromptError."""
         return self.library(name).rendering(name)
 
+    def compiled(self, name: str) -> Rendering | None:
+        """Return the current prompt if it was compiled before; otherwise None."""
+        for library in self.all:
+            if name in library:
+                return library.compiled(name)
+        return None
+
     def problems(self) -> list[LibraryProblem]:
         """Return the problems of the files that have been read."""
         return [

@@ -130,6 +130,12 @@ class Library:
             self._compiled.put(key, rendering, 2 * len(file.data) + 4_000)
         return rendering
 
+    def compiled(self, name: str) -> Rendering | None:
+        """Return the current prompt if it was compiled before; otherwise None."""
+        snapshot = self._snapshot
+        file = snapshot.names.get(name)
+        return None if file is None else self._compiled.get((snapshot.number, file.path))
+
     def read(self, path: str, most: int) -> bytes:
         """Return the contents of a file in the folder. Raises PromptError: `not_found`, or `too_large` for more
         bytes."""

@@ -16,13 +16,14 @@ MOST_FILE_BYTES = 4_000_000
 """Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
 _MOST_MADE = 10_000_000
 _STEPS = 100_000
-_SECONDS = 1.0
+RENDER_SECONDS = 1.0
+"""The limit of time, unless a rendering has its own."""
 
 
 class RenderBudget:
     """The remaining budget of a rendering, and the templates that it may include."""
 
-    def __init__(self, partials: dict[str, Any], seconds: float = _SECONDS) -> None:
+    def __init__(self, partials: dict[str, Any], seconds: float = RENDER_SECONDS) -> None:
         self.partials = partials
         self._steps = _STEPS
         self._deadline = time.monotonic() + seconds
@@ -36,7 +37,7 @@ class RenderBudget:
         if self._steps < 0:
             raise PromptError("too_long", f"rendering takes more than {_STEPS:,} steps")
         if time.monotonic() > self._deadline:
-            raise PromptError("too_long", f"rendering takes more than {_SECONDS:g} s")
+            raise PromptError("too_long", f"rendering takes more than {RENDER_SECONDS:g} s")
 
     def make(self, size: int) -> None:
         """Count the characters or items of a value that a template creates, since it may keep all of them. Raises

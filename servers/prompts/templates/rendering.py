@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Message, Prompt, Role
 from servers.prompts.format.placeholders import fill_placeholders
-from servers.prompts.templates.budget import MOST_FILE_BYTES, MOST_SOURCE, RenderBudget, spending
+from servers.prompts.templates.budget import MOST_FILE_BYTES, MOST_SOURCE, RENDER_SECONDS, RenderBudget, spending
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -55,11 +55,13 @@ class Rendered(NamedTuple):
 
 
 class Rendering:
-    """A prompt, ready to be rendered. Immutable; any thread may use it."""
+    """A prompt, ready to be rendered. Any thread may use it."""
 
     def __init__(self, prompt: Prompt, read: Read) -> None:
         """Read the templates that the prompt includes, and compile all. Raises PromptError."""
         self.prompt = prompt
+        self.is_quick = self.was_late = False
+        """True if the last rendering in a thread took a moment, and if one without a thread took too long."""
         self._read = read
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}
@@ -89,9 +91,9 @@ class Rendering:
         for source in _read_sources(self.prompt, self._read).values() if self._partials else ():
             yield from (use._replace(line=None) for use in _get_sandbox().uses(source))
 
-    def render(self, values: Mapping[str, Any]) -> tuple[Rendered, ...]:
-        """Return the messages, with the values of all arguments. Raises PromptError."""
-        budget = RenderBudget(self._partials)
+    def render(self, values: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> tuple[Rendered, ...]:
+        """Return the messages, with the values of all arguments. Raises PromptError, also after about `seconds`."""
+        budget = RenderBudget(self._partials, seconds)
         token = spending.set(budget)
         try:
             return tuple(self._message(*item, values, budget) for item in enumerate(self.prompt.messages))

@@ -135,6 +135,11 @@ async def get_prompt(running: Run[Any], context: Context[Any], params: GetPrompt
     return await running.features.prompts.render(context, params.name, params.arguments)
 
 
+def get_prompt_at_once(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any] | None:
+    """`prompts/get` of a prompt that is rendered immediately; None for all others."""
+    return running.features.prompts.render_at_once(context, params.name, params.arguments)
+
+
 async def complete(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any]:
     """`completion/complete`. Raises InvalidParams for a prompt or a template that does not exist."""
     features = running.features
@@ -145,6 +150,14 @@ async def complete(running: Run[Any], context: Context[Any], params: CompletePar
     elif not features.resources.knows(params.ref.uri):
         raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}")
     return await features.completions.complete(context, params)
+
+
+def complete_at_once(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
+    """`completion/complete` for an argument of a prompt whose values are known; None for all others."""
+    if not isinstance(params.ref, PromptReference):
+        return None
+    values = running.features.prompts.suggest_at_once(context, params.ref.name, params.argument)
+    return None if values is None else completion(*values)
 
 
 async def subscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
@@ -276,5 +289,7 @@ CORE.at_once = {
     list_templates: list_templates_at_once,
     list_prompts: list_prompts_at_once,
     read_resource: read_resource_at_once,
+    get_prompt: get_prompt_at_once,
+    complete: complete_at_once,
 }
 CORE.lifespan = lambda _running: nullcontext(Listings())

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from servers.prompts.arguments import parse_values
+from servers.prompts.features import prompts
 from servers.prompts.format.definitions import Prompt
-from tests.servers.peers import ERAS, Json
+from shared.protocol.wire.jsonrpc import Request, Response
+from tests.servers.peers import ERAS, InnerPeer, Json
 from tests.servers.prompts.folders import OURS, SIMPLE, asking, front, put
 from tests.servers.prompts.serving import asked, completed, error, folder, got, inside, names, served
-from tests.wire import STATELESS
+from tests.wire import PATIENCE, STATELESS, with_envelope
 
 every_era = pytest.mark.parametrize("era", ERAS)
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
@@ -70,6 +72,54 @@ async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
         first = (await peer.request("prompts/list"))["result"]
         assert (len(first["prompts"]), "nextCursor" in first) == (100, True)
         assert await names(peer) == sorted(one[:-3] for one in files if one != "p150.md")
+
+
+# Answers at once
+
+
+async def at_once(peer: InnerPeer, method: str, **params: Any) -> Json | None:
+    """The result that is there as soon as the request was taken."""
+    connection = peer.running.connect(None, lambda: None)
+    connection.take(Request(1, method, with_envelope(params)))
+    answers = [outgoing.message for outgoing in connection.outgoing()]
+    await connection.close()
+    return answers[0].result if answers and isinstance(answers[0], Response) else None
+
+
+async def test_a_prompt_that_was_rendered_quickly_is_rendered_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "_QUICK_SECONDS", PATIENCE)  # a busy machine takes longer
+    asks = {"name": "a", "arguments": {"code": "x", "count": "2"}}
+    ref = {"ref": {"type": "ref/prompt", "name": "a"}, "argument": {"name": "style", "value": "s"}}
+    async with inside(folder(tmp_path, {"a.md": ASKS, "talk.md": TALK, **FILES})) as peer:
+        assert await at_once(peer, "prompts/get", **asks) is None
+        assert await at_once(peer, "completion/complete", **ref) is None
+        later = await peer.request("prompts/get", **asks)
+        await peer.request("prompts/get", name="talk")
+        result = await at_once(peer, "prompts/get", **asks)
+        assert result is not None
+        assert result["messages"] == later["result"]["messages"]
+        completion = await at_once(peer, "completion/complete", **ref)
+        assert completion is not None
+        assert completion["completion"]["values"] == ["short"]
+        # Files are read by a thread, and so are long arguments; a thread also reports errors.
+        assert await at_once(peer, "prompts/get", name="talk") is None
+        assert await at_once(peer, "prompts/get", name="a", arguments={"code": "x" * 20_000, "count": "2"}) is None
+        assert await at_once(peer, "prompts/get", name="a", arguments={"code": "x"}) is None
+
+
+async def test_a_prompt_whose_rendering_took_long_is_left_to_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompts, "_QUICK_SECONDS", PATIENCE)
+    monkeypatch.setattr(prompts, "_LATE_SECONDS", -1.0)
+    async with inside(folder(tmp_path, {"a.md": SIMPLE})) as peer:
+        await peer.request("prompts/get", name="a")
+        assert await at_once(peer, "prompts/get", name="a") is not None
+        assert await at_once(peer, "prompts/get", name="a") is None
+        await peer.request("prompts/get", name="a")
+        assert await at_once(peer, "prompts/get", name="a") is None
 
 
 # Rendering
