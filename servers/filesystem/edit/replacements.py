@@ -94,7 +94,8 @@ def _replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Repla
     )
     if all(_is_half_indented(text, edit, at) for at in places):
         return _tolerant_replacements(text, edit, where)
-    _require_count(edit.places, _lines_at(text, places), where)
+    if len(places) != edit.places:
+        _require_count(edit.places, _lines_at(text, places), where)
     return [(at, at + len(edit.old), edit.new) for at in places], None
 
 

@@ -8,6 +8,7 @@ and everything between them is copied from the original. A diff only needs to co
 import bisect
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 Span = tuple[int, int, int, int]
@@ -35,7 +36,8 @@ class Text:
         self._crlf: list[int] = []
         if len(self.seen) != len(original):
             self._crlf = [match.start() - i for i, match in enumerate(re.finditer("\r\n", original))]
-        self._spans: list[Span] = []
+        self._rounds: list[list[Span]] = []
+        """The spans of successive changes. Each has more than the next, which bounds the work of merging them."""
 
     def lf(self, text: str) -> str:
         """Return `text`, which is compared with this one, with LF line ends."""
@@ -57,14 +59,20 @@ class Text:
             at = end
         pieces.append(self.seen[at:])
         self.seen = "".join(pieces)
-        self._spans = _composed(self._spans, spans)
+        spans = _composed([], spans)
+        while self._rounds and len(self._rounds[-1]) <= len(spans):
+            spans = _composed(self._rounds.pop(), spans)
+        self._rounds.append(spans)
 
     def edited(self) -> Edited:
         """Return the original and the edited text, with the original's line ends."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
-        for old_start, old_end, start, end in self._spans:
+        while len(self._rounds) > 1:
+            later = self._rounds.pop()
+            self._rounds.append(_composed(self._rounds.pop(), later))
+        for old_start, old_end, start, end in chain(*self._rounds):
             first, last = self._offset(old_start), self._offset(old_end)
             eol, line_end = self._usual_eol, self._first.find("\n", old_start, old_end)
             if line_end >= 0 and eol != "\r":

@@ -15,7 +15,7 @@ from tests.checks.benchmarks.pipes import last_words
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-PATIENCE = 20.0
+PATIENCE = 60.0
 ALWAYS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
 

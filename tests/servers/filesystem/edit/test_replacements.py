@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from servers.filesystem.edit import replacements
+from servers.filesystem.edit import replacements, text
 from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.errors import FilesError
 
@@ -267,3 +267,19 @@ def test_a_hint_shows_accents_that_look_alike_as_escapes():
     with pytest.raises(FilesError) as caught:
         apply_edits("cafe\u0301\n", [("caf\u00e9", "", 1)])
     assert "'cafe\\u0301', not 'caf\\xe9'" in caught.value.suggestion
+
+
+def test_the_changes_of_many_edits_are_merged_in_few_steps(monkeypatch):
+    merged = []
+    composed = text._composed
+    monkeypatch.setattr(
+        text,
+        "_composed",
+        lambda earlier, later: merged.append(len(earlier) + len(later)) or composed(earlier, later),
+    )
+    lines = [f"line {number} of it\n" for number in range(1_000)]
+    edits = [Edit(f"line {number} ", f"LINE {number} ") for number in range(1_000)]
+    edited = replacements.apply_edits("".join(lines), edits)
+    assert edited.after == "".join(lines).replace("line", "LINE")
+    assert len(edited.spans) == 1_000
+    assert sum(merged) < 20_000  # each with all before it would be 500,000
