@@ -157,7 +157,10 @@ class Policy:
 
 def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
     """Return True if the scopes `owned` include all that are `needed`."""
-    return all(any(sufficient in owned for sufficient in _enough(scope)) for scope in needed)
+    for scope in needed:
+        if scope not in owned and not any(sufficient in owned for sufficient in _enough(scope)):
+            return False
+    return True
 
 
 @lru_cache(1_024)  # each call needs some, of those that the operator has named

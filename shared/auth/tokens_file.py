@@ -19,7 +19,7 @@ import time
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from pathlib import Path
 from secrets import token_bytes
 from typing import Any
@@ -177,7 +177,8 @@ class TokensFile:
         )
 
     def _peppered(self, digest: str) -> bytes:
-        return hmac.digest(self._pepper, digest.encode(), "sha256")
+        # BLAKE2 has keys of its own: an HMAC takes three times as long, and each request needs one.
+        return blake2b(digest.encode(), key=self._pepper, digest_size=32).digest()
 
 
 class TokenFile(TokensFile):
