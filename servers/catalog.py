@@ -23,9 +23,9 @@ CATALOG = next(path for path in (_SERVERS / "catalog.yaml", _SERVERS.parent / "c
 """The bundle's own catalog: in `servers` in an installed wheel, in the directory above it in a checkout."""
 
 MAX_CATALOG = 1_000_000
-"""The largest catalog, in bytes."""
+"""Maximum size of a catalog, in bytes."""
 
-# A value that becomes part of a command or of a path must not be mistaken for an option, and is a plain name.
+# A value that becomes part of a command or a path must be a plain name, so that it can't be mistaken for an option.
 _NAME = re.compile(r"^[a-z][a-z0-9-]{0,63}$")
 Name = Annotated[str, StringConstraints(pattern=_NAME.pattern)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -41,7 +41,7 @@ class _Record(BaseModel):
 
 
 class Argument(_Record):
-    """One thing the operator may set; without an `option` it takes the arguments that have no name."""
+    """One thing that the operator may set. Without an `option`, it takes the positional arguments."""
 
     name: Key
     type: Literal["string", "integer", "number", "boolean", "file", "directory"]
@@ -68,7 +68,7 @@ class Tools(_Record):
 
 
 class Permissions(_Record):
-    """What a server uses on the machine that it runs on."""
+    """The resources that a server uses on its machine."""
 
     paths: list[str] = []
     """The arguments whose files and directories it opens; it opens no others."""
@@ -96,7 +96,7 @@ class Entry(_Record):
     script: Script | None = None
     """The console script that starts it, where there is one."""
     extra: str | None = None
-    """The extra that brings the libraries only this server needs."""
+    """The extra with the libraries that only this server needs."""
     transports: list[Literal["stdio", "http"]] = Field(min_length=1)
     arguments: list[Argument] = []
     permissions: Permissions = Permissions()
@@ -168,7 +168,8 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{path}: two servers are named {name!r}")
-    # In a wheel the bundle's own catalog is one directory deeper than in a checkout; the files that it names are not.
+    # In a wheel the bundle's own catalog is one directory deeper than in a checkout; the files that it refers to are
+    # not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
     above = PACKAGE.removesuffix("servers") if path == CATALOG else ""
     servers = []
@@ -180,7 +181,7 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
 
 
 def _place(document: Any, location: Sequence[int | str]) -> str:
-    """Return the keys that lead to `location`; an entry of a list is called by its name, or by its number from 1."""
+    """Return the keys that lead to `location`. An entry of a list is called by its name, or by its number from 1."""
     keys: list[str] = []
     value = document
     for part in location:

@@ -20,8 +20,7 @@ _making_way = Lock()
 def start(package: str, *, epilog: str = "") -> NoReturn:
     """Run the `app` of the module `server` in `package`, such as `servers.filesystem`, and exit with its code.
     `epilog` is the last part of its help. Raises ModuleNotFoundError if a library that it needs is missing."""
-    # Loaded modules stay, so looking through them for garbage is useless, and takes 3 % of the instructions of a
-    # start.
+    # Imported modules stay, so searching them for garbage is useless, and takes 3 % of the instructions at startup.
     gc.disable()
     put_off()
     from shared.program.run import run
@@ -30,8 +29,8 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
 
 
 def put_off() -> None:
-    """Make modules lazy that a server on stdio may never need, except those that are loaded already. Exits the
-    program if the `shared` on the path is not ours.
+    """Make modules lazy that a server on stdio may never need, except those that are already imported. Exits the
+    program if the `shared` on the path does not belong to the bundle.
 
     For its first validator pydantic looks for plugins in the metadata of every installed package. That takes 7 % of
     the instructions of a start and 2.4 MiB of resident memory, 2.0 MiB of them private, since it loads
@@ -54,8 +53,8 @@ def put_off() -> None:
 
 
 def _refuse_foreign() -> None:
-    """Exit with one line on stderr if Python finds another `shared` before ours. In a wheel none of our packages has
-    that name."""
+    """Exit with one line on stderr if Python finds another `shared` before the bundle's. In a wheel, no package of
+    the bundle has that name."""
     spec = PathFinder.find_spec("shared") if __package__ == "servers" else None
     place = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
     ours = Path(__file__).resolve().parents[1] / "shared"
@@ -67,7 +66,7 @@ def _refuse_foreign() -> None:
 
 def _stand_in(name: str, **attributes: Any) -> ModuleType:
     """Register a lazy module under `name` that has these `attributes`, and return it. It loads the real module at the
-    first access to any other attribute. A module that is loaded already stays."""
+    first access to any other attribute. A module that is already imported stays."""
 
     def load_attribute(attribute: str) -> Any:
         if attribute.startswith("__"):
@@ -76,7 +75,7 @@ def _stand_in(name: str, **attributes: Any) -> ModuleType:
             if sys.modules.get(name) is module:
                 del sys.modules[name]
         real = import_module(name)
-        # Code that holds the lazy module does not call this again.
+        # Code that has the lazy module does not call this again.
         vars(module).update(vars(real))
         return getattr(real, attribute)
 

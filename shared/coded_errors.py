@@ -1,9 +1,9 @@
 """Errors in the domain of a server, with a stable code.
 
-They are separate from `errors`, which are those of the protocol: files of a server's domain use only these.
+They are separate from the protocol's errors in `errors`; modules of a server's domain use only these.
 
-`os_errors` is the only place where an `OSError` becomes one of these: the text comes from the table below or from the
-error number, never from the error's own message, because that may name a resolved path that the caller must not
+`os_errors` is the only place where an `OSError` becomes one of them. The text comes from the table below or from the
+error number, never from the error's own message, because that may contain a resolved path that the caller must not
 learn.
 """
 
@@ -37,7 +37,7 @@ _BY_ERRNO: dict[int, tuple[str, str, str]] = {
 
 
 class MetadataError(OSError):
-    """The attributes of a file besides its bytes can't be copied to another one: `what` names them."""
+    """Raised if attributes of a file can't be copied to another one; `what` lists them."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -58,7 +58,7 @@ class CodedError(Exception):
 
 
 class PathError(CodedError):
-    """A refusal or failure about a path, or none.
+    """A refusal or failure, usually about a path.
 
     `path` is the path as the caller wrote it, never a resolved one.
     """
@@ -84,7 +84,8 @@ def from_os_error(path: str, error: OSError) -> PathError:
 
 
 class _OSErrors:
-    """The context of `os_errors`: a class, since a generator takes four times as long, and an edit needs ten."""
+    """The context manager of `os_errors`. It is a class because a generator takes four times as long, and an edit
+    needs ten."""
 
     __slots__ = ("_path",)
 
@@ -100,5 +101,5 @@ class _OSErrors:
 
 
 def os_errors(path: str) -> AbstractContextManager[None]:
-    """Turn every `OSError` of the block into a `PathError` about `path`."""
+    """Turn every `OSError` in the block into a `PathError` about `path`."""
     return _OSErrors(path)

@@ -15,7 +15,8 @@ from anyio.abc import TaskGroup
 async def background() -> AsyncIterator[TaskGroup]:
     """A task group whose tasks are cancelled at the end of the block.
 
-    A single error is raised as it is: the user of a client expects `PeerError` and not a group that holds one.
+    A single error is raised unchanged, because the user of a client expects `PeerError` and not a group that contains
+    it.
     """
     try:
         async with anyio.create_task_group() as tasks:
@@ -70,8 +71,8 @@ class Entered:
 
 
 class TaskSet:
-    """Tasks of one owner, who stops them. For many small tasks, since those of a task group cost more than the work
-    itself. `failed` is called with an exception that leaves one of them."""
+    """Tasks of one owner, which stops them. For many small tasks, since those of a task group would cost more than
+    the work itself. `failed` is called with an exception that leaves one of them."""
 
     def __init__(self, failed: Callable[[BaseException], None]) -> None:
         self._failed = failed
@@ -93,7 +94,7 @@ class TaskSet:
             self._failed(error)
 
     async def finish(self, seconds: float) -> None:
-        """Wait until the tasks have ended, `seconds` at most."""
+        """Wait until the tasks have ended, at most `seconds`."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -106,10 +107,10 @@ class TaskSet:
 
 
 class Signal:
-    """Wakes all tasks that wait at that moment; each of them checks for itself whether it is concerned.
+    """Wakes all tasks that are currently waiting; each of them checks whether it is affected.
 
-    Thousands of sessions have a few each, and each message wakes some: unlike an event this takes no memory while
-    nobody waits, and need not be replaced after use. It is for one event loop, without threads.
+    Thousands of sessions have a few signals each, and each message wakes some. Unlike an event, a signal takes no
+    memory while nobody waits, and need not be replaced after use. It is for one event loop, without threads.
     """
 
     __slots__ = ("_waiting",)
@@ -120,7 +121,7 @@ class Signal:
     async def wait(self) -> None:
         """Wait for the next `wake`."""
         future = asyncio.get_running_loop().create_future()
-        # A tuple: an empty one takes no memory, and several tasks hardly ever wait.
+        # A tuple, since an empty one takes no memory, and several tasks rarely wait.
         self._waiting = (*self._waiting, future)
         try:
             await future
@@ -137,18 +138,18 @@ class Signal:
 
 
 AT_ONCE = 100
-"""The number of keys that expire before the event loop turns: all those of a burst expire together."""
+"""Maximum number of keys that expire in one turn of the event loop, since all keys of a burst expire together."""
 
 
 class ExpiryQueue(dict[Any, float]):
     """Keys that expire unless they are stopped before: calls, idle sessions, streams without a reader.
 
-    All keys of a queue have the same number of seconds, so the first that was started expires first, and one timer is
-    enough for all. A timer for each would take a small call a tenth of its time; 10,000 idle sessions are 10,000
-    entries of a dict, in the order in which they expire, each with its time on the clock of the event loop.
+    All keys of a queue have the same time limit, so the first one started expires first, and one timer is enough for
+    all. A timer for each would take a tenth of a small call's time. 10,000 idle sessions are 10,000 entries in a
+    dict, in the order in which they expire, each with its time on the event loop's clock.
 
-    Where one more function call is too expensive, the caller adds and removes an entry as in any dict, with a time
-    that is later than all others, and arms the timer if it is not armed.
+    If one more function call is too expensive, a caller adds and removes an entry as in any dict, with a time later
+    than all others, and arms the timer if it is not armed.
     """
 
     def __init__(self, seconds: float, action: Callable[[Any], object]) -> None:
@@ -159,7 +160,7 @@ class ExpiryQueue(dict[Any, float]):
         self._action = action
 
     def start(self, key: object) -> None:
-        """Start `key` with all its seconds."""
+        """Start `key` with its full time."""
         self.pop(key, None)
         self[key] = asyncio.get_running_loop().time() + self.seconds
         if self.timer is None:
@@ -188,7 +189,7 @@ class ExpiryQueue(dict[Any, float]):
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
-        # The first key that has not expired ends it, as all after it expire later.
+        # The first key that has not expired ends the loop, since all keys after it expire later.
         over = takewhile(lambda item: item[1] <= now, self.items())
         for key, _ in list(islice(over, AT_ONCE)):
             if self.pop(key, None) is not None:  # the action of another key may have stopped it

@@ -69,7 +69,7 @@ class McpError(Exception):
 
 
 class DeclarationError(McpError):
-    """A decorator or a server got something that can't work; raised when the module is imported."""
+    """A decorator or a server received something that can't work; raised when the module is imported."""
 
 
 class RpcError(McpError):
@@ -77,8 +77,7 @@ class RpcError(McpError):
 
     code = -32603
     kind = ""
-    """The kind of error, more specific than the code, for peers that have their own code for it; it is not on the
-    wire."""
+    """The kind of error, more specific than the code, for peers that have their own code for it. It is not sent."""
 
     def __init__(self, message: str, *, code: int | None = None, data: Any = None) -> None:
         super().__init__(message)
@@ -112,11 +111,11 @@ class InvalidParams(RpcError):
 
 
 class UnknownName(InvalidParams):
-    """There is no tool or prompt of that name. The server adds the nearest name that the client may see."""
+    """There is no tool or prompt with that name. The server adds the most similar name that the client may see."""
 
 
 class UnknownTool(UnknownName):
-    """There is no tool of that name."""
+    """There is no tool with that name."""
 
     kind = "unknown tool"
 
@@ -145,7 +144,7 @@ class LimitExceeded(InvalidRequest):
 
 
 class InternalError(RpcError):
-    """Something failed on our side. The message never carries detail: that goes to the log."""
+    """Something failed in this program. The message never contains details, which go to the log."""
 
     code = -32603
 
@@ -168,7 +167,7 @@ class Unavailable(InternalError, OSError):
 
 
 class PeerError(RpcError):
-    """The peer answered a request that we sent with this error."""
+    """The peer answered a request with this error."""
 
 
 class InvalidArguments(McpError):
@@ -200,7 +199,7 @@ class CallTimeout(McpError):
 
 
 class AnswerTimeout(CallTimeout):
-    """The call was stopped since its question was not answered in time."""
+    """The call was stopped because its question was not answered in time."""
 
     def __init__(self, seconds: float) -> None:
         text = f"no one answered the question within {seconds:g} s, the operator's limit; call again to ask once more"

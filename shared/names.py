@@ -1,4 +1,4 @@
-"""The names that a server author uses, from all over the package; `shared` itself loads each on first use."""
+"""The names that a server author uses, from the whole package. `shared` itself imports each at first use."""
 
 from .errors import InvalidParams, MissingCapability, ResourceNotFound, RpcError, ToolError
 from .protocol.session.questions import Question, elicit_form, elicit_url, list_roots, sample

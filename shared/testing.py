@@ -35,7 +35,7 @@ async def connected(
     """Yield the client's end of a connection to a server that is already running, or is opened for the block with
     `settings` or the defaults; `dialects` enables the dialects. Leaving the block ends the connection cleanly.
 
-    An exception of the body is raised as it is, not in a group.
+    An exception from the body is raised unchanged, not in a group.
     """
     ours, theirs = memory_pair(dialects=dialects)
 

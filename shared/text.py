@@ -1,4 +1,4 @@
-"""The characters of texts, and safe display of texts from others."""
+"""Checks of characters, and safe display of untrusted text."""
 
 import os
 import re
@@ -10,12 +10,12 @@ _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 _DRAWN_AT_ONCE = 256
 _drawn: list[str] = []
-"""Random words that have not been used yet; several threads take them."""
+"""Random words that have not been used yet. Several threads take them."""
 
 
 def is_unicode(text: str) -> bool:
-    """Return True if the text can be written as UTF-8: not if it has a lone surrogate, which Python uses for bytes of
-    a file name that are not UTF-8."""
+    """Return True if the text can be encoded as UTF-8: it has no lone surrogates, which Python uses for bytes of file
+    names that are not UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -31,26 +31,26 @@ def escape(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` with a replacement character for each character that would move the cursor or colour the
-    terminal, line ends included: it is data, possibly from another party."""
+    """Return `text` with a replacement character for each character that would move the cursor or color the terminal,
+    including line ends. The text is untrusted data."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def join_lines(text: str) -> str:
-    """Return the text on one line: white space of any kind as single spaces, and the rest as by `escape`."""
+    """Return the text on one line, with single spaces for white space of any kind, and the rest as in `escape`."""
     return escape(" ".join(text.split()))
 
 
 def format_count(count: int, noun: str, plural: str = "") -> str:
-    """Write a count and its noun; `plural` if that is not the noun with an s."""
+    """Return a count with its noun. `plural` is needed if it is not the noun with an s."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def marks(kind: str, said: str) -> tuple[str, str]:
-    """Return two lines to put text from others between: the first has the description `said`.
+    """Return two lines to put around untrusted text. The first contains the description `said`.
 
-    Both have a word that can't be predicted, so the text between them can't end the block and continue as if the
-    server spoke.
+    Both contain an unpredictable word, so the text between them can't end the block and continue as if it were the
+    server.
     """
     mark = f"{kind}-{_draw_word()}"
     return f"<{mark}> {said}", f"</{mark}>"
@@ -61,7 +61,7 @@ def _draw_word() -> str:
     try:
         return _drawn.pop()
     except IndexError:
-        # A system call is slow, and takes as long for many words as for one.
+        # A system call is slow, and takes as long for one word as for many.
         digits = os.urandom(4 * _DRAWN_AT_ONCE).hex()
         word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
         _drawn.extend(rest)
@@ -69,7 +69,7 @@ def _draw_word() -> str:
 
 
 def code_block(text: str, language: str = "") -> str:
-    """Return the text as a block of code in Markdown, in a fence longer than any in it (CommonMark, 4.5)."""
+    """Return the text as a Markdown code block, with a fence longer than any in it (CommonMark, 4.5)."""
     longest = max(map(len, re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
@@ -83,22 +83,22 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def nearest_option(name: str, known: Collection[str]) -> str | None:
-    """Return the option among `known`, without its hyphens in front, that `name` most likely means: a similar one, or
-    the only one with all its words, as `allow-write` for `write`. None if there is none."""
+    """Return the option among `known`, without its leading hyphens, that `name` most likely means: a similar one, or
+    the only one that contains all its words, such as `allow-write` for `write`. None if there is none."""
     words = set(name.split("-"))
     containing = [option for option in known if words <= set(option.split("-")) and not option.startswith("no-")]
     return nearest(name, known, 0.75) or (containing[0] if len(containing) == 1 else None)
 
 
 def escaped(match: re.Match[str]) -> str:
-    """Return the escape for the one character of the match, for the display of a file name."""
+    """Return the escape for the matched character, for the display of a file name."""
     char = match[0]
     if char in _SHORT:
         return _SHORT[char]
     code = ord(char)
     if 0xDC80 <= code <= 0xDCFF:
         return f"\\x{code - 0xDC00:02x}"
-    # Two-digit escapes above 0x7f mean raw bytes, so such characters take the long form.
+    # Two-digit escapes above 0x7f mean raw bytes, so such characters use the long form.
     return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"
 
 
@@ -114,6 +114,6 @@ def displayed(name: str) -> str:
 
 
 def quoted(name: str) -> str:
-    """Return `name` as `displayed`, in quotes if it could be read as words of the sentence around it."""
+    """Return `name` as `displayed`, in quotes if it could be mistaken for words of the surrounding sentence."""
     shown = displayed(name)
     return '"' + shown.replace('"', '\\"') + '"' if _WORDS.search(shown) else shown

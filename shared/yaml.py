@@ -1,10 +1,10 @@
-"""YAML limited to texts, numbers, lists and mappings.
+"""YAML limited to strings, numbers, lists and mappings.
 
-Plain words have the meaning of YAML 1.2's core schema, without numbers of other bases, infinities and NaN.
+Plain scalars have the meaning of YAML 1.2's core schema, without numbers in other bases, infinities and NaN. pyyaml's
+parser produces events, from which the values are built here.
 
-The parser of pyyaml gives events, and the values are built from them here. So pyyaml never constructs an object, a
-tag is an error, depth and size are counted while they grow, and each key knows its line; `yes`, `no` and dates are
-texts.
+So pyyaml never constructs an object, a tag is an error, depth and size are counted while they grow, and each key has
+its line number; `yes`, `no` and dates are strings.
 """
 
 import re
@@ -25,13 +25,13 @@ _WORDS = {
 
 
 class YamlLimits(NamedTuple):
-    """Limits on a text; the value of an alias counts each time."""
+    """Limits on a text. The value of an alias counts each time it is used."""
 
     characters: int = 1_000_000
-    """Characters of the text, and of all values together."""
+    """Maximum number of characters of the text, and of all values together."""
     values: int = 20_000
     depth: int = 20
-    """Levels of nested lists and mappings."""
+    """Maximum depth of nested lists and mappings."""
 
 
 _LIMITS = YamlLimits()
@@ -78,8 +78,8 @@ class _Open(NamedTuple):
 
 
 def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits = _LIMITS) -> Any:
-    """Return the value in `text`, None if it has none. `what` is its name in errors; its first line is `line` of its
-    file. Raises YamlError."""
+    """Return the value in `text`; None if it is empty. `what` is its name in errors; its first line is line `line` of
+    its file. Raises YamlError."""
     import yaml
 
     if len(text) > limits.characters:
@@ -99,12 +99,12 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
 
 
 def write_yaml(value: Any) -> str:
-    """Return the YAML of a mapping of plain values, from which `read_yaml` reads the same; texts of several lines as
-    blocks."""
+    """Return the YAML of a mapping of plain values, which `read_yaml` reads back unchanged, with multi-line strings
+    as blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """A dumper with this style of its own."""
+        """A dumper with this style."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True

@@ -1,1 +1,1 @@
-"""A server in front of others: several servers joined as one, and a bridge to third-party servers."""
+"""Servers in front of other servers: several servers joined as one, and a bridge to third-party servers."""

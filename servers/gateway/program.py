@@ -53,7 +53,7 @@ def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) 
         options = read_options(Options, {**arguments, "transport": "stdio"}, os.environ, "MCP", configuration.options)
         words_of = {name: words for name, words in arguments.items() if name != "join"}
         choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, words_of)
-        # The named servers are joined; else those that the configuration joins, or all.
+        # The named servers are joined, or else those that the configuration joins, or all.
         names = [] if own.names else choice.joined
         servers = [server for server in choice.servers if server.name in names or not names]
         joined = Joined(servers, choice.prefix, options)

@@ -71,7 +71,7 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
         raise ValueError(
             f"--auth-algorithm: unknown algorithm {unknown[0]}; available: {', '.join(sorted(ALGORITHMS))}"
         )
-    # The key that signs nonces, so that any replica accepts those of another one.
+    # The key that signs nonces, so that every replica accepts the others' nonces.
     key = os.environ.get("MCP_STATE_KEY", "")
     possession = Possession(options.auth_dpop, sha256(b"nonces\0" + key.encode()).digest() if key else None)
     if options.auth_client_id is None:

@@ -1,8 +1,8 @@
 """The installation of this copy of the bundle, and the command that adds an extra to it in the same way.
 
-The project is in no registry, so no command may use its bare name: the package of that name would be another's. Each
-command names the wheel or the checkout that this copy came from, as recorded by its installer (PEP 610,
-`direct_url.json`), and keeps the extras that uv and pipx would drop.
+The project is not in any registry, so commands must not use its bare name: a package with that name would belong to
+someone else. Each command names the wheel or the checkout that this copy came from, as recorded by its installer (PEP
+610, `direct_url.json`), and keeps the extras that uv and pipx would drop.
 """
 
 import json
@@ -18,18 +18,18 @@ from urllib.parse import unquote, urlsplit
 
 NAME = "mcp-server-bundle"
 _HERE = Path(__file__).resolve().parents[2]
-# Directories of uv's cache that hold whole environments.
+# Directories in uv's cache that contain whole environments.
 _EPHEMERAL = re.compile(r"(archive|environments|builds)-v\d+")
-# With other conditions, a library may be rightly missing.
+# With other conditions, a library may legitimately be missing.
 _REQUIRED = re.compile(r"^Requires-Dist: ([\w.-]+)[^;\n]*; extra == '([\w-]+)'$", re.MULTILINE)
 
 
 class Installation(NamedTuple):
-    """An environment of Python, and the bundle in it."""
+    """A Python environment, and the bundle in it."""
 
     python: Path
     source: str | None
-    """The origin of the bundle: a path, or a URL as pip accepts it; None if the installer has recorded nothing."""
+    """The origin of the bundle: a path, or a URL that pip accepts; None if the installer has recorded nothing."""
     editable: bool = False
     site: Path | None = None
     """The directory of packages that contains the bundle; None for a checkout."""

@@ -1,8 +1,8 @@
 """The parser of a command's own arguments.
 
-It is separate because argparse, which takes 6 ms and 0.4 MiB, is for commands only: the arguments of a server are
-read by `settings/command_line.py`. Both suggest the closest option, and end with the same exit code, so that they
-behave alike.
+It is separate because argparse, which takes 6 ms and 0.4 MiB, is only used for commands; `settings/command_line.py`
+reads the arguments of a server. Both suggest the closest option, and end with the same exit code, so that they behave
+alike.
 """
 
 import argparse
@@ -16,7 +16,7 @@ class LineParser(argparse.ArgumentParser):
     """A parser that reports errors in one line, without the usage, which would hide the error."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with the closest option, or with a hint at the help."""
+        """End the program with the most similar option, or with a reference to the help."""
         unknown = message.partition("unrecognized arguments: ")[2].split()
         options = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         close = nearest_option(unknown[0].removeprefix("--").partition("=")[0], options) if unknown else None

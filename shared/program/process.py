@@ -1,7 +1,7 @@
 """Common parts of the programs that run servers, one or several: options, start, and end.
 
-Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure. Nothing of HTTP
-is loaded before a listener needs it.
+Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure. HTTP modules
+are only imported when a listener needs them.
 """
 
 import asyncio
@@ -202,8 +202,8 @@ def open_standard_streams() -> None:
 
 
 def set_up_process(options: Options, exposed: str | None) -> None:
-    """Set up the log and the settings of the whole process. `exposed` is a secret that others can read; of several
-    processes only the parent warns of it."""
+    """Set up the log and the settings of the whole process. `exposed` is a secret that others can read; if there are
+    several processes, only the parent warns of it."""
     worker = this_worker()
     set_up_logging(options.log_level, options.log_format, None if worker is None else worker.siblings.number)
     if options.access_log:
@@ -222,7 +222,7 @@ def set_limits(app: Server[Any], options: Options) -> None:
         seconds=options.max_seconds,
         entries=options.max_entries,
     )
-    # Several messages of the maximal size have to fit.
+    # Several messages of the maximum size must fit.
     call_bytes = max(app.limits.call_bytes, 4 * (options.max_message or 0))
     app.limits = replace(
         app.limits,
@@ -242,11 +242,12 @@ def set_limits(app: Server[Any], options: Options) -> None:
 
 
 class Failed(Exception):
-    """The program can't do its work now, and its settings are not at fault; the text says why, in one line."""
+    """The program can't do its work now, and its settings are not at fault; the text gives the reason, in one
+    line."""
 
 
 class _CannotStart(Exception):
-    """The program can't start with the operator's settings; the text says why, in one line."""
+    """The program can't start with the operator's settings; the text gives the reason, in one line."""
 
 
 @contextmanager
@@ -293,14 +294,14 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
 
 @contextmanager
 def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at SIGTERM or SIGINT; a second signal ends the program at once, even if the loop is blocked. One
-    of several processes leaves that to its parent, since a signal to all of them reaches each twice."""
+    """Call `stop` at SIGTERM or SIGINT. A second signal ends the program at once, even if the loop is blocked. A
+    worker leaves that to its parent, since a signal to all processes would reach it twice."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    # Set at once, in the handler: the loop may be what hangs.
+    # Set at once, in the handler, since the loop itself may hang.
     second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
     def end(number: int, _frame: object) -> None:
@@ -340,7 +341,7 @@ def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[
 
 
 async def end_in_time(ended: anyio.Event, seconds: float) -> None:
-    """End the program some time after its input, even if work remains: a thread can't be cancelled."""
+    """End the program some time after its input ends, even if work remains, since a thread can't be cancelled."""
     await ended.wait()
     await anyio.sleep(seconds)
     log.error("something did not stop within %g s and was abandoned", seconds)
@@ -355,8 +356,7 @@ def leave_behind() -> None:
 
 
 def tell_in_terminal(program: str) -> None:
-    """Print that the program is waiting for a client, since it would otherwise be silent if a person starts it by
-    hand."""
+    """Print that the program is waiting for a client, since it would otherwise be silent when started by hand."""
     text = (
         "waiting for an MCP client on standard input; press Ctrl-D to stop, or use --transport http to serve a port"
     )
@@ -364,8 +364,8 @@ def tell_in_terminal(program: str) -> None:
 
 
 def announce(options: Options, text: str) -> None:
-    """Print the address it listens on, whatever the log level: people and programs wait for this line. One of
-    several processes sends it to its parent, which prints it for all."""
+    """Print the address it listens on, whatever the log level, since people and programs wait for this line. A worker
+    sends it to its parent, which prints it for all."""
     worker = this_worker()
     if worker is not None:
         worker.siblings.began(text)

@@ -10,7 +10,7 @@ from .settings.options import option, secret
 
 
 class RuledOptions(BaseModel):
-    """Options that may be combined with rules, which are in tables of a file: no option could hold them."""
+    """Options that may be combined with rules. Rules are in tables in a file, since no option could contain them."""
 
     _rules: Rules = PrivateAttr(default_factory=Rules)
 

@@ -2,8 +2,8 @@
 
 Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure.
 
-Modules for a transport are loaded when it is chosen, so that a stdio server never loads a web server, and those for a
-file of settings if there is one.
+Modules for a transport are imported when it is chosen, so that a stdio server never imports a web server, and those
+for a settings file if there is one.
 """
 
 import os
@@ -268,7 +268,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
 
 async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
-        # Tasks that wait for a signal or for time would keep the program when its client has gone.
+        # Tasks that wait for a signal or a timer would keep the program running after its client has disconnected.
         stack.callback(tasks.cancel_scope.cancel)
         name = what.app.implementation.name
         rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
@@ -308,11 +308,11 @@ async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> No
 
             def stop() -> None:
                 running.stop()
-                # A client that has ended its stream and sends a signal all the same has lost its patience.
+                # A client that sends a signal after ending its stream does not want to wait.
                 (serving.cancel if transport.ended.is_set() else transport.stop)()
 
             async def cancel_when_gone() -> None:
-                # A client that gets no result must not find it done: the work is cancelled.
+                # The work is cancelled, since a client that gets no result must not find it done.
                 await transport.gone()
                 serving.cancel()
 

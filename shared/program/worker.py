@@ -1,4 +1,4 @@
-"""The place of a process among several workers, from its parent: its number, and the shared descriptors."""
+"""The position of a process among several workers, set by its parent: its number, and the shared descriptors."""
 
 import os
 import signal
@@ -37,7 +37,7 @@ def has_workers(options: ReplicaOptions) -> bool:
 @cache
 def this_worker() -> Worker | None:
     """Return this process as one of several; None if it is the only one, or the parent of the others."""
-    # Removed, with the descriptors: none of it is for the processes that a server starts.
+    # Removed, with the descriptors, since they are not for processes that a server starts.
     description = os.environ.pop(VARIABLE, None)
     if description is None:
         return None

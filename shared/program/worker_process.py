@@ -1,4 +1,4 @@
-"""A worker as its parent sees it: a process that is started, observed and ended.
+"""A worker from its parent's point of view: a process that is started, observed and ended.
 
 starting ──▶ ready ──▶ leaving ──▶ ended
    └───────────┴──────────────────────▲
@@ -45,7 +45,7 @@ class WorkerProcess:
         self.is_ready = False
         """True once it has served."""
         self.is_leaving = False
-        """True if it was asked to end."""
+        """True if it was told to end."""
         self.text = ""
         """Its message once it serves."""
         self.code: int | None = None
@@ -63,8 +63,8 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, number: int, listener: socket.socket, environment: Mapping[str, str]) -> "WorkerProcess":
-        """Start this program once more, with the same arguments, as the worker of that number. Raises OSError if the
-        process can't be started."""
+        """Start another process of this program, with the same arguments, as the worker with that number. Raises
+        OSError if the process can't be started."""
         ours, theirs = socket.socketpair()
         descriptors = listener.fileno(), theirs.fileno()
         try:
@@ -135,7 +135,7 @@ class WorkerProcess:
         if sys.platform == "win32":
             raise NotImplementedError("workers are not available on Windows")
         reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_LONGEST_LINE)
-        # A reset is an end as well, and so is a line that is too long.
+        # A reset also counts as the end, and so does a line that is too long.
         with suppress(ConnectionError, ValueError):
             while message := await reader.readline():
                 if (number := self._process_message(message)) is not None:

@@ -4,7 +4,7 @@ The parent binds the port and starts the workers, each of which runs the same co
 inherited socket. It serves no client itself, and loads no web server. A worker that dies is started again, after a
 pause that doubles while it keeps dying. At SIGTERM and SIGINT all workers finish their work and end; a second signal
 ends them at once. SIGHUP replaces one worker after another with a new process, which reads its settings again, while
-the port stays open. If the parent itself is killed, the workers notice and end in order.
+the port stays open. If the parent itself is killed, the workers detect it and end cleanly.
 """
 
 import logging
@@ -36,7 +36,7 @@ LONGEST_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """Seconds after which a worker is considered steady."""
 REFUSED = 2
-"""The exit code of a program with invalid settings: a new start would fail as well."""
+"""The exit code of a program with invalid settings, for which a restart would fail as well."""
 
 _KEY = "MCP_STATE_KEY"
 
@@ -150,7 +150,7 @@ class _Parent:
     async def start(self, number: int) -> WorkerProcess | None:
         """Return a new worker of that number; None if the process can't be started."""
         try:
-            # A process that was started but is not known here would continue forever.
+            # A process that was started but is not registered here would continue forever.
             with CancelScope(shield=True):
                 worker = await WorkerProcess.start(number, self._listener, self._environment)
         except OSError as error:
@@ -165,12 +165,13 @@ class _Parent:
             await worker.watch(self._whole)
         finally:
             self._workers.discard(worker)
-            # Counters may only grow: the counts of a worker stay when it is gone.
+            # Counters must not decrease, so the counts of an ended worker are kept.
             self._ended_figures = merged([self._ended_figures, past(worker.figures)])
 
     def bury(self, worker: WorkerProcess, pause: float) -> None:
-        """Handle the unexpected end of the worker; the next is started after the pause. If its settings were invalid
-        and none has served yet, the program ends as well; later the reason may pass, such as an unavailable store."""
+        """Handle the unexpected end of the worker. The next one is started after the pause. If its settings were
+        invalid and no worker has served yet, the program ends as well. Later the reason may be temporary, such as an
+        unavailable store."""
         self._restarts += 1
         code = worker.code or 0
         if code == REFUSED and not any(place.serves.is_set() for place in self._places):
@@ -186,7 +187,7 @@ class _Parent:
                 telling.start_soon(worker.tell)
         serving = [item for item in self._workers if item.is_ready and not item.is_leaving]
         others = [item for worker in self._workers - {*serving} for item in worker.figures]
-        # Those that finish their last calls still count them, but do not report the state of the server.
+        # Workers that finish their last calls still count them, but don't report the state of the server.
         leaving = [item._replace(up=True, store_up=None) for item in others]
         processes = {str(item.number): item.pid for item in sorted(serving, key=lambda item: item.number)}
         figures = merged([*(item.figures for item in serving), leaving, self._ended_figures])
@@ -194,7 +195,7 @@ class _Parent:
 
 
 class _Place:
-    """The place of one worker, and of the next when it has ended."""
+    """A slot for one worker, and for its successors."""
 
     def __init__(self, parent: _Parent, number: int) -> None:
         self.serves = anyio.Event()
@@ -205,7 +206,7 @@ class _Place:
         self._taking = anyio.Lock()
 
     async def keep(self) -> None:
-        """Keep a worker here at all times, except for a pause after one that died."""
+        """Keep a worker running here at all times, except for a pause after one has died."""
         pause = 0.0
         while True:
             worker = await self._filled()
@@ -224,7 +225,7 @@ class _Place:
             await anyio.sleep(pause)
 
     async def replace(self) -> bool:
-        """Start another worker, and end the present one once the new one serves. Return False if it does not."""
+        """Start another worker, and end the current one once the new one serves. Return False if it does not."""
         worker = await self._parent.start(self._number)
         if worker is None:
             return False
@@ -238,7 +239,7 @@ class _Place:
         return True
 
     async def _filled(self) -> WorkerProcess | None:
-        """Return the worker that is here: a new one if the last has ended."""
+        """Return the current worker, or a new one if it has ended."""
         async with self._taking:
             if self._worker is None or self._worker.ended.is_set():
                 self._worker = await self._parent.start(self._number)

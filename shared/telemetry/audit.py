@@ -1,4 +1,4 @@
-"""The audit log: a line of JSON for each request that was served, refused, or cancelled while it waited.
+"""The audit log: one line of JSON for each request that was served, refused, or cancelled while it waited.
 
 A line contains a digest of the arguments, or the arguments without their secrets. If a call makes another call, as in
 a gateway, only the innermost call is logged, under the name of its server.
@@ -66,7 +66,7 @@ class Arrival:
 
     address: str
     session: str | None
-    """A digest of the id of its session: the id itself would give access to it."""
+    """A digest of the session id, since the id itself would give access to the session."""
 
 
 arrival: ContextVar[Arrival | None] = ContextVar("arrival", default=None)
@@ -138,7 +138,8 @@ class Audit:
             self._floods.add((client, server, refusal.status), entry)
 
     def served(self, server: str, method: str, path: str, principal: Principal | None, status: int = 200) -> None:
-        """Log an HTTP request that is not a request of a session: a stream, the end of a session, a page."""
+        """Log an HTTP request that does not belong to a session's requests: a stream, the end of a session, or a
+        page."""
         outcome = {"outcome": "ok"} if status < _LEAST_ERROR else {"outcome": "refused", "status": status}
         self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
 
@@ -244,7 +245,7 @@ class _Call:
         # One handler serves all methods that only servers behind a gateway know.
         self._method = context.call.method.name if method.name == FALLBACK else method.name
         self._context = context
-        # A call that is answered, such as one that became a task, no longer has what the client sent.
+        # A call that has been answered, such as one that became a task, no longer has its params.
         raw = context.call.raw
         self._raw = params.model_dump(mode="json", by_alias=True, exclude_none=True) if raw is None else raw
 
@@ -347,7 +348,7 @@ def _outcome_of(outcome: Outcome | Failure | None) -> dict[str, Any]:
 def _outcome_of_error(error: BaseException, *, is_over: bool) -> dict[str, Any]:
     match error:
         case asyncio.CancelledError():
-            # A call that is still to be answered was not cancelled by anyone: its time was up.
+            # A call that has not been answered yet was not cancelled by anyone; its time was up.
             return {"outcome": "cancelled" if is_over else "timeout"}
         case CallTimeout():
             return {"outcome": "timeout"}
@@ -386,21 +387,21 @@ def _second(seconds: int) -> str:
 def _line(entry: dict[str, Any]) -> bytes:
     try:
         line = to_json(entry, inf_nan_mode="strings", fallback=str)
-    except ValueError:  # a surrogate on its own
+    except ValueError:  # a lone surrogate
         line = b"\xff"
     if _is_plain(line):
         return line + b"\n"
     # Terminals interpret some other characters, so all are escaped, by an encoder that takes three times as long.
     try:
         text = _encode(entry)
-    except ValueError:  # JSON has no such numbers, though Python reads them
+    except ValueError:  # JSON has no such numbers, although Python parses them
         entry = json.loads(json.dumps(entry, default=str), parse_constant=str)
         text = json.dumps(entry, separators=(",", ":"))
     return text.encode() + b"\n"
 
 
 def _canonical(value: Any) -> bytes:
-    """Return the JSON of which the digest is logged: with sorted names, in ASCII."""
+    """Return the JSON from which the logged digest is computed, with sorted names, in ASCII."""
     if isinstance(value, dict) and all(type(item) in _FLAT for item in value.values()):
         text = to_json(dict(sorted(value.items())))
         if _is_plain(text):  # the same as below, in half the time

@@ -1,8 +1,8 @@
-"""A file of lines that several processes append to: each line whole, rotated by size, reopened when it is moved.
+"""A file to which several processes append whole lines, rotated by size and reopened when it is moved.
 
-A line is one write at the end of the file (`O_APPEND`), which no other process can interrupt. If the disk took only a
-part of a line, that part is removed, or ended, so that the next line is separate. Rotation needs a lock; a process
-that still has the moved file open writes its line there, so none is lost.
+A line is one write at the end of the file (`O_APPEND`), which no other process can interrupt. If only a part of a
+line could be written, that part is removed, or ended, so that the next line is separate. Rotation needs a lock; a
+process that still has the moved file open writes its line there, so none is lost.
 """
 
 import errno
@@ -39,8 +39,8 @@ class AuditFile:
         self._file = self._open()
 
     def write(self, line: bytes) -> None:
-        """Append `line`, which includes its end. Raises OSError if it can't be written whole; none of it is written
-        then."""
+        """Append `line`, which includes its line end. Raises OSError if it can't be written completely, in which case
+        none of it is written."""
         # Open the file that is now at the path, with room for the line.
         size = self._size_here()
         if size is None:
@@ -50,7 +50,7 @@ class AuditFile:
         if size + len(line) > self._max_bytes and size and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
-                if self._size_here() is not None:  # else another process was faster
+                if self._size_here() is not None:  # otherwise another process was faster
                     self._rotate()
                 self._reopen()
         text = b"\n" + line if self._torn else line
@@ -60,7 +60,8 @@ class AuditFile:
             return
         # Remove a part of a line, unless another process has written since: then the next line ends it.
         fd = self._file.fileno()
-        # After a write with O_APPEND it is the end of that write, so a larger file has lines of others behind it.
+        # After a write with O_APPEND it is the end of that write, so a larger file has other processes' lines after
+        # it.
         end = os.lseek(fd, 0, os.SEEK_CUR)
         self._torn = written > 0
         with suppress(OSError):
@@ -114,8 +115,8 @@ class AuditFile:
         return file
 
     def _ends_torn(self) -> bool:
-        """Return True if a process that died has left a part of a line. A part of a line that is being written may
-        be seen as well, but not for long."""
+        """Return True if a process that died has left a part of a line. A line that is just being written may also
+        look incomplete, but not for long."""
         with self._path.open("rb", buffering=0) as file:
             size = None
             while size != (size := file.seek(0, os.SEEK_END)):

@@ -1,4 +1,5 @@
-"""Entries that come in floods: one per second of each kind, the first unchanged, then the number of further ones.
+"""Entries that come in floods: one per second for each kind, first the original entry, then the number of further
+ones.
 
 A refused client may try again any number of times, and must neither fill a log nor rotate away the entries of others.
 """

@@ -1,10 +1,10 @@
 """The memory footprint of a process: the interval of garbage collections, and the memory that a burst leaves behind.
 
-Nearly everything is freed at once, by counting references. The garbage collector is for cycles of references, which
-are rare: cancelled tasks leave some. With the defaults of the interpreter it takes a tenth of the time of every call.
-It counts objects, however, and a few objects may hold megabytes: so the bytes of messages are counted, too.
+Nearly everything is freed at once by reference counting. The garbage collector is for reference cycles, which are
+rare; cancelled tasks leave some. With the interpreter's defaults it takes a tenth of the time of every call. However,
+it counts objects, and a few objects may take megabytes, so the bytes of messages are counted as well.
 
-The C library keeps freed memory that lies between memory in use. Without a request to return it, a server that once
+The C library keeps freed memory between blocks that are in use. Without a request to return it, a server that once
 had 10,000 sessions would stay nearly as large as it was then. The request uses ctypes, which takes milliseconds to
 load, and only HTTP and sqlite need it.
 
@@ -26,9 +26,10 @@ import anyio
 from anyio import to_thread
 
 BETWEEN_COLLECTIONS = 20_000
-"""Objects that may be created, beyond those freed meanwhile, before the collector runs: some 2 MB."""
+"""Number of objects that may be created, less those freed, before the collector runs: about 2 MB."""
 BYTES_BETWEEN_COLLECTIONS = 64 * 1_048_576
-"""Bytes of messages that may be processed before the collector looks at new objects, however few there are."""
+"""Number of bytes of messages that may be processed before the collector checks new objects, however few there
+are."""
 
 FREE_LIST = 256
 """The number of freed objects of a kind that asyncio (255) and uvloop (250) keep for reuse."""
@@ -115,7 +116,7 @@ def _resident() -> int | None:
 
 @cache
 def _of_glibc(name: str) -> Callable[..., Any] | None:
-    """Return a function of glibc; None under another C library."""
+    """Return a function from glibc; None with another C library."""
     if not sys.platform.startswith("linux"):
         return None
     import ctypes

@@ -62,7 +62,7 @@ class LogThread(logging.Handler):
             line = self._next()
             try:
                 while line:
-                    # Not with sys.stderr: blocked in there at the end, this thread would hold a lock Python needs.
+                    # Not through sys.stderr: a thread blocked in it at exit would hold a lock that Python needs.
                     line = line[os.write(self._fd, line) :]
             except OSError:
                 continue
@@ -121,7 +121,7 @@ class _Json(logging.Formatter):
         line |= getattr(record, "fields", {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        # Names of files may hold bytes that are not UTF-8; Python has them as lone surrogates, which JSON can't
+        # File names may contain bytes that are not UTF-8. Python represents them as lone surrogates, which JSON can't
         # represent.
         for key, value in line.items():
             if isinstance(value, str):

@@ -19,7 +19,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 """The upper bounds, in seconds, of the buckets in the histogram of latencies. The last bucket has no bound."""
 OTHER = "other"
 MOST_LISTED = 1_000
-"""Maximum number of undeclared tools with a label of their own; other servers determine how many there are."""
+"""Maximum number of undeclared tools with their own label; other servers determine how many there are."""
 
 Kind = Literal["tool", "client", "server"]
 """The side at fault: the tool failed, the request was wrong, or the server failed."""
@@ -178,7 +178,7 @@ class Meter:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # None while no request is in progress: a used empty dict keeps the room for several.
+        # None while no request is in progress, since a used dict keeps its memory even when empty.
         self._under_way: dict[RequestId, tuple[Series, float]] | None = None
 
     def received(self, message: Message) -> None:

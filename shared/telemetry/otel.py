@@ -1,9 +1,9 @@
 """Sends spans and counts to an OpenTelemetry collector, by OTLP over HTTP.
 
-Only this file uses the library, and it is loaded only if an operator names a collector. Other code creates spans with
-`shared.tracing.spans`. The library sends from bounded queues in its own threads: a slow or missing collector causes
-the loss of spans, and delays no request. The variables of the SDK apply, such as OTEL_EXPORTER_OTLP_HEADERS,
-OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
+Only this module uses the library, and it is imported only if an operator configures a collector. Other code creates
+spans with `shared.tracing.spans`. The library sends from bounded queues in its own threads: a slow or missing
+collector causes the loss of spans, and delays no request. The variables of the SDK apply, such as
+OTEL_EXPORTER_OTLP_HEADERS, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_METRIC_EXPORT_INTERVAL.
 """
 
 import logging
@@ -56,8 +56,7 @@ class Telemetry:
         resource, base = _resource(service, version), url.rstrip("/")
         outage = _Outage(url)
         spans = _Spans(outage, endpoint=f"{base}/v1/traces")
-        # The library would wait at the exit of the interpreter for a collector that is gone; `close` waits for a
-        # limited time.
+        # At interpreter exit the library would wait for an unavailable collector; `close` waits for a limited time.
         self._tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._tracers.add_span_processor(BatchSpanProcessor(spans))
         counts = PeriodicExportingMetricReader(_Counts(outage, endpoint=f"{base}/v1/metrics"))
@@ -67,7 +66,7 @@ class Telemetry:
         self._duration = self._meter.create_histogram(
             name, "s", text, explicit_bucket_boundaries_advisory=list(BUCKETS)
         )
-        # Not as the global provider: a server's own code may have set up another.
+        # Not as the global provider, since a server's own code may have set up another.
         tracer = self._tracers.get_tracer(_SCOPE, version)
         trace_by(partial(_Open, tracer))
 
@@ -142,7 +141,7 @@ class _Open:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         ours, theirs = self._tokens
-        with suppress(ValueError):  # an abandoned coroutine is closed in no context of its own
+        with suppress(ValueError):  # an abandoned coroutine is not closed in its own context
             current.reset(ours)
             ambient.detach(theirs)
         if self._is_dropped:  # the library sends only spans that have ended
@@ -157,7 +156,7 @@ class _Open:
     def fail(self, kind: str, message: str = "") -> None:
         self._has_failed = True
         self._span.set_attribute("error.type", kind)
-        # Readers of traces may not read secrets.
+        # Readers of traces must not see secrets.
         self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_LONGEST]) or None)
 
     def drop(self) -> None:

@@ -76,7 +76,8 @@ class Readiness:
         """Return the current state of the server, within `CHECK_SECONDS`. Never raises."""
         if self._state.phase is not Phase.READY or self._running is None:
             return self._state
-        # Before the server's own check: without the others, it can serve no session, whatever its own check returns.
+        # Before the server's own check: without the other replicas it can't serve any session, whatever its own check
+        # returns.
         replica = self._running.replication.replica
         if replica is not None and replica.reason is not None:
             present = State(Phase.DEGRADED, replica.reason)

@@ -1,7 +1,8 @@
-"""One of several processes that serve the same port, and its line to the parent process, which started them.
+"""One of several processes that serve the same port, and its channel to the parent process, which started them.
 
-The line is a socket with lines of JSON. A worker reports once that it serves, sends its counts on request and at its
-end, and requests the counts of all. When the line ends, the parent is gone, and the worker must end, too.
+The channel is a socket with lines of JSON. A worker reports once that it serves, sends its counts on request and at
+its end, and requests the counts of all. If the channel closes, the parent no longer exists, and the worker must end
+too.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ class Siblings:
     """A worker's view of the other workers."""
 
     def __init__(self, number: int, channel: socket.socket) -> None:
-        """`channel` is the worker's end of the line."""
+        """`channel` is the worker's end of the channel."""
         self.number = number
         """The number of this worker, from 1."""
         self.drain_seconds = 0.0
@@ -53,11 +54,11 @@ class Siblings:
 
     def began(self, text: str) -> None:
         """Report that requests are accepted from now on; `text` is the program's message about this."""
-        # The first line, and short: there is room for it.
+        # The first line, and short, so there is space for it.
         self._channel.send(line(ready=text, drain=self.drain_seconds))
 
     async def attend(self, stop: Callable[[], None]) -> None:
-        """Answer the parent until it is gone; then call `stop`."""
+        """Answer the parent until it no longer exists; then call `stop`."""
         loop, buffer = asyncio.get_running_loop(), b""
         try:
             while chunk := await loop.sock_recv(self._channel, _CHUNK):
@@ -86,10 +87,10 @@ class Siblings:
         """Send the parent the last counts."""
         self._channel.settimeout(LAST_SECONDS)
         try:
-            # Behind the end of a line: one may have been cut off.
+            # After a line end, since a line may have been cut off.
             self._channel.sendall(b"\n" + line(figures=to_json(self.figures())))
         except OSError:
-            return  # it is gone, or does not listen
+            return  # it no longer exists, or does not listen
 
     async def _heed(self, message: dict[str, Any]) -> None:
         if "tell" in message:
@@ -103,5 +104,5 @@ class Siblings:
 
 
 def line(**fields: Any) -> bytes:
-    """Return a message from one end of the line to the other."""
+    """Return the line for a message over the channel."""
     return json.dumps(fields).encode() + b"\n"

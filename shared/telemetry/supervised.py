@@ -92,7 +92,7 @@ class Supervised:
             return True
         await asyncio.wait([self._life], timeout=seconds)
         if not self._life.done() and self._scope is not None:
-            # Not by the task, which would separate shielded work from the thread it waits for.
+            # Not through the task, which would separate shielded work from the thread that it waits for.
             self._scope.cancel()
             await asyncio.wait([self._life], timeout=LAST_SECONDS)
         if not self._life.done():
@@ -122,7 +122,7 @@ class Supervised:
                 async with self._open() as running:
                     await self._serve(running)
         except SystemExit as error:
-            # asyncio would end the program for it, and with that all other servers.
+            # asyncio would end the program because of it, and with it all other servers.
             raise RuntimeError("the server tried to exit the program") from error
 
     async def _serve(self, running: Run[Any]) -> None:

@@ -108,7 +108,7 @@ def claim(fd: int, path: Path) -> None:
 
 
 def redacted(value: Any) -> Any:
-    """Return `value` with "[redacted]" wherever a key or a text looks like a secret, and with a note in place of
+    """Return `value` with "[redacted]" wherever a key or a text looks like a secret, and with a note instead of
     anything beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
     return Redaction().of(value)
 
@@ -152,7 +152,7 @@ class Redaction:
         self._text -= min(len(text), most)
         if len(text) <= most:
             return _without_secrets(text)
-        # With what follows: a secret at the end is recognized by it.
+        # With the text that follows, from which a secret at the end is recognized.
         return _without_secrets(text[: most + _NAME])[:most] + self._left_out(len(text) - most, " characters")
 
     def _left_out(self, count: int, what: str = "") -> str:

@@ -1,1 +1,1 @@
-"""The trace that the current work belongs to, and the duration of its parts. Independent of any collector."""
+"""The trace to which the current work belongs, and the duration of its parts. Independent of any collector."""

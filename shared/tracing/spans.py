@@ -26,7 +26,7 @@ class Span(Protocol):
         """Add an attribute."""
 
     def fail(self, kind: str, message: str = "") -> None:
-        """Mark the span as failed: a short `kind`, one of few, and the message that the peer receives."""
+        """Mark the span as failed, with a short `kind` from a small set, and the message that the peer receives."""
 
     def drop(self) -> None:
         """Discard the span: it is not sent."""
@@ -36,7 +36,8 @@ class Tracer(Protocol):
     """A collector of spans."""
 
     def __call__(self, name: str, attributes: Attributes, kind: Kind) -> AbstractContextManager[Span]:
-        """Return a span for the duration of the block, within the current one; it is the current one meanwhile."""
+        """Return a span for the duration of the block, inside the current one. During the block it is the current
+        span."""
 
 
 class _NoSpan:
@@ -65,7 +66,7 @@ def span(name: str, attributes: Attributes, kind: Kind = "internal") -> Abstract
 
 def attempt(name: str, attributes: Attributes, work: Callable[[], T | None], kind: Kind = "internal") -> T | None:
     """Return the result of `work`, which runs within a span. If it returns None or raises, other code does the work
-    with a span of its own, so this one is dropped."""
+    with its own span, so this one is dropped."""
     with span(name, attributes, kind) as attempted:
         result = None
         try:

@@ -1,8 +1,8 @@
-"""W3C Trace Context: the trace that the current work belongs to, and its parent span.
+"""W3C Trace Context: the trace to which the current work belongs, and its parent span.
 
 A request carries it in `traceparent` and `tracestate`, as headers of HTTP or in its `_meta`. Invalid values count as
-absent, as the recommendation requires (https://www.w3.org/TR/trace-context/). Nothing here needs a library: log lines
-name the trace, and requests to other servers continue it, with or without a collector of spans.
+absent, as the recommendation requires (https://www.w3.org/TR/trace-context/). No library is needed: log lines contain
+the trace, and requests to other servers continue it, with or without a collector of spans.
 """
 
 import re
@@ -21,7 +21,7 @@ _STATE = re.compile(r"[ -~\t]{1,2048}")
 
 
 class TraceContext(NamedTuple):
-    """A span, as it is described to others."""
+    """A span, in the form sent to others."""
 
     trace_id: str
     """32 digits."""
@@ -36,17 +36,17 @@ class TraceContext(NamedTuple):
 
     @property
     def parent(self) -> str:
-        """The `traceparent` of work that is done for it."""
+        """The `traceparent` for work done on its behalf."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
     def carried(self) -> dict[str, str]:
-        """Return the fields of a request made for it; the keys are those of headers, and of `_meta`."""
+        """Return the fields of a request made on its behalf. The keys are the same in headers and in `_meta`."""
         state = {TRACESTATE: self.state} if self.state else {}
         return {TRACEPARENT: self.parent, **state}
 
 
 current: ContextVar[TraceContext | None] = ContextVar("trace_context", default=None)
-"""The span that the current work is a part of, if one was named."""
+"""The span to which the current work belongs, if any."""
 
 
 def read_trace_context(parent: object, state: object = None) -> TraceContext | None:

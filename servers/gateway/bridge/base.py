@@ -1,9 +1,8 @@
-"""`Base`: the bridge's own connection to the server behind it, which is opened again whenever it is lost.
+"""`Base`: the bridge's own connection to the server behind it, which is reopened whenever it is lost.
 
     opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows, or a request) ──▶ opening
 
-It knows the era of the server and its description. The requests of all clients that need no session of their own use
-it.
+It knows the server's era and description. The requests of all clients that need no session of their own use it.
 """
 
 import asyncio
@@ -53,8 +52,7 @@ def reason_of(error: BaseException) -> str:
 def _words(error: BaseException) -> str:
     if not isinstance(error, OSError) or error.errno is None:
         return str(error)
-    # Errors of name resolution have negative numbers; event loops replace the text of the system's errors with their
-    # own.
+    # Name resolution errors have negative numbers; event loops replace the system's error texts with their own.
     return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
 
 
@@ -64,7 +62,7 @@ class Base:
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
         """`options` is what is declared to the server; its `relay`, if set, answers the server's requests."""
         self.reason = "it has not been reached yet"
-        """The reason that it is down or, while it is up, was down last."""
+        """The reason that it is down or, if it is up, that it was last down."""
         self.description: ServerDescription | None = None
         """The description of the server when it was last up."""
         self.stateless = False
@@ -132,7 +130,7 @@ class Base:
                 await asyncio.wait([lives.start(self._live_once())])
                 self._wanted = anyio.Event()
                 self._tried.wake()
-                # Without a minimum pause, each request would start a server that can't run.
+                # Without a minimum pause, each request would try to start a server that can't run.
                 await anyio.sleep(pauses.min_remaining(anyio.current_time()))
                 with anyio.move_on_after(pauses.remaining(anyio.current_time())):
                     await self._wanted.wait()
@@ -191,7 +189,8 @@ class Base:
     # The relay of the connection
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
-        """Answer a request from the server that belongs to none of our calls. Raises RpcError if it has no answer."""
+        """Answer a request from the server that belongs to none of the bridge's calls. Raises RpcError if it has no
+        answer."""
         if self._answers is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
         return await self._answers.answer(request)

@@ -60,7 +60,7 @@ class Place(Protocol):
 
 
 class Bridge:
-    """One run of a bridge: its connections to the server, and the way of each call."""
+    """One run of a bridge: its connections to the server, and the routing of calls."""
 
     def __init__(self, upstream: Upstream, opening: Opening) -> None:
         self.upstream = upstream
@@ -159,8 +159,8 @@ class Bridge:
 
 
 def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> Server[Bridge]:
-    """Return a server that represents `upstream`, for clients of any version. `extensions` come before it: they see
-    the requests of clients and the results.
+    """Return a server that represents `upstream`, for clients of any version. `extensions` wrap it: they see clients'
+    requests and the results.
 
     It opens even if the server can't be reached, and keeps trying while it is open.
     """

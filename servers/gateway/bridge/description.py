@@ -1,4 +1,4 @@
-"""Description of a bridge: that of the server behind it, as far as the bridge supports it."""
+"""The description of a bridge: the description of the server behind it, as far as the bridge supports it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,16 +18,16 @@ UNKNOWN: Mapping[str, Any] = {
     "completions": {},
     "logging": {},
 }
-"""The capabilities that are declared before the server was first reached: a client that connects by then never gets
-others."""
+"""The capabilities that are declared before the server is first reached. A client that connects before that never
+gets others."""
 
 
 def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[str, Any]:
     """Return the capabilities that a bridge declares for a server, `stateless` or not.
 
     Lists may change, even if the server does not declare it; log messages come from the bridge too. A stateless
-    server supports subscriptions to any of its resources. Tasks are our own, in both forms, if the server has them in
-    one. Values that are not objects are left out.
+    server supports subscriptions to any of its resources. The bridge declares its own tasks, in both forms, if the
+    server has tasks in one of them. Values that are not objects are left out.
     """
     capabilities = {name: value for name, value in description.capabilities.items() if isinstance(value, dict)}
     capabilities.pop("tasks", None)

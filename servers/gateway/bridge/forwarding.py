@@ -43,8 +43,8 @@ _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 
 
 def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
-    """Return the params to send: those of the client without the data of its own connection and round, and with the
-    name, URI and cursor of `params`, a model, which may have been changed on the way here."""
+    """Return the params to send: the client's params without data of its own connection and round, and with the name,
+    URI and cursor from `params`, a model, which may have been changed on the way here."""
     raw, dropped = context.call.raw, _OF_A_ROUND if context.call.method.multi_round else ()
     sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
     # The current trace context continues that of the client, if tracing is on here.
@@ -96,7 +96,8 @@ def settled(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
 
 
 def as_newest(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result of the server in the form of our own handlers, without the fields that only one era has."""
+    """Return a result from the server in the form that the bundle's handlers return, without fields that only one era
+    has."""
     meta = result.get("_meta")
     if "resultType" not in result and not (isinstance(meta, dict) and SERVER_INFO in meta):
         return result

@@ -22,7 +22,7 @@ async def send_level(client: Client, level: str, seconds: float) -> None:
 
 
 class SharedLevel:
-    """The level of a session that all clients share: the least severe of theirs."""
+    """The level of a session that all clients share: the least severe of their levels."""
 
     def __init__(self, base: Base, tasks: TaskSet, seconds: float) -> None:
         self._base = base
@@ -39,7 +39,7 @@ class SharedLevel:
             await send_level(self._base.client, after, self._seconds)
 
     def forget(self, client: object) -> None:
-        """Forget the level of a client that is gone. The server keeps its level until another client sets one."""
+        """Forget the level of a disconnected client. The server keeps its level until another client sets one."""
         self._levels.pop(client, None)
 
     def on_reconnected(self) -> None:

@@ -52,5 +52,5 @@ class RootsOf:
         """Ignore other notifications: the server would attribute them to all clients."""
 
     def on_close(self) -> None:
-        """Forget the client, which is gone."""
+        """Forget the client, which has disconnected."""
         self._forget()

@@ -78,8 +78,8 @@ class SessionMessages:
         forward(link, notice)
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
-        """Notify clients that a resource `session` has subscribed to has changed, or, after a gap, any of them. Never
-        waits or raises."""
+        """Notify clients that a resource to which `session` has subscribed has changed, or, after a gap, may have
+        changed. Never waits or raises."""
         self.subscriptions.updated(session, notice)
         if isinstance(notice, Gap):
             for change in LISTS:
@@ -115,8 +115,8 @@ class SessionMessages:
             self._opening.describe(UNKNOWN, None)
             return
         capabilities = capabilities_of(description, stateless=self._base.stateless)
-        # Until a client sets a level, it gets what its server sends. A stateless server sends nothing until a level
-        # is set.
+        # Until a client sets a level, it gets everything that its server sends. A stateless server sends nothing
+        # until a level is set.
         level: LogLevel = "info" if self._base.stateless else "debug"
         self._opening.describe(
             capabilities, description.instructions, description.info, spans=TASK_SPANS, log_level=level

@@ -26,7 +26,7 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
 OF_TASKS = "notifications/tasks"
-"""The prefix of notifications about tasks of the server, which its clients do not know."""
+"""The prefix of notifications about the server's tasks, which clients don't know."""
 ASK_SECONDS = 60.0
 """Seconds that the server has to return the state of a task."""
 
@@ -52,8 +52,8 @@ def has_tasks(server: ServerDescription | None, *, stateless: bool) -> bool:
 
 
 def with_tasks(listed: dict[str, Any]) -> dict[str, Any]:
-    """Return a page of the tools of a stateless server for clients of 2025-11-25, which request tasks only of tools
-    that declare support: here of all."""
+    """Return a page of a stateless server's tools for clients of 2025-11-25. They only request tasks of tools that
+    declare support, so all tools do."""
     tools, optional = listed.get("tools"), {"execution": {"taskSupport": "optional"}}
     if not isinstance(tools, list):
         return listed
@@ -127,7 +127,7 @@ class UpstreamTasks:
             support = self._support
             with suppress(McpError, OSError):
                 tools = await client.plain.list_tools()
-                if self._support is support:  # they have not changed meanwhile
+                if self._support is support:  # they have not changed in the meantime
                     support.learn({"tools": tools})
                     self._is_listed = True
 

@@ -1,4 +1,4 @@
-"""Description of several servers as one: the capabilities of all, and as much of their instructions as fits."""
+"""The description of several servers as one: the capabilities of all, and as much of their instructions as fits."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

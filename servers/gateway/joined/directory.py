@@ -62,7 +62,7 @@ class JoinedList:
     def __init__(
         self, kind: Kind, lists: Sequence[tuple[Part, Listing]], prefix: Prefix, gone: Sequence[Listing] = ()
     ) -> None:
-        """`gone` has the last lists of servers that are currently unavailable."""
+        """`gone` contains the last lists of servers that are currently unavailable."""
         self._kind = kind
         self._names = frozenset(part.name for part, _ in lists)
         self._parts = [part for part, _ in lists]
@@ -170,7 +170,7 @@ class Directory:
         """Return the page that begins at `cursor`, as the client of `context` should see it. Raises InvalidParams for
         a cursor that was not issued for this list."""
         own = self._joined_lists_of.get(context.link.session, {}).get(kind.what)
-        # A client that reads further pages gets the list that it began: it is not built again for each page.
+        # A client that reads further pages gets the list that it began, which is not rebuilt for each page.
         if cursor is None or own is None or self._has_changed(kind):
             own = await self.joined_list(kind, context)
         return own.page(cursor, context.running.server.page_size, context.running.signer)
@@ -268,7 +268,7 @@ class Directory:
 
 
 def server_of(name: str) -> str:
-    """Return the server that the name of a tool or prompt belongs to; empty if the name has no prefix."""
+    """Return the server to which the name of a tool or prompt belongs; empty if the name has no prefix."""
     try:
         return split_name(name)[0]
     except ValueError:

@@ -1,10 +1,11 @@
-"""`gateway`: one server that consists of several in this process, ours or bridges to foreign ones.
+"""`gateway`: one server that consists of several in this process, either the bundle's own or bridges to third-party
+ones.
 
     server = gateway([files, web], prefix="auto")
     async with server.open() as running: ...
 
-Each call goes on to the server that it is about, with its own context. So nothing is copied or translated here, and
-the notifications and requests of the server reach only that client.
+Each call is forwarded to its server with its own context. So nothing is copied or translated here, and the server's
+notifications and requests reach only that client.
 """
 
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -43,8 +44,8 @@ from .uris import full_uri, with_uris
 
 
 class JoinedSettings(BaseModel):
-    """The principals that one run serves. What the members keep separate must be separate here, too, so each of their
-    principals has its own run."""
+    """The principals that one run serves. Data that members keep separate must be separate here as well, so each of
+    their principals has its own run."""
 
     principals: str = ""
     """The name of the principals that it serves; empty for all others."""
@@ -59,7 +60,7 @@ def gateway(
 ) -> Server[Joined]:
     """Return a server that joins all `members`; it opens none of them. Names of tools and prompts get the name of
     their server as a prefix if several servers use them, or `always`; `implementation` is the name that it reports.
-    The names in `foreign` are third-party servers, which come after ours.
+    The names in `foreign` are third-party servers, which come after the bundle's own.
 
     Raises ValueError for two members with the same name, and for a name that is not allowed.
     """
@@ -87,7 +88,7 @@ def gateway(
 
 
 def _handing_on() -> Extension[Joined]:
-    """Return an extension that forwards every method, of the protocol or not, to the server that it concerns."""
+    """Return an extension that forwards every method, of the protocol or not, to its server."""
     rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
     handlers: dict[str, Handler] = {
         "tools/list": _listing(TOOLS),

@@ -41,7 +41,8 @@ class Joined:
     def __init__(
         self, opening: Opening, members: Sequence[Member], prefix: Prefix, foreign: Collection[str] = ()
     ) -> None:
-        """`foreign` are the names of third-party servers: an entry that both have belongs to ours."""
+        """`foreign` are the names of third-party servers. An entry that both kinds have belongs to the bundle's
+        own."""
         parts = [Part(member, opening.settings.principals, is_foreign=member.name in foreign) for member in members]
         self.parts = sorted(parts, key=lambda part: part.is_foreign)
         self.directory = Directory(self.parts, prefix, self._returned)
@@ -74,8 +75,8 @@ class Joined:
             yield
 
     def tools_of(self, context: Context[Any]) -> Directory:
-        """Return the directory of tools that the client of `context` sees: to a client that shows pages a server may
-        list other tools, or with more details, and no other client must see these."""
+        """Return the directory of tools that the client of `context` sees. To a client that shows pages, a server may
+        list other tools, or more details, which no other client must see."""
         return self._of_hosts if shows_apps(context) else self.directory
 
     async def want_resources(self) -> None:
@@ -111,7 +112,7 @@ class Joined:
                 self._announce_lists()
 
     def _announce_lists(self) -> None:
-        """Notify clients of changed lists, at once and then after each pause: a server may announce changes
+        """Notify clients of changed lists, at once and then after each pause, since a server may announce changes
         endlessly."""
         self._pausing = None
         if not self._changed_lists:
@@ -177,7 +178,7 @@ class _Presence:
         self._running: Run[Any] | None = None
 
     def look(self) -> None:
-        """Check if it has opened or closed."""
+        """Check whether it has opened or closed."""
         running = self._part.running
         if running is self._running:
             return
@@ -194,11 +195,11 @@ class _Presence:
             self._running = None
 
     def changed(self, change: Change) -> None:
-        """Forward a change of it."""
+        """Forward a change at it."""
         self._joined.changed(self._part, change)
 
     def announce(self, message: LogMessage) -> None:
-        """Forward a message of it for all clients."""
+        """Forward a message from it for all clients."""
         self._joined.announce(message)
 
 

@@ -3,8 +3,8 @@
 After a slow answer, the last list remains in use, and the server is not asked again at once. A server that fails to
 list has no entries until it succeeds.
 
-If its lists may differ by client, each request fetches them again, and the cache only tells which server a name
-belongs to.
+If its lists may differ by client, each request fetches them again, and the cache only shows to which server a name
+belongs.
 """
 
 import logging
@@ -91,9 +91,9 @@ class ListCache:
         self._asking = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:
-        """Invalidate it: the next request asks the server again. A server that was too slow is asked again at once
-        too, but one that is not new at most once per `PATIENCE_SECONDS`: one that announces changes without end would
-        delay everyone each time."""
+        """Invalidate it, so that the next request asks the server again. A server that was too slow is also asked
+        again at once, but only once per `PATIENCE_SECONDS` unless it is new: one that announces changes endlessly
+        would delay everyone each time."""
         self.is_fresh = False
         self._age += 1
         now = anyio.current_time()
@@ -131,7 +131,7 @@ class ListCache:
         if not self.is_fresh:
             attempts = self._attempts
             async with self._asking:
-                # A request that waited for the attempt of another does not try again.
+                # A request that waited for another request's attempt does not try again.
                 if self._attempts == attempts and anyio.current_time() >= self._patience:
                     await self._learn(context)
         return self._shown(context)
@@ -178,8 +178,8 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
             raise InvalidResult(kind.row.name, kind.what, "is not a list", dict(page))
         for entry in sound(kind.model, entries_of_page):
             entries.setdefault(entry[kind.key], entry)
-        # A result without these fields, as from servers of the handshake era, may be cached neither for long nor by
-        # others.
+        # A result without these fields, as from servers of the handshake era, must not be cached for long, or by
+        # shared caches.
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)

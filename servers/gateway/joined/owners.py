@@ -1,7 +1,7 @@
-"""Owners of resources. A URI stays the same while only one server has it, so the owner is searched for:
+"""Owners of resources. A URI stays unchanged while only one server has it, so the owner must be searched:
 
 1. the server that declares it
-2. our own servers: one whose tools name it as their page, one that lists it, one with a matching template
+2. the bundle's own servers: one whose tools refer to it as a page, one that lists it, one with a matching template
 3. third-party servers, by the same criteria
 4. all other servers with resources, in their order
 
@@ -30,9 +30,9 @@ Value = TypeVar("Value")
 
 MAX_KNOWN = 10_000
 LONGEST_KNOWN = 8_192
-"""The largest URI that is remembered, in characters."""
+"""Maximum length of a URI that is remembered, in characters."""
 GUESS_SECONDS = 5.0
-"""Seconds by which a server that may not have the resource can delay those after it."""
+"""Maximum number of seconds by which a server that may not have the resource delays those after it."""
 _NOT_FOUND = -32002
 
 # The rank of a server's claim to a URI. Third-party servers rank lower: they may list any URI.
@@ -129,7 +129,7 @@ class Owners:
     async def _guess(
         self, uri: str, parts: Sequence[Part], attempt: Callable[[Part, str], Awaitable[Result]], missing: list[str]
     ) -> Result:
-        """Return the first successful result of `parts`. Raises as `first` does; `missing` are the "not found" errors
+        """Return the first successful result from `parts`. Raises like `first`. `missing` are the "not found" errors
         of other servers."""
         failure: McpError | None = None
         parts = sorted(parts, key=lambda part: part is not self._guessed.get(uri))
@@ -154,7 +154,7 @@ class Owners:
         raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absent(self._parts))
 
     async def _claiming(self, context: Context[Any], uri: str) -> list[Part]:
-        """Return the servers that may own it, the most likely first."""
+        """Return the servers that may own it, most likely first."""
         ranks = {part: rank for part in self._parts if (rank := self._rank(part, uri)) is not None}
         for part, listing in await self._directory.entries(TEMPLATES, context):
             if any(fits(entry["uriTemplate"], uri) for entry in listing.entries):
@@ -184,7 +184,7 @@ def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:
 
 
 def _is_missing(error: McpError) -> bool:
-    """Return True if the error means "no such resource"; third-party servers express it as their version does."""
+    """Return True if the error means "no such resource". Third-party servers express it as in their version."""
     if isinstance(error, ResourceNotFound):
         return True
     if not isinstance(error, RpcError):

@@ -1,7 +1,7 @@
 """One of the joined servers: its availability, and how calls are forwarded to it.
 
-A call is forwarded with its own context, in which only the server is replaced: so its progress, questions, log
-messages and its end reach the client as if nothing were in between.
+A call is forwarded with its own context, in which only the server is replaced, so that its progress, questions, log
+messages and end reach the client as if there were no gateway.
 
 A call that asks in rounds carries the name of the server that asked. Its next round goes only to that server, and
 without the answers for any other.
@@ -26,7 +26,7 @@ from shared.server.run import Run
 from shared.telemetry.logs import server_name
 
 _OF = "shared.gateway/of"
-"""The key, in the state that a round carries, for the name of the server that asks."""
+"""The key, in a round's state, for the name of the server that asks."""
 
 
 class Member(Protocol):
@@ -42,7 +42,7 @@ class Member(Protocol):
 
     @property
     def reason(self) -> str:
-        """The reason that it is not open, in words that clients may read."""
+        """The reason that it is not open, in text that clients may read."""
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
         """Call `on_change`, which neither waits nor raises, after it has opened and before it closes. Returns a
@@ -50,11 +50,11 @@ class Member(Protocol):
 
 
 class Part:
-    """A member as the gateway uses it."""
+    """A member, in the form in which the gateway uses it."""
 
     def __init__(self, member: Member, principals: str = "", *, is_foreign: bool = False) -> None:
         """`principals` is the name of the principals that are served; they may have their own run of the member.
-        `is_foreign` is true for a third-party server, which may list entries that belong to another."""
+        `is_foreign` is True for a third-party server, which may list entries that belong to another."""
         self.member = member
         self.name = member.name
         self.is_foreign = is_foreign
@@ -122,7 +122,7 @@ class Part:
         """Return the server's result for a call, with these params instead of its own.
 
         Raises the errors that the server's own clients get, ToolError for a tool or RpcError for anything else if it
-        is not open or closes meanwhile, and MethodNotFound if it has no handler.
+        is not open or closes during the call, and MethodNotFound if it has no handler.
         """
         running = self.running
         if running is None:
@@ -173,7 +173,8 @@ class Part:
         return result
 
     def _reopened(self, round_: Round) -> Round:
-        """Return the round as the server left it. Raises InvalidParams for a round of another server."""
+        """Return the round in the form in which the server left it. Raises InvalidParams for another server's
+        round."""
         if asking_server(round_) is None:
             return round_
         if asking_server(round_) != self.name:
@@ -183,7 +184,7 @@ class Part:
 
 
 def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
-    """Return `context` as the call sees it at `running`. A call that may become a task keeps its own time limit."""
+    """Return `context` adapted to a call at `running`. A call that may become a task keeps its own time limit."""
     call, budget = context.call, running.calls.budget
     if call.task is not None:
         budget = budget.lasting(context.budget.seconds)
@@ -191,8 +192,8 @@ def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
 
 
 class _Explained:
-    """Translates exceptions in the block to those that clients of `running` get, and adds the name of the server to
-    its questions. Log records of the block have the name of the server."""
+    """Translates exceptions in the block to those that clients of `running` get, and adds the server's name to its
+    questions and log records."""
 
     __slots__ = ("_before", "_call", "_name", "_running")
 

@@ -1,7 +1,7 @@
 """Subscriptions to resources of the joined servers: one at the owner for all clients that share its key.
 
 Each client's subscription is made at the owner, which accepts or refuses it; the first client's is kept until the
-last one ends. If the owner closes, they remain, and are made again when it returns.
+last one ends. If the owner closes, they remain, and are renewed when it returns.
 """
 
 import logging
@@ -32,19 +32,19 @@ class _Subscription:
 
 
 class Subscriptions:
-    """The subscriptions at the owners, by our own keys."""
+    """The subscriptions at the owners, by the gateway's own keys."""
 
     def __init__(self, owners: Owners, tell: Callable[[str, str | None], None]) -> None:
-        """`tell` is called with the key of a resource that has changed, and the URI of the part of it, if it is
-        known."""
+        """`tell` is called with the key of a changed resource, and the URI of the changed part, if known."""
         self._owners = owners
         self._tell = tell
         self._subscriptions: dict[str, _Subscription] = {}
         self._ours: dict[tuple[Part, str], set[str]] = {}
-        """Our keys by those of the owner. Two of ours may share one, if the owner reused it after it was closed."""
+        """The gateway's keys by the owner's keys. Two may share one if the owner reused it after it was closed."""
 
     async def begin(self, context: Context[Any], uri: str) -> str:
-        """Begin a subscription for the call of `context`; return our key. Raises the errors of `Owners.first`."""
+        """Begin a subscription for the call of `context`, and return the gateway's key. Raises the errors of
+        `Owners.first`."""
 
         async def hold(part: Part, own: str) -> tuple[Part, str, Run[Any], str]:
             return part, own, *await part.hold(context, own)
@@ -64,7 +64,7 @@ class Subscriptions:
         return ours
 
     async def end(self, ours: str) -> None:
-        """End the subscription with our key `ours`, which no client has anymore."""
+        """End the subscription with the gateway's key `ours`, which no client uses anymore."""
         subscription = self._subscriptions.get(ours)
         if subscription is None:
             return
@@ -78,8 +78,8 @@ class Subscriptions:
             self._tell(ours, of)
 
     async def renew(self, part: Part) -> None:
-        """Subscribe again at `part` after it was opened again, and notify all clients of a change: something may have
-        changed meanwhile."""
+        """Subscribe again at `part` after it was reopened, and notify all clients of a change, since something may
+        have changed in the meantime."""
         for ours, subscription in list(self._subscriptions.items()):
             if subscription.part is not part:
                 continue
@@ -96,7 +96,7 @@ class Subscriptions:
             self._tell(ours, None)
 
     def _unused(self, ours: str) -> str:
-        # A subscription keeps our key when its key at the owner changes.
+        # A subscription keeps the gateway's key when its key at the owner changes.
         names = chain((ours,), (f"{ours} {number}" for number in count(2)))
         return next(name for name in names if name not in self._subscriptions)
 

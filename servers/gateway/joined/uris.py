@@ -18,7 +18,7 @@ _WEB = ("http:", "https:")
 
 
 def full_uri(server: str, uri: str) -> str:
-    """Return the URI or template that `uri` of `server` has in the joined lists."""
+    """Return the URI or template for `server`'s `uri` in the joined lists."""
     scheme = _scheme_of(uri)
     return uri if scheme.lower().startswith(_WEB) else f"{scheme}{server}{SEPARATOR}{uri[len(scheme) :]}"
 
@@ -40,7 +40,7 @@ def with_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str,
             others = [renamed(entry, rename) for entry in entries]
             if others != entries:
                 changed[key] = others
-    # An unchanged result may be one that is encoded once for all clients.
+    # An unchanged result may be encoded once for all clients.
     return {**result, **changed} if changed else result
 
 

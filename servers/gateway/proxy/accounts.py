@@ -41,7 +41,7 @@ class Accounts:
     """All logins of the user: in the system's keyring if there is one, else in a file that only the user can read."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises AuthError for a keyring that does not exist."""
+        """Open the storage. Raises AuthError for a keyring that does not exist."""
         self.tokens: Any = FileTokens(folder)
         if find_spec("keyring") is not None:
             from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
@@ -61,7 +61,7 @@ class Accounts:
         return server_key(url) in self.tokens.entries()
 
     def urls(self, resource: str) -> list[str]:
-        """Return the URLs of the servers that a login to `resource` is used for. Raises AuthError."""
+        """Return the URLs of the servers for which a login to `resource` is used. Raises AuthError."""
         entries = self.tokens.entries()
         return [
             url for (issuer, url), value in entries.items() if not issuer and value.get("key", [""])[-1] == resource

@@ -1,4 +1,4 @@
-"""The first connection to the server behind a bridge: without it nothing is served, and the program reports the
+"""The first connection to the server behind a bridge. Without it nothing is served, and the program reports the
 reason. A server that was available before may be lost, and the bridge reconnects to it. One that was never available
 is most likely a mistake, which the user needs to know at once.
 """

@@ -1,7 +1,7 @@
 """Comparison of the tools of a server with their pins: which match, which are withheld, and what changed.
 
 Changes are shown line by line, for the person who has to judge them. The text of a third-party server may try to look
-like something else, or to control a terminal. So control characters and marks of text direction are shown as escapes,
+like something else, or to control a terminal. So control characters and text direction marks are shown as escapes,
 and long lines and differences are truncated with a note.
 """
 
@@ -64,7 +64,7 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
 
 
 def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
-    """Compare those of `tools` that the rules allow with the `pins`."""
+    """Compare the `tools` that the rules allow with the `pins`."""
     fits = dict[str, bool]()
     for tool in tools:
         name = tool["name"]
@@ -80,8 +80,8 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
 
 
 def accept(pins: Pins, tools: Sequence[Tool], names: Collection[str]) -> None:
-    """Pin the tools with these names as they are now, and drop those that are gone; all tools if there are no names.
-    The others stay as they were pinned. Raises OSError if the file can't be written."""
+    """Pin the current definitions of the tools with these names, and drop those that no longer exist; all tools if
+    there are no names. Others keep their pins. Raises OSError if the file can't be written."""
     now = {tool["name"]: tool for tool in tools if tool["name"] in names or not names}
     pins.record(now.values(), shows_pages=True, keep=[name for name in pins.names if names and name not in names])
 
@@ -102,7 +102,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
 
 def summary(definition: Mapping[str, Any]) -> list[str]:
-    """Return what a model sees of a tool: its description and its arguments."""
+    """Return the parts of a tool that a model sees: its description and its arguments."""
     schema = definition.get("inputSchema")
     properties = schema.get("properties") if isinstance(schema, dict) else None
     arguments = ", ".join(escape(str(name)) for name in properties) if isinstance(properties, dict) else ""

@@ -1,4 +1,4 @@
-"""A server at a URL, from a command line or a file: what is sent to it, and which parts of that are displayed."""
+"""A server at a URL, from a command line or a file: its headers, and the parts of its URL that are displayed."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """`Guard`: comparison of the tools of one run of a server with their pins.
 
-Lists for clients are compared entry by entry. A tool that is called is known from a list, or else all are listed
-first, in the session that the call will use. After a start, and after a change that the server announces, nothing is
+Lists for clients are compared entry by entry. If a called tool is not known from a list, all tools are listed first,
+in the session that the call will use. After a start, and after a change that the server announces, no tools are
 known.
 """
 
@@ -152,7 +152,7 @@ class Guard:
         self._is_complete = True
 
     def _pin(self, tools: Tools, *, shows_pages: bool) -> None:
-        # Another call may have been faster, or a server that is not ready has no tools yet.
+        # Another call may have been faster, or the server is not ready and has no tools yet.
         if not tools or not self._pins.is_new:
             return
         try:

@@ -2,7 +2,7 @@
 
     {"tools": {"read": {"sha256": "...", "definition": {"name": "read", "description": "...", "inputSchema": {}}}}}
 
-A definition consists of what a model sees of a tool, and of what a host bases decisions on: its name, title,
+A definition consists of the parts of a tool that models see and hosts base decisions on: its name, title,
 description, schemas, annotations and, for clients that show pages, its page. Its digest is computed from JSON with
 sorted keys, without the page, which other clients do not get. The definition itself is stored so that changes can be
 shown to people. Anyone who can write the file can accept tools.
@@ -21,7 +21,7 @@ from shared.program.files.entries import current, entry_at
 log = logging.getLogger("shared.gateway")
 
 _PAGES = ("ui", "ui/resourceUri")
-"""The keys in `_meta` that name the page of a tool."""
+"""The keys in `_meta` with the page of a tool."""
 _FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
 Stamp = tuple[int, int, int] | None
@@ -46,7 +46,7 @@ class Pins:
     """The pins of one server. Changes that another process makes to the file take effect with the next `refresh`."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ValueError, in one line, for a file that can't be read or is not a file of pins."""
+        """Read the pins. Raises ValueError, in one line, for a file that can't be read or is not a pins file."""
         self.path = path
         self._tools: dict[str, dict[str, Any]] | None = None
         self._stamp: Stamp = None
@@ -63,17 +63,17 @@ class Pins:
         return list(self._tools or ())
 
     def digest(self, name: str) -> str | None:
-        """Return the digest of the pinned tool of that name; None if it is not pinned."""
+        """Return the digest of the pinned tool with that name; None if it is not pinned."""
         pinned = (self._tools or {}).get(name)
         return None if pinned is None else str(pinned["sha256"])
 
     def definition(self, name: str) -> dict[str, Any] | None:
-        """Return the definition of the pinned tool of that name; None if it is not pinned."""
+        """Return the definition of the pinned tool with that name; None if it is not pinned."""
         pinned = (self._tools or {}).get(name)
         return None if pinned is None else dict(pinned["definition"])
 
     def fits(self, tool: Mapping[str, Any]) -> bool:
-        """Return True if a tool matches its pin; without a page too, since some clients do not get it."""
+        """Return True if a tool matches its pin, even without its page, since some clients do not get it."""
         pinned = (self._tools or {}).get(str(tool["name"]))
         if pinned is None or pinned["sha256"] != digest_of(tool):
             return False
@@ -125,7 +125,7 @@ class Pins:
         return not pinned["pages"] and "_meta" not in pinned["definition"]
 
     def _load(self) -> None:
-        # Before the text, so that a change made meanwhile is noticed by the next `refresh`.
+        # Before the text, so that a concurrent change is detected by the next `refresh`.
         stamp = _stamp_of(self.path)
         try:
             text = self.path.read_bytes()

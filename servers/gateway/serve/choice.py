@@ -32,7 +32,7 @@ DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     f"{PACKAGE}.fetch": ("the public web", {}),
     f"{PACKAGE}.prompts": ("the starter library", {}),
 }
-"""The settings of each server without a configuration, by its module: in words, and as values."""
+"""The settings of each server without a configuration, by module: a description, and the values."""
 
 
 _USEFUL = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
@@ -62,7 +62,7 @@ class Chosen(NamedTuple):
     is_foreign: bool = False
     """True for a third-party server."""
     default: str = ""
-    """A note on the settings that it has without a configuration, if they open anything of this machine."""
+    """A note on its settings without a configuration, if they open anything on this machine."""
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
         """Return the extensions that enforce its rules."""

@@ -45,7 +45,7 @@ class Configuration(NamedTuple):
     joining: Mapping[str, Written] = {}
     page: Mapping[str, Written] = {}
     servers: Mapping[str, Mapping[str, Any]] | None = None
-    """The settings of each server as they were written; None if the file has no servers."""
+    """The settings of each server as written; None if the file has no servers."""
     readable_by_others: bool = False
     principals: Written | None = None
     """The tables of principals for all servers."""

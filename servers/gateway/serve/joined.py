@@ -16,8 +16,8 @@ from shared.telemetry.supervised import Supervised
 from ..joined.gateway import JoinedSettings, gateway
 
 OPENING_SECONDS = 8.0
-"""Seconds that clients wait at the start for all of them to be open: they request lists at once, and many never
-again. Some allow a server ten seconds to answer."""
+"""Seconds that clients wait at startup for all of them to be open, since clients request lists at once, and many
+never again. Some allow a server ten seconds to answer."""
 
 
 async def settled(members: Sequence[Supervised]) -> None:

@@ -1,6 +1,6 @@
 """Runs several servers in one process as one, for a client on the standard streams.
 
-Each is opened again after it fails, and is closed with the program, within the time limit.
+Each is reopened after it fails, and is closed with the program, within the time limit.
 """
 
 import asyncio

@@ -32,7 +32,7 @@ class Selection(BaseModel):
 
 
 def _all_or_some(value: Any) -> bool | list[str]:
-    if value in ("0", "1"):  # the values that a command line gives
+    if value in ("0", "1"):  # the values from a command line
         return bool(value == "1")
     if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
         return value

@@ -1,1 +1,1 @@
-"""Files that are written whole or not at all, by system calls on a name in a directory."""
+"""Atomic file writes, with system calls on a name in a directory."""

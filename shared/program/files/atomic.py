@@ -1,10 +1,10 @@
 """Atomic writes of files, all or nothing.
 
-The bytes go to a fresh file beside the target (random name, `O_EXCL`, never through a link), which only its owner may
-read until it has the owner, the mode and the attributes of the replaced file (see `metadata`). They reach the disk,
-and the file is renamed over the target, or linked to a name that must be free; the directory is synced last. After an
-error before that, the fresh file is removed; only a process that is killed leaves one. A rename needs no permission
-on the target, so callers check that before.
+The bytes are written to a new file next to the target (random name, `O_EXCL`, never through a link), which only its
+owner may read until it has the owner, mode and attributes of the replaced file (see `metadata`). They are synced to
+disk, and the file is renamed over the target, or linked to a name that must not exist; the directory is synced last.
+After an error before that, the new file is removed; only a killed process leaves one. A rename needs no permission on
+the target, so callers check that first.
 
 A file that is itself a mount point, as in containers, can't be replaced: its contents are overwritten (see
 `overwrite`).
@@ -32,11 +32,11 @@ else:
 _BLOCK = 1024 * 1024
 _FRESH = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
 Put = Callable[[Entry, Entry], object]
-"""Gives the first entry the name of the second."""
+"""Gives the first entry the second entry's name."""
 
 
 def beside(entry: Entry, stem: str = ".mcp-") -> Entry:
-    """Return a fresh name, in the directory of the entry, for an incomplete file."""
+    """Return a new name, in the entry's directory, for an incomplete file."""
     return entry._replace(name=entry.sibling(fresh_name(stem)), stat=None)
 
 
@@ -58,10 +58,11 @@ def replace(
     put: Put | None = None,
     attributes: Attributes | None = None,
 ) -> os.stat_result:
-    """Put `data` under the entry's name, and return its stat; `check` runs last before that and may raise.
+    """Put `data` under the entry's name, and return its stat.
 
-    `existing` is the stat of the file to replace, by a rename or by `put`; `attributes` are the attributes of that
-    file, if they were read. If `existing` is None, the name must be free: `FileExistsError`. Raises OSError.
+    `check` runs just before that and may raise. `existing` is the stat of the file to replace, by a rename or with
+    `put`; `attributes` are that file's attributes, if they were read. If `existing` is None and the name exists,
+    raises FileExistsError. Raises OSError.
     """
     return put_in_place(prepared(entry, data, existing, attributes=attributes), entry, existing, check, put)
 
@@ -73,7 +74,7 @@ def put_in_place(
     check: Callable[[], None] = lambda: None,
     put: Put | None = None,
 ) -> os.stat_result:
-    """Do the second half of `replace`, for a file from `prepared`. The file is removed after an error."""
+    """Do the second half of `replace`, for a file from `prepared`. After an error, the file is removed."""
     with ExitStack() as leftovers:
         # After an exchange of names, this is the old file.
         leftovers.callback(discard, fresh)
@@ -95,8 +96,8 @@ def prepared(
     mode: int = 0o666,
     attributes: Attributes | None = None,
 ) -> Entry:
-    """Create a file beside the entry that holds `data` on the disk and is ready to replace `existing`, which has
-    these `attributes`, if they were read; `mode` is the mode of a file that replaces nothing; the umask applies.
+    """Create a file next to the entry that contains `data`, synced to disk, and is ready to replace `existing`, which
+    has these `attributes`, if they were read. `mode` is the mode of a file that replaces nothing; the umask applies.
     `fresh` is its name, from `beside`. Raises OSError."""
     fresh = fresh or beside(entry)
     # Private until it has the mode of the file it replaces.
@@ -129,7 +130,7 @@ def landed(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.st
 
 
 def write_all(descriptor: int, data: bytes | memoryview) -> None:
-    """Write all of `data`, however many calls it takes. Raises OSError."""
+    """Write all of `data`, with as many calls as needed. Raises OSError."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
@@ -138,8 +139,8 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
     """Write the file to the disk. Raises OSError.
 
-    On macOS `fsync` leaves it in the cache of the drive. Some file systems do not support `full`, which empties that
-    cache: `fsync` is used there, as in SQLite.
+    On macOS `fsync` leaves it in the drive's cache. Some file systems do not support `full`, which empties that
+    cache; `fsync` is used there, as in SQLite.
     """
     if sys.platform != "win32" and full is not None:
         with suppress(OSError):
@@ -149,8 +150,8 @@ def sync(descriptor: int, full: int | None = _FULL_SYNC) -> None:
 
 
 def add(descriptor: int, data: bytes) -> None:
-    """Append all of `data` to the file, which is open for appending. If only a part could be written, that part is
-    removed again, unless another process has appended more data. Raises OSError."""
+    """Append all of `data` to the file, which is open for appending. A partial write is removed again, unless another
+    process has appended more data. Raises OSError."""
     begin, written = os.fstat(descriptor).st_size, 0
     try:
         while written < len(data):
@@ -184,8 +185,8 @@ def _rename_over(fresh: Entry, entry: Entry) -> None:
 def overwrite(fresh: Entry, entry: Entry) -> None:
     """Write the contents of `fresh` over those of the file at the entry, which stays the same inode. Raises OSError.
 
-    The write is not atomic: a process that is killed meanwhile leaves a part of the contents there, and all of them
-    in `fresh`. Space is reserved first, if the system supports that, so that a full disk changes nothing.
+    The write is not atomic: a process killed in the middle leaves a part of the contents there, and all of them in
+    `fresh`. Space is reserved first, if the system supports it, so that a full disk changes nothing.
     """
     source = SYSTEM.open_file(fresh.directory, fresh.name)
     try:
@@ -220,14 +221,14 @@ def link(old: Entry, new: Entry) -> None:
 
 
 def give_name(old: Entry, new: Entry) -> None:
-    """Give `old`, which is not a directory, the free name `new`. Raises FileExistsError if it exists, and OSError.
+    """Give `old`, which is not a directory, the unused name `new`. Raises FileExistsError if it exists, and OSError.
 
-    This makes a hard link, and then removes the old name. Without hard links it is a check and a rename: a file that
-    appears in between would be replaced.
+    This makes a hard link and then removes the old name. Without hard links it is a check and a rename, so a file
+    that appears in between would be replaced.
     """
     try:
         link(old, new)
-    # A hard link never replaces a file, which a rename would: of two that create one name at once, one fails.
+    # Unlike a rename, a hard link never replaces a file: if two processes create a name at once, one fails.
     except FileExistsError:
         raise
     except (OSError, NotImplementedError):
@@ -236,20 +237,21 @@ def give_name(old: Entry, new: Entry) -> None:
     try:
         unlink(old)
     except OSError:
-        # One file under two names would be changed by edits of the other.
+        # A file with two names would be changed by edits under the other name.
         unlink(new)
         raise
 
 
 def rename_to_free(old: Entry, new: Entry) -> None:
-    """Rename `old` to `new` after a check that it is free: FileExistsError if it is not. Raises OSError."""
+    """Rename `old` to `new` after a check that it does not exist; otherwise raises FileExistsError. Raises
+    OSError."""
     if current(new) is not None:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
     SYSTEM.rename((old.directory, old.name), (new.directory, new.name))
 
 
 def sync_directory(entry: Entry) -> None:
-    """Make the names in the directory of the entry durable, if the system can."""
+    """Make the names in the entry's directory durable, if the system can."""
     if not SYSTEM.syncs_directories:
         return
     here = "." if entry.directory is not None else os.path.dirname(entry.name) or "."  # noqa: PTH120

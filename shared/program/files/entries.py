@@ -21,16 +21,17 @@ RACE_FREE = (
     and hasattr(os, "O_NOFOLLOW")
     and hasattr(os, "O_DIRECTORY")
 )
-"""True if check and use are one step on this system. If False, the path is checked before and after each open."""
+"""True if checking and using an entry are one step on this system. If False, the path is checked before and after
+each open."""
 CHECKED_TWICE = (
     "this system has no directory descriptors: paths are checked before and after they are opened, and a process "
     "that changes directories at the right moment can escape the allowed ones"
 )
-"""The warning that a server logs at its start in that case."""
+"""The warning that a server logs at startup in that case."""
 
 _NAME = attrgetter("name")
 _BLOCK = 65_536
-"""Number of bytes in one read. Memory for many more would be allocated from the system each time."""
+"""Number of bytes in one read. Memory for many more would be requested from the system each time."""
 
 
 class Place(NamedTuple):
@@ -60,7 +61,7 @@ class Entry(NamedTuple):
     place: Place
 
     def sibling(self, name: str) -> str:
-        """Return the name for system calls of `name` in the same directory."""
+        """Return the form of `name`, in the same directory, for system calls."""
         return name if self.directory is not None else os.path.join(os.path.dirname(self.name), name)  # noqa: PTH118, PTH120
 
 
@@ -72,7 +73,7 @@ class Handle(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The whole contents of a small file."""
+    """The complete contents of a small file."""
 
     data: bytes
     stat: os.stat_result
@@ -83,7 +84,7 @@ class Held(NamedTuple):
         return len(self.data)
 
     def read(self, position: int, count: int) -> bytes:
-        """Return `count` bytes from `position` on, fewer only at the end of the file."""
+        """Return `count` bytes from `position` on; fewer only at the end of the file."""
         return self.data[position : position + count]
 
 
@@ -101,7 +102,7 @@ def current(entry: Entry) -> os.stat_result | None:
 
 
 def is_same(path: str, stat_: os.stat_result) -> bool:
-    """Return True if the path, resolved again, is still itself, and leads to the same file. Raises OSError."""
+    """Return True if the path, resolved again, is unchanged and leads to the same file. Raises OSError."""
     again = os.path.realpath(path)
     return os.path.normcase(again) == os.path.normcase(path) and os.path.samestat(os.lstat(again), stat_)
 
@@ -120,7 +121,7 @@ def unlink(entry: Entry) -> None:
 def opened(entry: Entry) -> Iterator[int | None]:
     """Open the directory `entry`; None if the system has no directory descriptors. Raises OSError."""
     if entry.directory is None:
-        # A redirection need not be a link: a junction of Windows is a directory by its mode.
+        # A redirection need not be a link: according to its mode, a Windows junction is a directory.
         if not is_same(entry.name, os.lstat(entry.name)):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         yield None
@@ -217,13 +218,13 @@ def read_bytes(descriptor: int, count: int) -> bytes:
 
 
 def etag_of(stat_: os.stat_result) -> str:
-    """Return a short mark for the version of a file, 16 hexadecimal digits, for detecting later whether the file is
-    unchanged.
+    """Return a short mark for the version of a file, 16 hexadecimal digits, with which a later change can be
+    detected.
 
-    It is made from data that the file system itself records with every change: inode, size, and the times of the last
-    change of the content and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So nothing has to
-    be read, also of a file of many gigabytes. A file that was touched, or got other permissions, has another mark,
-    too: a caller may then be told "changed" needlessly, but never "unchanged" wrongly.
+    It is computed from data that the file system itself records with every change: inode, size, and the times of the
+    last change of the contents and of the inode (RFC 9110, section 8.8.1, calls that a strong validator). So nothing
+    has to be read, even for a file of many gigabytes. A file that was touched, or whose permissions have changed,
+    also has another mark: "changed" may be reported unnecessarily, but "unchanged" is never reported wrongly.
     """
     mark = f"{stat_.st_dev} {stat_.st_ino} {stat_.st_size} {stat_.st_mtime_ns} {stat_.st_ctime_ns}"
     return hashlib.blake2b(mark.encode(), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""The metadata of a file: owner, group, permissions, and on Linux its extended attributes, which hold the access
+"""The metadata of a file: owner, group, permissions, and on Linux its extended attributes, which contain the access
 control lists and the labels of security modules (xattr(7), acl(5)).
 
 Trusted attributes are visible to privileged processes only (`CAP_SYS_ADMIN`): other processes can neither copy nor
@@ -18,8 +18,7 @@ from .system import SYSTEM
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
 """The access control lists, which a new file may inherit from its directory although it must have none."""
 _OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}
-"""Any write removes the first attribute, just as it removes set-user-id; the others are checksums of content and
-inode."""
+"""Any write removes the first attribute, like set-user-id; the others are checksums of contents and inode."""
 _HAS_OWNERS = hasattr(os, "fchown")
 """False on Windows, where an open file can't be given an owner or a mode."""
 
@@ -49,7 +48,7 @@ def attributes_at(entry: Entry) -> Attributes:
     try:
         descriptor = open_to_read(entry)
     except PermissionError:
-        # A file that may not be read: only paths lead to its attributes (xattrat(2) exists since Linux 6.13 only).
+        # The attributes of an unreadable file can only be accessed by path (xattrat(2) only exists since Linux 6.13).
         return attributes_of(
             entry.name if entry.directory is None else f"/proc/self/fd/{entry.directory}/{entry.name}"
         )
@@ -60,7 +59,8 @@ def attributes_at(entry: Entry) -> Attributes:
 
 
 def first_mode(original: os.stat_result) -> int:
-    """Return the mode for creating a file before `give_metadata` makes it like `original`: for its owner only."""
+    """Return the mode for creating a file before `give_metadata` makes it like `original`, which gives access only to
+    its owner."""
     return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(original.st_mode)
 
 
@@ -82,7 +82,7 @@ def give_metadata(descriptor: int, original: os.stat_result, attributes: Attribu
         lost.append("owner")
     if current_stat.st_gid != original.st_gid and not _set_owner(descriptor, -1, original.st_gid):
         lost.append("group")
-        # Another group must not read what only the former could.
+        # Another group must not be able to read what only the former group could.
         mode &= ~stat.S_IRWXG
     lost += _give_attributes(descriptor, attributes)
     if any(name in attributes and (name in lost or "group" in lost) for name in _INHERITED):
@@ -92,7 +92,7 @@ def give_metadata(descriptor: int, original: os.stat_result, attributes: Attribu
 
 
 def lost_owner(original: os.stat_result, now: os.stat_result) -> list[str]:
-    """Return the names of those of "owner" and "group" that differ from the file `original`."""
+    """Return "owner", "group", or both, if they differ from the file `original`."""
     same = {"owner": now.st_uid == original.st_uid, "group": now.st_gid == original.st_gid}
     return [name for name, is_same in same.items() if not is_same]
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 BASE_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""The flags of every file: not inherited by child processes, and without translation of bytes."""
+"""The flags for every file: not inherited by child processes, and without translation of bytes."""
 _NO_LINK = BASE_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 """`BASE_FLAGS`, and a link at the end is refused."""
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINK
@@ -21,7 +21,7 @@ SCAN = READ | getattr(os, "O_DIRECTORY", 0)
 DIRECTORY = (
     getattr(os, "O_DIRECTORY", 0)
     | _NO_LINK
-    # Passing through a directory needs search permission only, as in the kernel.
+    # Passing through a directory only requires search permission, as in the kernel.
     | getattr(os, "O_PATH", os.O_RDONLY)
 )
 """The flags to open a directory to pass through it."""
@@ -97,7 +97,7 @@ class System:
         return os.scandir(directory)
 
     def rename(self, old: Location, new: Location) -> None:
-        """Rename to a free name; if it is not free, the system may replace the other file."""
+        """Rename to an unused name. If it is in use, the system may replace the other file."""
         os.rename(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
     def replace(self, old: Location, new: Location) -> None:
@@ -105,7 +105,7 @@ class System:
         os.replace(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0])
 
     def link(self, old: Location, new: Location) -> None:
-        """Give a file a second name, which must be free. Raises NotImplementedError if the system has no links."""
+        """Give a file a second name, which must not exist. Raises NotImplementedError if the system has no links."""
         os.link(old[1], new[1], src_dir_fd=old[0], dst_dir_fd=new[0], follow_symlinks=False)
 
     def unlink(self, directory: int | None, name: str) -> None:

@@ -1,7 +1,7 @@
-"""The only reader of command lines: the options that the words set, and the errors in them, each with its position.
+"""The only parser of command lines: the options that the words set, and the errors in them, each with its position.
 
-A server reads its own arguments with it. So do the commands that write a command line for a server to be started
-later, or check one: they must read it like the server, and change a part of a word in place.
+A server parses its own arguments with it. So do commands that write or check a command line for a server that is
+started later: they must parse it like the server, and change a part of a word in place.
 
 The rules are argparse's, with names in full only: `--name VALUE` or `--name=VALUE`, switches as `--name` and
 `--no-name`, in any order with the words that have no name; after `--` there are no options. A word that looks like a
@@ -34,7 +34,7 @@ class Given(NamedTuple):
     """The field; None for a word without a name."""
     value: str
     first: int
-    """The number of the word that it begins with, from 0."""
+    """The number of the word at which it begins, from 0."""
     word: int
     """The number of the word with the value: the same, or the next."""
     start: int
@@ -57,8 +57,8 @@ class CommandLine(NamedTuple):
 
 
 def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str] = ()) -> dict[str, Spelling]:
-    """Return the spellings of an option, such as `--dry-run`. A switch can be taken back by `--no-dry-run`, but not
-    one that begins with `--no-`, since nobody would look for `--no-no-x`."""
+    """Return the spellings of an option, such as `--dry-run`. A switch can be negated as `--no-dry-run`, but not if
+    it begins with `--no-`, since nobody would look for `--no-no-x`."""
     if not is_switch:
         return {option: Spelling(name, None, tuple(choices))}
     back = {} if option.startswith("--no-") else {f"--no-{option.removeprefix('--')}": Spelling(name, "0")}
@@ -66,7 +66,7 @@ def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str]
 
 
 def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> CommandLine:
-    """Read `words`, in which there may be `options`, by their spelling. Values are not converted or looked up."""
+    """Parse `words`, which may contain the `options`, given by spelling. Values are not converted or looked up."""
     line = CommandLine([], [])
     end = words.index("--") if "--" in words else len(words)
     number = 0

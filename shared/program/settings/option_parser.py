@@ -23,7 +23,7 @@ class OptionParser:
         epilog: str = "",
         usage: str | None = None,
     ) -> None:
-        """`usage` is the usage for the help, if it does not follow from the fields."""
+        """`usage` is the usage line of the help, if it can't be derived from the fields."""
         self.program = program
         self.groups = groups
         self.description = description

@@ -1,9 +1,9 @@
 """A pydantic model as command-line options, environment variables, and keys of a file.
 
-Each field becomes `--its-name` and `PREFIX_ITS_NAME`. The command line wins over the environment, and that over the
-file. A field marked `positional()` takes the arguments that have no name. From the environment a switch takes `1`,
-`true`, `yes` or `on`; a list of paths is separated as `PATH` is, any other list by commas. Bad values end the program
-with one clear line and exit code 2.
+Each field becomes `--its-name` and `PREFIX_ITS_NAME`. The command line takes precedence over the environment, and the
+environment over the file. A field marked `positional()` takes the arguments that have no name. From the environment a
+switch takes `1`, `true`, `yes` or `on`; a list of paths is separated as `PATH` is, any other list by commas. Bad
+values end the program with one clear line and exit code 2.
 """
 
 import os
@@ -19,7 +19,7 @@ from .command_line import Spelling, spellings
 
 Model = TypeVar("Model", bound=BaseModel)
 Words = Mapping[str, str | list[str]]
-"""The values of each field on a command line: the last value, or all of a field that takes several."""
+"""The values of each field on a command line: the last value, or all values of a field that takes several."""
 
 _INSTRUCTIONS = {
     **dict.fromkeys(("list_type", "tuple_type"), "write a list, such as [A, B]"),
@@ -32,7 +32,7 @@ _INSTRUCTIONS = {
     "missing": "it is missing",
     "extra_forbidden": "there is no such field",
 }
-"""Instructions for a wrong value, by pydantic's type of the error."""
+"""Advice for an invalid value, by pydantic's error type."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -160,8 +160,8 @@ def read_options(
 
 
 def describe_value_error(kind: str, message: str) -> str:
-    """Return what to write instead of a wrong value, for an operator: `kind` and `message` are pydantic's type and
-    message of the error."""
+    """Return advice on an invalid value, for an operator. `kind` and `message` are pydantic's type and message of the
+    error."""
     reason = _INSTRUCTIONS.get(kind) or message.removeprefix("Value error, ")
     return reason.replace("Input should be", "it must be", 1)
 

@@ -1,11 +1,11 @@
-"""A file of settings: the options of a server under their own names, in TOML.
+"""A settings file: the options of a server under their own names, in TOML.
 
     allow-write = true
     roots = ["src", "~/notes"]
     port = 8080
 
 A name may be written with `-` or with `_`. Paths are relative to the directory of the file, so that it means the same
-wherever the program is started. This module is loaded only where there is such a file.
+wherever the program is started. This module is imported only if there is such a file.
 """
 
 import os
@@ -86,7 +86,7 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
     if before is None:
         return value
     if isinstance(value, list):
-        # Not a list in it: it would be refused anyway, and in YAML it may contain itself.
+        # Nested lists are not converted: they would be refused anyway, and in YAML a list may contain itself.
         return [item if isinstance(item, list) else placed(item, field, directory, source) for item in value]
     if not isinstance(value, str):
         return value
@@ -96,7 +96,7 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
     if not path.partition(":")[0]:
         return value
     try:
-        # A path that begins with "./" is not a home, whatever its name.
+        # A path that begins with "./" is not a home directory, whatever its name.
         expanded = Path(path) if path.startswith("./~") else Path(path).expanduser()
         return value[:start] + str(directory / expanded)
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The tables of rules about principals in a file of settings, which no option of a command line could hold.
+"""The tables of rules about principals in a settings file, which no command-line option could contain.
 
     [scopes]
     write_file = "files:write"

@@ -23,7 +23,7 @@ from ..tasks import seconds_for, through_task
 from .upstream_call import OF_CALLS, CallOver, UpstreamCall
 
 ROOTS_SECONDS = 5.0
-"""The time that a request for roots waits during a call whose client can't be asked, before it fails."""
+"""Seconds after which a request for roots fails during a call whose client can't be asked."""
 
 
 class LeasedSession:
@@ -43,7 +43,7 @@ class LeasedSession:
         self.closing = anyio.Event()
         """Set when it is no longer needed."""
         self.is_left = False
-        """True if the call for which it was opened is gone."""
+        """True if the call for which it was opened has ended."""
         # A server that has ended is restarted by the next call.
         self.options = ClientOptions(
             mode="handshake",
@@ -81,8 +81,8 @@ class LeasedSession:
         task: dict[str, Any] | None,
         call: UpstreamCall,
     ) -> dict[str, Any]:
-        """Send one request, by method and params, and return its result. `reports` requests notifications of
-        progress, `level` sets the log level, and `task` are the params of a task, if any. Raises the errors of
+        """Send one request, by method and params, and return its result. `reports` requests progress notifications,
+        `level` sets the log level, and `task` are the params of a task, if any. Raises the errors of
         `Client.exchange` and `follow`."""
         if self.client is None:
             raise Unreached("the session was closed")
@@ -123,7 +123,7 @@ class LeasedSession:
                 raise MethodNotFound("the client that called can't be asked for its roots now")
 
     def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a message to its call; those that belong to no call go to `session_messages`."""
+        """Forward a message to its call. Messages that belong to no call go to `session_messages`."""
         if isinstance(notice, Gap):
             return
         if self._call is not None:

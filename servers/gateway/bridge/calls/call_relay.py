@@ -34,7 +34,7 @@ _SESSION_NOTIFICATIONS = frozenset(
 
 
 class CallRelay:
-    """Forwards the server's notifications about one call to its client, and the server's requests too."""
+    """Forwards the server's notifications and requests about one call to its client."""
 
     def __init__(self, context: Context[Any], session_messages: Callable[[Notified | Gap], None]) -> None:
         """`session_messages` is called with messages on the stream of the call that belong to no call."""
@@ -60,18 +60,18 @@ class CallRelay:
             await self.context.call.task.detach()
 
     def on_status(self, task: TaskState) -> None:
-        """Copy the status message of the server's task to ours."""
+        """Copy the status message of the server's task to the bridge's task."""
         if task.message is not None and self.context.call.task is not None:
             self.context.call.task.say(task.message)
 
     @property
     def is_detached(self) -> bool:
-        """True if the call is our own task."""
+        """True if the call runs as one of the bridge's tasks."""
         task = self.context.call.task
         return task is not None and task.is_detached
 
     def on_server_message(self, notice: Notified | Gap) -> None:
-        """Forward a notification about the call to the client: progress, and log messages of its level. A client that
+        """Forward a notification about the call to the client: progress, and log messages at its level. A client that
         is too slow misses them."""
         if isinstance(notice, Gap) or notice.method in _SESSION_NOTIFICATIONS:
             self._session_messages(notice)
@@ -103,8 +103,8 @@ class CallRelay:
 
 
 def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
-    """Return the call that began last, if all current calls came on one connection: messages of the server about any
-    of them may go there."""
+    """Return the most recent call if all current calls came on one connection, so that the server's messages about
+    any of them may go there."""
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
 
 

@@ -37,11 +37,11 @@ class SessionListener(Protocol):
         """Handle a notification of the server to the client of `link`. Never waits."""
 
     def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
-        """Called when a resource `session` has subscribed to has changed, or, after a gap, any of them. Never
-        waits."""
+        """Called when a resource to which `session` has subscribed has changed, or, after a gap, may have changed.
+        Never waits."""
 
     async def reopened(self, session: "OwnSession") -> None:
-        """Restore the state of a session that was lost and opened again."""
+        """Restore the state of a session that was lost and reopened."""
 
 
 class _Life:
@@ -87,7 +87,7 @@ class OwnSession:
         self._life: _Life | None = None
         self._was_open = False
         self.has_left = False
-        """True if the client is gone, so that the session is not reopened."""
+        """True if the client has disconnected, so that the session is not reopened."""
 
     @property
     def client(self) -> Client | None:
@@ -179,8 +179,8 @@ class OwnSession:
         self._close_if_unused()
 
     def _close_if_unused(self) -> None:
-        """Close the session if its client is gone and no task is left: tasks outlive the connection of their
-        client."""
+        """Close the session if its client has disconnected and no task is left, since tasks outlive their client's
+        connection."""
         if self.has_left and self._life is not None and not any(relay.is_detached for relay in self._calls):
             self._life.closing.set()
 
@@ -206,8 +206,8 @@ class OwnSession:
 
 
 class _Room:
-    """Maximum number of processes: one client gets at most half of them, and the least recently used session is
-    closed for another."""
+    """Limits the number of processes. One client gets at most half of them, and the least recently used session is
+    closed to make room for another."""
 
     def __init__(self, processes: int) -> None:
         self._portions = Portions(processes)
@@ -238,7 +238,7 @@ class _Room:
             self._left.wake()
 
     def _oldest_idle(self, client: str) -> OwnSession | None:
-        """Return the session to close for another one of `client`: one of its own, if it has any."""
+        """Return the session to close for another one of `client`: one of its own if it has any."""
         idle = [session for session in self._open if session.may_give_way]
         if any(session.link.client == client for session in self._open):
             idle = [session for session in idle if session.link.client == client]
@@ -258,7 +258,8 @@ class OwnSessions:
         self._by_link: dict[Connection, OwnSession] = {}
 
     def of(self, link: Connection) -> OwnSession:
-        """Return the session of the client of `link`, which has done its handshake; this does not open it."""
+        """Return the session of `link`'s client, which has completed its handshake. This does not open the
+        session."""
         session = self._by_link.get(link)
         if session is None:
             identity = identity_of(link.session.peer)
@@ -269,7 +270,7 @@ class OwnSessions:
         return session
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Return the server's result. A session that was lost before it got the request is opened again.
+        """Return the server's result. A session that was lost before it received the request is reopened.
 
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and RpcError if there is no
         session.
@@ -301,7 +302,7 @@ class OwnSessions:
 
 
 class _Leaving:
-    """A watcher that forgets a connection."""
+    """A listener that forgets a connection when it closes."""
 
     def __init__(self, forget: Callable[[], object]) -> None:
         self._forget = forget

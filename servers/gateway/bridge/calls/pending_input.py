@@ -21,13 +21,13 @@ from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, PageVisits
 
 PARKED_SECONDS = 300.0
-"""Seconds that a call waits for its client to come back."""
+"""Seconds that a call waits for its client to return."""
 AWAY_SECONDS = 20.0
 """The same while other calls wait for its session."""
 PARKED_MOST = 1_000
 """Maximum number of calls that wait for their clients."""
 GATHER_SECONDS = 0.02
-"""Seconds to wait for further questions after the first: servers send them one after the other."""
+"""Seconds to wait for further questions after the first, since servers send them one after another."""
 
 
 class Parking:
@@ -45,7 +45,7 @@ class Parking:
         self.visiting = PageVisits(visit_seconds)
         """The page visits that servers require first."""
         self.away_seconds = away_seconds
-        """The time that a client may be away while others wait for its session."""
+        """Seconds that a client may be away while others wait for its session."""
         self._calls: dict[str, UpstreamCall] = {}
         self._gather_seconds = gather_seconds
         self._most = most
@@ -57,7 +57,7 @@ class Parking:
     async def take_up(self, context: Context[Any]) -> UpstreamCall | None:
         """Return the call that a round continues, after passing on its answers; None if the call must be made.
 
-        Raises InvalidParams if that call is gone or belongs to another client, and for invalid answers; and the
+        Raises InvalidParams if that call has ended or belongs to another client, and for invalid answers; and the
         errors of `PageVisits.wait_for_visits`.
         """
         carried = context.call.round.carried
@@ -116,12 +116,12 @@ class Parking:
             raise
 
     def away(self, call: UpstreamCall | None) -> float | None:
-        """Return the seconds that the client of `call` is away; None if the call is not parked."""
+        """Return how many seconds the client of `call` has been away; None if the call is not parked."""
         id_ = self._id_of(call)
         return None if id_ is None else self._clocks.waited(id_)
 
     def give_up(self, call: UpstreamCall | None) -> None:
-        """Stop `call` if it is parked: its client gets an error if it comes back."""
+        """Stop `call` if it is parked. Its client gets an error if it returns."""
         if (id_ := self._id_of(call)) is not None:
             self._clocks.stop(id_)
             self._expired(id_)

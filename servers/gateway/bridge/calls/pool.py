@@ -1,10 +1,10 @@
-"""Sessions at a server with sessions, for clients that have none: each call has one to itself.
+"""Sessions at a server with sessions, for clients that have none. Each call uses one exclusively.
 
     a call ──▶ an idle session of the same client ──▶ leased ──▶ idle ──▶ the next call, or closed after a while
            └─▶ a new one, where there is room ───────┘   └──▶ closed, where the call was stopped
 
-Two requests are from the same client if they have the same owner, name and capabilities: so the data that a server
-keeps in a session is never visible to another client.
+Two requests count as from the same client if they have the same owner, name and capabilities, so that data in a
+session at the server is never visible to another client.
 """
 
 from functools import partial
@@ -48,8 +48,8 @@ class Pool:
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """The tasks of sessions run in `tasks`; `session_messages` is called with messages of a server that belong to
-        no call. `most` is the limit of sessions, three quarters of them for one client, and an unused one is closed
-        after `idle_seconds`."""
+        no call. `most` is the maximum number of sessions, three quarters of which one client may have. An unused
+        session is closed after `idle_seconds`."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self.upstream_tasks = UpstreamTasks()
@@ -139,7 +139,7 @@ class Pool:
 
     def _crowded(self, owner: str) -> list[LeasedSession]:
         """Return the sessions of which one must end before `owner` may have another; an empty list if there is room.
-        One of several clients never gets all sessions."""
+        If there are several clients, none gets all sessions."""
         own = [session for session in self._sessions if session.owner == owner]
         if len(own) >= self._most_of_one:
             return own
@@ -191,8 +191,8 @@ class Pool:
         return idle
 
     async def _room(self, among: list[LeasedSession]) -> None:
-        """Close the longest unused session `among` these, if not enough are closing, or else the one whose client is
-        away for too long, and wait until something changes."""
+        """If not enough sessions `among` these are closing, close the one that has been unused longest, or else the
+        one whose client has been away too long. Then wait until something changes."""
         self._waiting += 1
         seconds: float | None = None
         try:

@@ -1,8 +1,8 @@
-"""One session at a server for all clients, if the operator configures it: then a command is a single process.
+"""One session at a server for all clients, if the operator configures it; a command then runs as a single process.
 
-A message of the server on the stream of a request, or of a task, belongs to its caller. Other messages belong to the
-client whose calls are in progress; if there are several such clients, they are dropped: a question is refused, since
-it may reveal to the user of one client what another does.
+A message from the server on the stream of a request or a task belongs to its caller. Other messages belong to the
+client whose calls are in progress. If there are several such clients, notifications are dropped and questions are
+refused, since they could reveal one client's activity to another client's user.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete
 
 
 class _Shared:
-    """The relay of one call: `inner`, with the client that it belongs to."""
+    """The relay of one call: `inner`, and the client to which it belongs."""
 
     def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
         self.inner = inner

@@ -89,8 +89,8 @@ class StatelessPlace:
 
 
 def _state_in(carried: Any) -> str | None:
-    """Return the server's own state in what the previous round left. Raises InvalidParams if that round was at the
-    server when it had sessions."""
+    """Return the server's own state from the previous round. Raises InvalidParams if the server had sessions during
+    that round."""
     if carried is None:
         return None
     if "state" not in carried:
@@ -100,14 +100,14 @@ def _state_in(carried: Any) -> str | None:
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
-    """Return the fields of a round besides the params of its request: the client's answers, and the server's own
+    """Return the fields of a round in addition to its request's params: the client's answers, and the server's own
     state."""
     inputs: dict[str, Any] = {"inputResponses": answers} if answers else {}
     return inputs if state is None else {**inputs, "requestState": state}
 
 
 def _with_ids(requests: _Requests) -> _Requests:
-    """Return the server's requests, with an id for each page visit, as clients with sessions need it."""
+    """Return the server's requests, with the id for each page visit that clients with sessions need."""
     return {
         key: (
             method,

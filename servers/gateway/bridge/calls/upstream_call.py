@@ -23,7 +23,7 @@ OF_CALLS = ("notifications/progress", "notifications/message")
 
 
 class CallOver(RpcError):
-    """The call that a question belongs to has ended."""
+    """Raised if the call to which a question belongs has ended."""
 
 
 class _Pending:
@@ -45,7 +45,7 @@ class UpstreamCall:
         """`session_messages` is called with messages of the call that belong to no call."""
         self.owner = context.owner
         self.asks = context.call.method.multi_round
-        """True if its client can be asked: only some requests have rounds."""
+        """True if its client can be asked, since only some requests have rounds."""
         self.is_over = False
         self._peer = context.peer
         self._session_messages = session_messages
@@ -58,7 +58,7 @@ class UpstreamCall:
         self._scope = CancelScope()
 
     async def run(self, exchange: "Exchange") -> bool:
-        """Make the call with `exchange`; return True if it has ended, and was not stopped."""
+        """Make the call with `exchange`. Return True if it has ended without being stopped."""
         try:
             with self._scope:
                 self._outcome = await exchange(self)
@@ -76,8 +76,8 @@ class UpstreamCall:
     # Messages of the server
 
     async def became_task(self) -> None:
-        """Called when the server has turned the call into a task. Returns once it is our own task, or its client
-        supports none."""
+        """Called when the server has turned the call into a task. Returns once it is one of the bridge's tasks, or if
+        its client supports none."""
         self._is_task = True
         self._moved.wake()
         while not self._is_settled and self._relay is not None:
@@ -145,7 +145,7 @@ class UpstreamCall:
                     await self._moved.wait()
                     continue
                 await self._gather(gather_seconds)
-                if self._pending:  # not cancelled meanwhile
+                if self._pending:  # not cancelled in the meantime
                     break
         finally:
             self._relay = None

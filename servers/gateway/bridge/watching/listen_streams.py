@@ -3,8 +3,8 @@
     add ──▶ gathered for a moment ──▶ one new stream, which takes over what small ones have ──▶ these are ended
 
 A stream reports what it was opened for. One stream for each resource would need a connection for each over HTTP, and
-a single one for all would list thousands again for each new one. So a new stream takes over those that have at most
-as many resources as it has: for n resources there are about log n streams, and each resource is listed about log n
+a single one for all would list thousands again for each new one. So a new stream takes over all streams with at most
+as many resources as it has. For n resources there are about log n streams, and each resource is listed about log n
 times.
 """
 

@@ -26,7 +26,7 @@ from .listen_streams import Listening
 AT_ONCE = 32
 """Maximum number of concurrent requests to subscribe."""
 MAX_LEVELS = 256
-"""Maximum number of slashes considered in a URI: a hostile one has thousands."""
+"""Maximum number of slashes considered in a URI, since a malicious one may have thousands."""
 HEARING_SECONDS = 2.0
 """Seconds that clients wait at the start until the bridge receives changes."""
 FAREWELL_SECONDS = 5.0
@@ -81,10 +81,10 @@ class Watching:
         self._is_served = False
         self._held: set[str] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """The locks that keep the requests about one URI in order."""
+        """Locks that keep the requests about one URI in order."""
 
     async def begin(self) -> None:
-        """Start serving clients. It waits a moment, so that no change is lost."""
+        """Start serving clients. Waits a moment, so that no change is lost."""
         with anyio.move_on_after(HEARING_SECONDS):
             await self.watches_lists.wait()
         self._is_served = True
@@ -144,7 +144,7 @@ class Watching:
         return self.subscriber
 
     async def _again(self) -> None:
-        """Subscribe to all resources again, and report that each may have changed meanwhile."""
+        """Subscribe to all resources again, and report that each may have changed in the meantime."""
         async with anyio.create_task_group() as tasks:
             for uri in tuple(self._held):
                 tasks.start_soon(self._ask_again, uri)
@@ -201,7 +201,7 @@ def key_of(uri: str) -> str:
 
 
 def covering(uri: str, is_held: Callable[[str], bool]) -> Iterator[str]:
-    """Yield those of the watched URIs that `uri` equals or is a part of (2025-11-25, Resources, Subscriptions), up to
+    """Yield the watched URIs that `uri` equals or is a part of (2025-11-25, Resources, Subscriptions), up to
     `MAX_LEVELS` levels."""
     if is_held(uri):
         yield uri

@@ -123,8 +123,7 @@ class Subscriptions:
     # Events of clients' sessions
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
-        """Report that a resource `session` has subscribed to has changed, or, after a gap, that any of them may
-        have."""
+        """Report that a resource to which `session` has subscribed has changed, or, after a gap, may have changed."""
         own = self._own.get(session)
         if own is None:
             return
@@ -159,7 +158,7 @@ class Subscriptions:
         self._missed(own)
 
     async def _keep_open(self, own: _Own) -> None:
-        """Open the session again when it is lost, while it has subscriptions: there may be no call that would do
+        """Reopen the session when it is lost, while it has subscriptions, since there may be no call that would do
         so."""
         session = own.session
         while not session.has_left:
