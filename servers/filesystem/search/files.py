@@ -143,20 +143,25 @@ class Walk:
     ) -> tuple[list[Matching], list[_Directory]]:
         """Return the matches in one directory, and the directories to enter."""
         _, included, excluded, rules, after = directory
-        takes_all = self._include.ends_with_any(included) and not (excluded or rules.levels or after)
-        matches: list[Matching] = []
-        children: list[_Directory] = []
+        named: list[Matching] = []
         for entry in listed:
-            name = entry.name
             # Inlined, since this runs for many thousands of entries.
             try:
                 kind = "file" if entry.is_file(follow_symlinks=False) else kind_of(entry)
             except OSError:
                 kind = "other"
+            named.append((entry.name, kind))
+        may_ignore = bool(rules.levels) and rules.may_ignore(
+            [f"{name}/" if kind == "directory" else name for name, kind in named]
+        )
+        takes_all = self._include.ends_with_any(included) and not (excluded or may_ignore or after)
+        matches: list[Matching] = []
+        children: list[_Directory] = []
+        for name, kind in named:
             if takes_all and kind == "file":
                 matches.append((name, kind))
                 continue
-            matched, child = self._look(directory, name, kind)
+            matched, child = self._look(directory, name, kind, may_ignore)
             if child is not None:
                 children.append(child)
             # In the directory where the previous page ended, only later entries, or that one again.
@@ -193,14 +198,15 @@ class Walk:
             ]
         return directory, entries
 
-    def _look(self, directory: _Directory, name: str, kind: str) -> tuple[bool, _Directory | None]:
-        """Return True if the entry matches, and the directory to enter, if any."""
+    def _look(self, directory: _Directory, name: str, kind: str, may_ignore: bool) -> tuple[bool, _Directory | None]:
+        """Return True if the entry matches, and the directory to enter, if any; its rules are asked if they
+        `may_ignore` an entry of this directory."""
         _, included, excluded, rules, _ = directory
         if excluded and self._exclude.ends(excluded, name):
             return False, None
         matched = self._include.ends(included, name)
         child = self._child(directory, name) if kind == "directory" else None
-        if rules.levels and (matched or child) and rules.ignore(name, kind == "directory"):
+        if may_ignore and (matched or child) and rules.ignore(name, kind == "directory"):
             self.ignored += 1
             return False, None
         return matched, child

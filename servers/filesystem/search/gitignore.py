@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
+from servers.filesystem.search.matcher import Matcher, any_line_of
 from shared.program.files.entries import Place
 
 if TYPE_CHECKING:
@@ -26,15 +27,34 @@ FILE = ".gitignore"
 REPOSITORY = ".git"
 MAX_BYTES = 65_536
 """Maximum number of bytes of a `.gitignore` that are read; the rest is ignored."""
+_NAMED_GROUP = re.compile(r"\(\?P<\w+>")
 _TOGETHER = 100
 """Number of lines compiled into one automaton. The engine rejects automata that are too large."""
+
+
+class _Spec(NamedTuple):
+    """The rules of some lines, and one expression for all of them that ignore a path, if the engine accepts it."""
+
+    rules: "GitIgnoreSpec"
+    ignored: Matcher | None
 
 
 class Rules(NamedTuple):
     """The rules in effect in one directory: the rules of each level above, with the directory's path below that
     level."""
 
-    levels: tuple[tuple["GitIgnoreSpec", str], ...] = ()
+    levels: tuple[tuple[_Spec, str], ...] = ()
+
+    def may_ignore(self, names: Sequence[str]) -> bool:
+        """Return False if none of these entries of this directory is ignored, which one search finds out: `names` are
+        theirs, and those of directories end with a slash."""
+        for spec, prefix in self.levels:
+            paths = prefix + f"\n{prefix}".join(names)
+            if spec.ignored is None or paths.count("\n") >= len(names):
+                return True
+            if spec.ignored.search(paths.encode("utf-8", "replace")):
+                return True
+        return False
 
     def ignore(self, name: str, is_directory: bool) -> bool:
         """Return True if the entry with that name in this directory is ignored."""
@@ -43,7 +63,7 @@ class Rules(NamedTuple):
             if not path.isascii():
                 # Invalid bytes of a name are lone surrogates, which the engine does not accept.
                 path = path.encode("utf-8", "replace").decode()
-            verdict = spec.check_file(path).include
+            verdict = spec.rules.check_file(path).include
             if verdict is not None:
                 return verdict
         return False
@@ -88,10 +108,10 @@ def _read(beneath: RootedFiles, directory: Place, name: str, limit: int) -> byte
         return os.read(handle.descriptor, limit)
 
 
-def _parsed(data: bytes) -> list["GitIgnoreSpec"]:
+def _parsed(data: bytes) -> list[_Spec]:
     """Return the patterns of the lines in parts; later parts overrule earlier ones."""
     lines = iter(data.decode("utf-8", "replace").splitlines())
-    specs: list[GitIgnoreSpec] = []
+    specs: list[_Spec] = []
     while some := list(islice(lines, _TOGETHER)):
         together = _compiled(some)
         # As in git, an invalid line is skipped.
@@ -100,7 +120,7 @@ def _parsed(data: bytes) -> list["GitIgnoreSpec"]:
     return specs
 
 
-def _compiled(lines: list[str]) -> "GitIgnoreSpec | None":
+def _compiled(lines: list[str]) -> _Spec | None:
     try:
         import re2
         from pathspec import GitIgnoreSpec
@@ -109,6 +129,8 @@ def _compiled(lines: list[str]) -> "GitIgnoreSpec | None":
         suggestion = "Install the extra 'filesystem', or set includeIgnored."
         raise FilesError("not_installed", "", reason, suggestion) from None
     try:
-        return GitIgnoreSpec.from_lines(lines, backend="re2")
+        rules = GitIgnoreSpec.from_lines(lines, backend="re2")
     except (ValueError, re.error, re2.error):
         return None
+    expressions = [rule.regex.pattern for rule in rules.patterns if rule.include and rule.regex]
+    return _Spec(rules, any_line_of([_NAMED_GROUP.sub("(?:", expression) for expression in expressions]))

@@ -6,6 +6,7 @@ since a byte search is faster.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from servers.filesystem.errors import FilesError
@@ -13,6 +14,8 @@ from shared.text import quoted
 
 _EACH_LINE = b"(?m)"
 """Makes `^` and `$` match at each line."""
+_NOTHING = r"[^\x00-\x{10ffff}]"
+"""Matches no text."""
 MAX_LENGTH = 4_096
 """Maximum length of a pattern, in characters."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
@@ -105,6 +108,21 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
         reason = quoted(message.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
         raise _bad(query.pattern, f"is not a valid RE2 expression: {reason}") from None
     # The module would cache the last 128 patterns, each with up to 8 MiB of automaton states.
+    re2.purge()
+    return matcher
+
+
+def any_line_of(expressions: Sequence[str]) -> Matcher | None:
+    """Return a matcher of texts that have a line matching one of the expressions; None if the engine rejects them."""
+    import re2
+
+    options: Any = re2.Options()
+    options.never_nl = options.never_capture = True
+    options.log_errors = False
+    try:
+        matcher: Matcher = re2.compile(_EACH_LINE + ("|".join(expressions) or _NOTHING).encode(), options)
+    except re2.error:
+        return None
     re2.purge()
     return matcher
 
