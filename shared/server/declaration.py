@@ -5,7 +5,6 @@ finds the features of its run in `opening.features`, and may change them while i
 """
 
 import logging
-from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from inspect import isasyncgenfunction, isroutine, unwrap
@@ -171,7 +170,7 @@ class Declaration(Features[State]):
         if answer is not None:
             return answer
         error = first_error(error)
-        if not isinstance(error, Exception | SystemExit | CancelledError):
+        if isinstance(error, KeyboardInterrupt | GeneratorExit):
             raise error
         log.error("a handler failed", exc_info=error)
         return InternalError("internal error")

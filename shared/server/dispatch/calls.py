@@ -37,10 +37,8 @@ _LIGHT = 16_384
 _CALL_BYTES = 1_024
 """Bytes that a call takes in addition to its arguments."""
 
-_ENDS = (InputRequired, BaseExceptionGroup, SystemExit, asyncio.CancelledError)
-"""Exceptions other than `Exception` that an author's function may raise. Its `sys.exit()` must not end the server.
-The scope of a call catches our own cancellations; any other cancellation comes from a task that the function has
-awaited."""
+_STOPS = (KeyboardInterrupt, GeneratorExit)
+"""The exceptions that stop the program. All others are answered: `sys.exit()` in a tool must not end the server."""
 
 
 class Outlet(Protocol):
@@ -190,7 +188,9 @@ class Calls:
             return False
         try:
             result = self._work.answer_at_once(link, call)
-        except (Exception, *_ENDS) as error:
+        except _STOPS:
+            raise
+        except BaseException as error:
             _release(error)
             return False
         if result is None:
@@ -325,7 +325,9 @@ class Calls:
             if call.outlet is not None:
                 # A call without an outcome that was not cancelled has used up its time.
                 _finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
-        except (Exception, *_ENDS) as error:
+        except BaseException as error:
+            # Raises those that stop the program. The scope of a call catches our own cancellations; any other
+            # cancellation comes from a task that the function has awaited.
             answer = self._work.translate(error)
             _release(error)
             if call.outlet is not None:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from types import GenericAlias, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, WrapValidator
 from pydantic.fields import FieldInfo
+from typing_extensions import Doc
 
 from ...errors import DeclarationError
 from ...protocol.types.content import Content
@@ -71,6 +72,16 @@ def with_lists(hint: Any) -> Any:
         return GenericAlias(list, get_args(part)) if get_origin(part) is abc.Iterable else part
 
     return _changed(hint, change)
+
+
+def with_descriptions(hint: Any) -> Any:
+    """Return the type of an argument with the description that a plain string in `Annotated`, or a `Doc`, is meant to
+    be (PEP 727)."""
+    if get_origin(hint) is not Annotated:
+        return hint
+    texts = (part.documentation if isinstance(part, Doc) else part for part in hint.__metadata__)
+    parts = (Field(description=part) if isinstance(part, str) else part for part in texts)
+    return Annotated[hint.__origin__, *parts]
 
 
 def _changed(hint: Any, change: Callable[[Any], Any]) -> Any:

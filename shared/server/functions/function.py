@@ -21,7 +21,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined, from_json, to_json
 
 from ...errors import DeclarationError, InvalidArguments
-from .annotations import evaluate, format_type, name_of_argument, with_lists, without_validators
+from .annotations import evaluate, format_type, name_of_argument, with_descriptions, with_lists, without_validators
 from .argument_coercion import coerce
 from .argument_errors import MAX_ERRORS, describe, shortened
 from .inline_definitions import inline_definitions
@@ -133,7 +133,7 @@ class Function:
         try:
             schema: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
         except PydanticUserError as error:
-            raise DeclarationError(f"{self._what}: {first_sentence(error)}") from error
+            raise DeclarationError(f"{self._what}: {self._explained(error)}") from error
         schema.setdefault("properties", {})
         return schema
 
@@ -219,7 +219,9 @@ class Function:
             if name == self._context_name:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter")
+                is_any = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+                way_out = "; a decorator keeps them with `functools.wraps`" if is_any else ""
+                raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter{way_out}")
             if name not in self.hints:
                 way_out = "; register the method of an object, as in `app.tool(notes.read)`" if name == "self" else ""
                 raise DeclarationError(f"{self._what}: {name!r} has no type{way_out}")
@@ -267,7 +269,7 @@ class Function:
         schema."""
         for name, (hint, _) in self._fields.items():
             try:
-                TypeAdapter(hint)
+                TypeAdapter(hint).json_schema()
             except (PydanticUserError, NameError, TypeError, ValueError) as error_:
                 return f"{name!r} can't be {format_type(hint)}: {first_sentence(error_)}"
         return first_sentence(error)
@@ -279,7 +281,8 @@ class Function:
                 # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
                 fields: dict[str, Any] = {
-                    name: (with_lists(hint), default) for name, (hint, default) in self._fields.items()
+                    name: (with_descriptions(with_lists(hint)), default)
+                    for name, (hint, default) in self._fields.items()
                 }
                 model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:

@@ -31,6 +31,8 @@ _SEEN_WHOLE = {
 """The parts of a schema that pydantic always validates in a value. Float is excluded: JSON has no NaN and no
 Infinity."""
 _NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
+_FAULTS = (ValidationError, PydanticSerializationError, UnicodeDecodeError)
+"""The errors of a value that can't be sent; the last one is of bytes."""
 _OWN_WORDS = ("value_error", "assertion_error")
 """The kinds of errors whose text comes from a validator of the author, and may contain values."""
 
@@ -74,7 +76,7 @@ class Output:
             self._adapter.validator.validate_python(value, strict=True)
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True)
             return data, json_of(data)
-        except (ValidationError, PydanticSerializationError) as error:
+        except _FAULTS as error:
             raise self._refusal(value, error) from None
 
     def _dump_made(self, value: Any) -> tuple[Any, bytes]:
@@ -84,7 +86,7 @@ class Output:
             text = json_of(data)
             self._adapter.validator.validate_json(text, strict=True)
             return data, text
-        except (ValidationError, PydanticSerializationError) as error:
+        except _FAULTS as error:
             raise self._refusal(value, error, data) from None
 
     def _dump_own(self, value: Any) -> tuple[Any, bytes]:
@@ -92,7 +94,7 @@ class Output:
             self._adapter.validator.validate_python(value, strict=True)
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True, warnings="error")
             return data, json_of(data)
-        except (ValidationError, PydanticSerializationError) as error:
+        except _FAULTS as error:
             raise self._refusal(value, error) from None
 
     def check(self, value: Any) -> None:
@@ -103,10 +105,10 @@ class Output:
             raise self._refusal(value, error) from None
 
     def _refusal(
-        self, value: Any, error: ValidationError | PydanticSerializationError, data: Any = None
+        self, value: Any, error: ValidationError | PydanticSerializationError | UnicodeDecodeError, data: Any = None
     ) -> ToolError:
         """Return the error for `value`; `data` is what was made of it, if its JSON has been validated."""
-        detail = ""
+        detail = ": bytes are sent as UTF-8 text; encode others" if isinstance(error, UnicodeDecodeError) else ""
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = "".join(f"{part}: " for part in first["loc"])

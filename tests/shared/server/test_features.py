@@ -325,6 +325,11 @@ async def takes_optional_context(ctx: Context[None] | None = None) -> str:
     return ""
 
 
+async def takes_anything(*arguments: int) -> str:
+    """Take."""
+    return ""
+
+
 async def takes_two_contexts(ctx: Context[None], other: Context[Any]) -> str:
     """Take."""
     return ""
@@ -350,7 +355,7 @@ async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
     [
         (takes_plain, "'thing' can't be Plain"),
         (returns_plain_list, "its return type can't be serialized"),
-        (takes_function, "Cannot generate a JsonSchema"),
+        (takes_function, "'act' can't be collections.abc.Callable[[], None]: Cannot generate a JsonSchema"),
         (takes_hidden, "'_x'"),
         (takes_configuration, "'model_config'"),
         (takes_optional_context, "the type of 'ctx' must be Context alone"),
@@ -361,6 +366,7 @@ async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
         ),
         (takes_two_contexts, "'other' is a second Context"),
         (Plain.act, "'self' has no type; register the method of an object"),
+        (takes_anything, "'arguments' must be a regular parameter; a decorator keeps them with `functools.wraps`"),
         (takes_wrong_default, "the default of 'a', 'x', is not valid: Input should be a valid integer"),
     ],
 )

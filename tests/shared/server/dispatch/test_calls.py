@@ -282,7 +282,7 @@ async def test_a_result_that_can_not_be_sent_is_an_internal_error_and_frees_its_
 
 
 @pytest.mark.parametrize("version", ERAS)
-@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError])
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError, BaseException])
 @pytest.mark.parametrize("way", ["def", "async def", "group"])
 async def test_a_tool_that_exits_or_raises_a_cancellation_is_an_internal_error(version, kind, way, caplog):
     app = server()

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from typing_extensions import Doc
 
 from shared import Context
 from shared.errors import DeclarationError, InvalidArguments
@@ -160,6 +161,17 @@ def test_an_argument_may_have_an_alias():
     assert function.names() == tuple(function.schema["properties"]) == ("userId", "class")
     assert (function.required("userId"), function.description("userId")) == (True, "Who")
     assert function.bind({"userId": 1, "class": None}) == {"user_id": 1, "class_": ""}
+
+
+def test_a_text_in_an_annotation_is_the_description():
+    async def find(
+        a: Annotated[int, "How many"],
+        b: Annotated[int, Doc("How long")],
+        c: Annotated[int, "x", Field(description="y")],
+    ) -> None: ...
+
+    properties = read(find).schema["properties"]
+    assert [properties[name]["description"] for name in "abc"] == ["How many", "How long", "y"]
 
 
 def test_an_iterable_has_been_validated_when_the_function_runs():

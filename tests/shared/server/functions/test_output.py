@@ -78,6 +78,7 @@ WRONG: list[tuple[Any, Any, str]] = [
         (number for number in [1]),
         "returned generator, declared collections.abc.Sequence[int]; use list",
     ),
+    (dict[str, bytes], {"a": b"\xff"}, ": bytes are sent as UTF-8 text; encode others"),
     (float | str, float("-inf"), ": float: JSON has no NaN and no Infinity"),
     (float, None, "returned NoneType, declared float: Input should be a valid number"),
     (Annotated[int, Field(ge=0)], -1, "Input should be greater than or equal to 0"),
