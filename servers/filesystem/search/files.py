@@ -151,9 +151,7 @@ class Walk:
             except OSError:
                 kind = "other"
             named.append((entry.name, kind))
-        may_ignore = bool(rules.levels) and rules.may_ignore(
-            [f"{name}/" if kind == "directory" else name for name, kind in named]
-        )
+        may_ignore = rules.may_ignore(named)
         takes_all = self._include.ends_with_any(included) and not (excluded or may_ignore or after)
         matches: list[Matching] = []
         children: list[_Directory] = []

@@ -45,9 +45,12 @@ class Rules(NamedTuple):
 
     levels: tuple[tuple[_Spec, str], ...] = ()
 
-    def may_ignore(self, names: Sequence[str]) -> bool:
-        """Return False if none of these entries of this directory is ignored, which one search finds out: `names` are
-        theirs, and those of directories end with a slash."""
+    def may_ignore(self, entries: Sequence[tuple[str, str]]) -> bool:
+        """Return False if no entry of this directory is ignored, which takes one search for each level. `entries` are
+        names and kinds."""
+        if not self.levels:
+            return False
+        names = [f"{name}/" if kind == "directory" else name for name, kind in entries]
         for spec, prefix in self.levels:
             paths = prefix + f"\n{prefix}".join(names)
             if spec.ignored is None or paths.count("\n") >= len(names):

@@ -116,7 +116,7 @@ class _Growth:
             return []
         if not self._with_ignored:
             rules = rules.read([entry.name for entry in listed], self._below.read)
-            listed = [entry for entry in listed if not self._is_ignored(entry, rules)]
+            listed = self._without_ignored(listed, rules)
         children = node["children"] = []
         branches: list[_Branch] = []
         for entry in listed:
@@ -135,12 +135,13 @@ class _Growth:
                 branches.append(_Branch((*path, name), child, excluded, rules.below(name)))
         return branches
 
-    def _is_ignored(self, entry: "os.DirEntry[str]", rules: Rules) -> bool:
-        if entry.name == REPOSITORY:
-            return True
-        is_ignored = rules.ignore(entry.name, kind_of(entry) == "directory")
-        self.ignored += is_ignored
-        return is_ignored
+    def _without_ignored(self, listed: list["os.DirEntry[str]"], rules: Rules) -> list["os.DirEntry[str]"]:
+        entries = [entry for entry in listed if entry.name != REPOSITORY]
+        if not rules.may_ignore([(entry.name, kind_of(entry)) for entry in entries]):
+            return entries
+        shown = [entry for entry in entries if not rules.ignore(entry.name, kind_of(entry) == "directory")]
+        self.ignored += len(entries) - len(shown)
+        return shown
 
     def _full(self) -> bool:
         return self.entries >= self._limit or self._control.ended() is not None

@@ -105,20 +105,22 @@ def test_without_the_packages_a_tree_with_rules_says_what_is_missing(root, searc
 
 WORDS = st.sampled_from(["a", "b", "ab", "é", "*", "**", "?", "[ab]", "/", ".", "!", "\\\\ ", "#", "a.b", "\udce9"])
 LINES = st.lists(st.lists(WORDS, max_size=5).map("".join), max_size=5).map("\n".join)
-NAMES = st.lists(st.sampled_from(["a", "b", "ab", "é", "a.b", "a/", "b/", "ab/", " ", "a\nb", "\udce9"]), max_size=4)
+NAMES = st.sampled_from(["a", "b", "ab", "é", "a.b", " ", "a\nb", "\udce9"])
+ENTRIES = st.lists(st.tuples(NAMES, st.sampled_from(["file", "directory"])), max_size=4)
 
 
 @pytest.mark.slow
-@given(outer=LINES, inner=LINES, names=NAMES)
-def test_one_search_in_all_names_of_a_directory_overlooks_none(outer, inner, names):
+@given(outer=LINES, inner=LINES, entries=ENTRIES)
+def test_one_search_in_all_names_of_a_directory_overlooks_none(outer, inner, entries):
     rules = Rules()
     for lines in (outer, inner):
         rules = rules.read([".gitignore"], lambda *_, text=lines: os.fsencode(text)).below("b")
-        ignored = [rules.ignore(name.rstrip("/"), name.endswith("/")) for name in names]
-        assert rules.may_ignore(names) or not any(ignored)
+        ignored = [rules.ignore(name, kind == "directory") for name, kind in entries]
+        assert rules.may_ignore(entries) or not any(ignored)
 
 
 def test_a_search_in_all_names_sees_that_nothing_is_ignored():
     rules = Rules().read([".gitignore"], lambda *_: b"*.pyc\n/build\ndist/\n!keep\n").below("in")
-    assert not rules.may_ignore(["a.py", "build/", "dist", "keep"])
-    assert all(rules.may_ignore(["a.py", name]) for name in ("b.pyc", "dist/"))
+    entries = [("a.py", "file"), ("build", "directory"), ("dist", "file"), ("keep", "file")]
+    assert not rules.may_ignore(entries)
+    assert all(rules.may_ignore([*entries, entry]) for entry in (("b.pyc", "file"), ("dist", "directory")))
