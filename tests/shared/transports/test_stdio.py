@@ -255,6 +255,17 @@ async def test_a_peer_that_closed_its_stream_and_reads_nothing_is_gone(leaves: b
                 tasks.cancel_scope.cancel()
 
 
+async def test_a_peer_that_is_read_again_is_looked_at_no_more() -> None:
+    with piped() as (transport, outbox, _), anyio.fail_after(PATIENCE):
+        for number in (1, 2):
+            os.write(outbox, PING % number + b"\n")
+            if number == 2:
+                await anyio.wait_all_tasks_blocked()  # nothing reads for a while
+                assert transport._in._timer is not None
+            assert len(await transport.receive()) == 1
+        assert transport._in._timer is None  # an idle server sleeps
+
+
 async def test_what_was_received_before_stop_is_not_lost() -> None:
     with piped() as (transport, outbox, _):
         os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n")

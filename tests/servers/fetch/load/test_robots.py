@@ -64,6 +64,39 @@ async def test_h9_a_robots_txt_that_failed_is_loaded_again_after_a_minute(monkey
     assert statuses == []
 
 
+async def test_h9_rules_that_are_loaded_again_take_their_room_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, asked = [0.0], list[str]()
+    monkeypatch.setattr(robots, "monotonic", lambda: now[0])
+    monkeypatch.setattr(robots, "MAX_CACHED_CHARACTERS", 2 * len(NOTHING) + 10)
+
+    async def fetch(url: httpx.URL) -> Answer:
+        asked.append(url.host)
+        return Answer(url, 200, httpx.Headers(), NOTHING.encode(), 0)
+
+    heeded = Robots(fetch, "tester", 10)
+    for now[0], host in (
+        (0.0, "a.example"),
+        (robots.CACHE_SECONDS + 1, "a.example"),
+        (robots.CACHE_SECONDS + 1, "b.example"),
+    ):
+        with pytest.raises(FetchError):
+            await heeded.check(httpx.URL(f"https://{host}/"))
+    with pytest.raises(FetchError):
+        await heeded.check(httpx.URL("https://a.example/"))
+    assert asked == ["a.example", "a.example", "b.example"]
+
+
+async def test_h9_a_robots_txt_behind_a_redirect_to_nowhere_allows_nothing() -> None:
+    async def fetch(url: httpx.URL) -> Answer:
+        if url.host == "gone.example":
+            raise FetchError("dns", "there is no such host")
+        return Answer(url, 302, httpx.Headers({"location": "https://gone.example/robots.txt"}), b"", 0)
+
+    with pytest.raises(FetchError) as caught:
+        await Robots(fetch, "tester", 10).check(httpx.URL("https://site.example/a"))
+    assert caught.value.code == "robots"
+
+
 async def test_h9_what_is_disallowed_is_not_fetched() -> None:
     text = "User-agent: *\nDisallow: /private\nAllow: /private/but\n"
     async with opened_site(site(rules(text))) as one, opened_loader() as loader:

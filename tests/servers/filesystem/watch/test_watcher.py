@@ -464,6 +464,24 @@ async def test_w17_of_those_that_begin_at_once_no_more_are_watched_and_the_rest_
         assert room_left(watcher) == 100 - 2
 
 
+async def test_of_two_watches_of_a_key_that_begin_at_once_one_holds_nothing(watching, seen, root, at):
+    (root / "file").touch()
+    async with watching() as watcher:
+        with_room(watcher, 100)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(watcher.watch_tree, "key", at("."), ["*"], seen)
+        assert room_left(watcher) == 100 - 1
+
+
+async def test_a_write_concerns_the_entry_its_directory_and_what_is_in_it(watching, at):
+    keys = ["file:///a", "file:///a/b", "file:///a/b/c", "file:///a/bc", "file:///a/b/c/d"]
+    async with watching() as watcher:
+        for number, key in enumerate(keys):
+            await watcher.watch(key, at(str(number)))
+        assert watcher.concerned("file:///a/b") == ["file:///a", "file:///a/b", "file:///a/b/c", "file:///a/b/c/d"]
+
+
 @pytest.mark.slow
 async def test_w17_a_thousand_watches_that_came_and_went_leave_nothing(watching, at):
     before = len(settled_descriptors())

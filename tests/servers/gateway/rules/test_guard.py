@@ -284,6 +284,14 @@ async def test_tools_that_nobody_lists_are_looked_for_once(path):
     assert len(listed) == 1 + 3
 
 
+async def test_a_new_tool_that_was_unknown_before_is_looked_for_again(path):
+    async with serving(pinned(path, "a")) as other:
+        assert (await other.peer.call("z"))["error"]["message"] == "unknown tool: z"
+        declare(other.running.features, "z", "Is new.")
+        other.running.changes.tools()
+        assert "the definition of z is not pinned" in await other.text("z")
+
+
 async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
     app = pinned(path)
 

@@ -117,6 +117,16 @@ async def test_http_sse_goes_on_with_a_newer_token(clock: Clock) -> None:
         assert await client.rest() == []
 
 
+async def test_a_newer_token_prolongs_a_stream(clock: Clock) -> None:
+    opened, newer = (Principal("ada", expires=clock.ends[kind]) for kind in (Clock.END, Clock.LATER))
+    ended = anyio.Event()
+    clock.now = 1_500.0
+    with token_expiry.ending_with_token(opened, lambda: newer, ended.set):
+        assert not ended.is_set()
+        clock.now = 2_000.0
+        await ended.wait()
+
+
 async def test_a_web_socket_is_closed(clock: Clock) -> None:
     headers: dict[str, str | None] = {"Authorization": "Bearer end"}
     async with site_of(clock) as site, web_socket(site, headers) as socket:
