@@ -1,4 +1,4 @@
-"""A watchdog that reports which line of an author's code blocks the event loop, and so all clients."""
+"""A watchdog that reports which line of an author's code blocks the event loop and therefore all clients."""
 
 import asyncio
 import logging
@@ -25,8 +25,8 @@ def watch_loop(folder: Path) -> None:
 
 
 def is_authors(file: Path, folder: Path) -> bool:
-    """Return True for a file in `folder` that is not ours and not installed: a project often contains its virtual
-    environment."""
+    """Return True for a file in `folder` that is not part of the bundle and not installed, since a project often
+    contains its virtual environment."""
     return file.is_relative_to(folder) and not any(file.is_relative_to(place) for place in _LIBRARIES)
 
 

@@ -1,6 +1,6 @@
 """The program of the bundle: `python -m servers`, also installed as `mcp-server-bundle`, and its commands.
 
-Nothing of `shared` is imported before `main` has called `put_off`.
+Nothing from `shared` is imported before `main` has called `put_off`.
 """
 
 import errno
@@ -86,8 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
-    """Return why no more can be written; the command itself has not failed. Raises `errors` if there
-    are others among them."""
+    """Return the reason that no more can be written, although the command itself has not failed. Raises `errors` if
+    they contain other errors."""
     full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
     if full is None or others is not None:
         raise errors
@@ -98,8 +98,8 @@ def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
 
 
 def _end_output() -> str:
-    """Flush the output; return the reason if that fails, else "". Python tries again at exit, and would report an
-    error then, with an exit code of its own."""
+    """Flush the output. Return the reason if that fails, or "". Python tries again at exit, and would report an error
+    with its own exit code."""
     try:
         sys.stdout.flush()
     except OSError as error:

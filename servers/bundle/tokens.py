@@ -30,8 +30,8 @@ class TokensToChange:
         return read_tokens(self._text().decode(), self.path)
 
     def make(self, name: str, scopes: list[str] | None, days: int | None) -> str:
-        """Create a token called `name` with these scopes, or all, that is valid for so many days, or without limit;
-        return the token, which is not stored. Raises ValueError, in one line, if that fails."""
+        """Create a token called `name` with these scopes, or all, that is valid for the given number of days, or
+        without limit. Return the token, which is not stored. Raises ValueError, in one line, if that fails."""
         token = _BEGINNING + secrets.token_urlsafe(_RANDOM_BYTES)
         fields: dict[str, Any] = {"digest": digest_of(token)}
         if scopes is not None:

@@ -1,1 +1,1 @@
-"""The commands of `python -m servers`, a module each."""
+"""The commands of `python -m servers`, one module each."""

@@ -1,5 +1,5 @@
-"""`python -m servers config`: prints the snippet for a client's configuration. Also has the options of all commands
-that add a server to a client."""
+"""`python -m servers config`: prints the snippet for a client's configuration. Also contains the options of all
+commands that add a server to a client."""
 
 import codecs
 import re
@@ -26,8 +26,8 @@ from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-# Claude Code accepts no others. Models take tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and our
-# longest TOOL has 25.
+# Claude Code accepts no others. Models accept tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and the
+# bundle's longest TOOL has 25.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 class EntryChoice(NamedTuple):
-    """A server, and the client that it is configured for."""
+    """A server, and the client for which it is configured."""
 
     client: Client
     entry: Entry
@@ -117,7 +117,7 @@ class HostParser(CommandParser):
         self.add_argument(option, action="store_true", help=text)
 
     def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
-        """Return the options of the command, and the arguments of the server in their order."""
+        """Return the options of the command, and the arguments of the server in order."""
         end = argv.index("--") if "--" in argv else len(argv)
         line = self._line(argv[:end])
         is_joined = any(item.name == "join" for item in line.given)
@@ -133,7 +133,7 @@ class HostParser(CommandParser):
         return options, theirs
 
     def _line(self, words: Sequence[str]) -> CommandLine:
-        """Parse the words; an option that is not ours may take the next word as its value."""
+        """Parse the words. An option that the command does not know may take the next word as its value."""
         line = read_command_line(words, self._spellings())
         if not any(item.name == "url" for item in line.given):
             return line

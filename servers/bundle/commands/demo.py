@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
             anyio.run(_show, part, Path(folder).resolve(), verbose)
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
         anyio.run(_show_all, Path(folder).resolve(), verbose)
-    # By its path, so that the commands work in any directory and shell.
+    # With its path, so that the commands work in any directory and shell.
     program, names = local_command(BUNDLE)[0], " ".join(part.server for part in _JOINED)
     say("\nTo let Claude Desktop use one of them on your Documents, or all of them as one entry:")
     say(f"  {program} install filesystem ~/Documents --client claude-desktop")

@@ -1,7 +1,7 @@
 """`python -m servers dev FILE.py`: serve a server in one file while its author writes it.
 
 A process serves the file, with the workbench, to this machine only. It is restarted when the file changes, or a
-Python file beside it or in a folder beside it, always on the same port, so that an open page keeps working.
+Python file next to it or in a folder next to it, always on the same port, so that an open page keeps working.
 """
 
 import logging
@@ -50,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
     if args.port is not None:
         words["port"] = str(args.port)
-    # Its lines about the end of its own work say nothing to the author.
+    # Its lines about its own shutdown don't help the author.
     logging.getLogger("watchfiles").setLevel(logging.ERROR)
     # Editors write a file in several steps within a moment.
     run_process(
@@ -71,8 +71,8 @@ def watched_folders(file: Path) -> set[Path]:
 
 
 def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None:
-    """Serve the file in this process until a signal ends it. `words` are the options as text. Raises what the file
-    raises."""
+    """Serve the file in this process until a signal ends it. `words` are the options as text. Raises the errors of
+    the file."""
     try:
         module = load_module(file)
     except SystemExit:
@@ -96,8 +96,8 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
 
 
 def load_module(file: Path) -> ModuleType:
-    """Import `file`, and return its module, or another one of that name that is imported already. Raises what the
-    file raises."""
+    """Import `file` and return its module, or another module with that name that is already imported. Raises the
+    errors of the file."""
     sys.path.insert(0, str(file.parent))
     return import_module(file.stem)
 

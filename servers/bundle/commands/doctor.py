@@ -1,4 +1,4 @@
-"""`python -m servers doctor`: finds out why servers do not work, and how to fix it."""
+"""`python -m servers doctor`: determines why servers do not work, and how to fix them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial

@@ -122,7 +122,7 @@ def uninstall(argv: Sequence[str]) -> int:
             try:
                 program = launch_command(entry)
             except ValueError:
-                # The wheel is gone, but the entry that install wrote can be computed without it.
+                # The wheel no longer exists, but the entry that `install` wrote can be computed without it.
                 program = local_command(entry)
             change = installing.uninstall(target, options.name or server, program)
             _show_and_make(change, frozenset(), options.dry_run)

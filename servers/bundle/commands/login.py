@@ -153,7 +153,7 @@ async def _log_in(args: Namespace, client: ClientInformation | None, accounts: A
         _say(f"if your browser does not open, log in on this page:\n{url}")
 
     try:
-        # A client that was registered beforehand has a fixed redirect URI: a made-up path would not match.
+        # A client registered in advance has a fixed redirect URI, which an invented path would not match.
         path = None if client is None and args.client_metadata_url is None else "/callback"
         loopback = Loopback(say_where, browses=not args.no_browser, path=path, port=args.port)
         # Nothing else may happen while it waits for the browser, so Ctrl+C must wake the loop itself.

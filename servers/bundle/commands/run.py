@@ -1,4 +1,4 @@
-"""`python -m servers run NAME`: start one server, by its name; with `--join` several as one
+"""`python -m servers run NAME`: start one server by name, or with `--join` several as one
 (`servers/gateway/program.py`).
 
 Clients of the MCP registry start a package by the program with the package's name, and pass it arguments. So

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from shared.client.client import Client
 
-# Servers put foreign text between two lines with the same mark.
+# Servers put untrusted text between two lines with the same mark.
 _FENCE = re.compile(r"^<(\w+-[0-9a-f]+)>[^\n]*\n(.*?)\n?^</\1>$", re.DOTALL | re.MULTILINE)
 
 
@@ -39,7 +39,7 @@ class DemoOutput(NamedTuple):
         return await self._called(client, tool, arguments, refused=False)
 
     async def refused(self, client: Client, tool: str, **arguments: Any) -> list[str]:
-        """Call a tool that must refuse; return the lines with the reason. Raises RuntimeError if it did not
+        """Call a tool that must refuse, and return the lines with the reason. Raises RuntimeError if it did not
         refuse."""
         return await self._called(client, tool, arguments, refused=True)
 

@@ -1,4 +1,4 @@
-"""The settings of a server: its arguments, its variables, and the environment that it is started in."""
+"""The settings of a server: its arguments, its variables, and the environment in which it is started."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class Given(NamedTuple):
     common: dict[str, str]
     """The options of every server, by names such as `token_file`."""
     faults: list[str]
-    """The reasons why an option or a variable is invalid."""
+    """The reasons that an option or a variable is invalid."""
 
 
 def read_arguments(entry: Entry, words: Sequence[str]) -> Given:
@@ -54,7 +54,7 @@ def read_arguments(entry: Entry, words: Sequence[str]) -> Given:
         settings.faults.append(reason or _no_such("option", words[number].partition("=")[0], options))
         argument = own.get(words[number])
         if argument is not None and argument.secret and number + 1 < len(words):
-            # A word that looks like an option is not read as a value, but may be the secret nevertheless.
+            # A word that looks like an option is not treated as a value, but may still be the secret.
             hidden = number + 1
             settings.own.append((argument, words[hidden]))
     return settings
@@ -105,8 +105,8 @@ def _no_such(what: str, name: str, names: Iterable[str]) -> str:
 
 
 def environment_from(client: Client | None, machine: Machine) -> dict[str, str]:
-    """Return the environment that the client passes on to a server, besides the variables of its entry; None means a
-    desktop program."""
+    """Return the environment that the client passes on to a server, in addition to the variables of its entry. None
+    means a desktop program."""
     shell = machine.environment
     if client is not None and client.name in _OF_TERMINALS:
         return {"PATH": "", **shell}

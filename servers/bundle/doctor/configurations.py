@@ -1,4 +1,4 @@
-"""Discovery of our servers in the configurations of clients, and a check that each client can read its file."""
+"""Discovery of the bundle's servers in clients' configurations, and a check that each client can read its file."""
 
 import os
 import re
@@ -23,12 +23,12 @@ _LAST = re.compile(r"[^\\/]*$")
 
 
 class Launch(NamedTuple):
-    """One of our servers, as a client starts or reaches it."""
+    """One of the bundle's servers, in the form in which a client starts or reaches it."""
 
     client: Client
     file: Path
     directory: Path
-    """The directory where it is started: clients differ, and do not document it."""
+    """The directory in which it is started; clients differ, and do not document it."""
     server: Configured
     entry: Entry
     words: tuple[str, ...] = ()
@@ -137,12 +137,12 @@ def _fix(client: Client, path: Path) -> str:
 
 
 def _add(configuration: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
-    """Add the server that `value` describes, if it is ours."""
+    """Add the server that `value` describes, if it belongs to the bundle."""
     client = source.client
     try:
         server = as_configured(client, name, value)
     except ValueError as error:
-        # Only the name shows whether it is ours.
+        # Only the name shows whether it belongs to the bundle.
         if any(entry.name in name.lower() for entry in entries):
             what = f"{client.title} can't use it: {error}"
             configuration.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
@@ -154,7 +154,7 @@ def _add(configuration: Configuration, source: _Source, name: str, value: Any, e
 
 
 def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
-    """Return the one of the `entries` that it is, and its own arguments; None if it is not ours."""
+    """Return its entry among `entries`, and its own arguments; None if it does not belong to the bundle."""
     if server.url is not None:
         # `serve` has each at `/NAME/mcp`; the URL of a single server does not contain its name.
         named = {server.name, *server.url.partition("?")[0].split("/")}

@@ -27,7 +27,7 @@ from .urls import check_url
 SECONDS = 20.0
 """The time limit for a server's answer; clients wait for about a minute."""
 AT_ONCE = 4
-"""The limit of servers that are started at the same time."""
+"""Maximum number of servers that are started at the same time."""
 
 Step = Callable[[], Awaitable[list[Finding]]]
 
@@ -40,9 +40,9 @@ class Examination(NamedTuple):
     project: Path
     """The directory whose project configurations are included."""
     entries: Sequence[Entry]
-    """The servers of the catalog, or those that the user named."""
+    """The servers of the catalog, or those that the user listed."""
     asked: bool = False
-    """True if the user named the servers."""
+    """True if the user listed the servers."""
     clients: Sequence[Client] = ()
     """The clients to check; all if empty."""
     seconds: float = SECONDS

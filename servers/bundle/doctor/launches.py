@@ -1,4 +1,4 @@
-"""Checks of what a client's configuration starts, without starting it."""
+"""Checks of the command in a client's configuration, without starting it."""
 
 import errno
 import os
@@ -157,7 +157,7 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:
-    """Check that it exists, is not empty, and is private. Its content is never reported."""
+    """Check that the file exists, is not empty, and is private. Its contents are never reported."""
     make = f"create one: python -c 'import secrets; print(secrets.token_urlsafe())' > '{path}' && chmod 600 '{path}'"
     try:
         mode = path.stat().st_mode
@@ -177,7 +177,7 @@ def check_token_file(path: Path, where: str) -> Iterator[Finding]:
 
 
 def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
-    """Check that it can be read, and that others can't change it."""
+    """Check that the file can be read, and that others can't change it."""
     try:
         exposed = TokensFile(path).exposed
     except ValueError as error:
@@ -190,7 +190,7 @@ def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
 
 
 def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
-    """Try to listen there, for a moment. The program that uses the port can't be determined."""
+    """Try to listen on the port briefly. The program that uses the port can't be determined."""
     if not port.isdecimal() or int(port) > 65535:
         yield fault(where, f"{port} is not a port", "give a number from 0 to 65535")
         return
@@ -198,7 +198,7 @@ def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
         family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listener:
             if os.name == "posix":
-                # As a server does: a port that was closed a moment ago is available.
+                # Like a server: a port that was closed a moment ago is available.
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen()

@@ -16,7 +16,7 @@ _SERVER, _INDEX = "prompts", "prompt://"
 _NAMED = 20
 """Maximum number of files reported individually; `lint` lists the others."""
 _LONGEST = 300
-"""The longest path or reason, in characters."""
+"""Maximum length of a path or reason, in characters."""
 
 
 class PromptProblem(NamedTuple):

@@ -182,7 +182,7 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
     return warning(where, what, f"see what changed: {see}; --accept accepts it")
 
 
-# The stderr output of the servers
+# The servers' stderr output
 
 
 class _Ear(logging.Handler):

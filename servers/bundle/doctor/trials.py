@@ -1,4 +1,4 @@
-"""Trials of a server: it is started and called in each era of the protocol, and the results are judged."""
+"""Trials of a server, which is started and called in each era of the protocol; the results are evaluated."""
 
 import os
 import re

@@ -8,8 +8,8 @@ machine, for its system and processor. Claude Code 2.1.332 refuses this type, an
 A value that the user has left empty stays in the command as the literal `${user_config.NAME}`, unless it has a
 default; so an optional value has an empty default, and is set in the environment, where empty means unset.
 
-Prompts can't be listed, since the manifest requires the text of each, and ours is rendered on request. The tools
-listed are those that need no permission. The icon must be a PNG file in the bundle; any other is omitted.
+Prompts can't be listed, since the manifest requires the text of each, and this server renders it on request. The
+tools listed are those that need no permission. The icon must be a PNG file in the bundle; any other is omitted.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Facts about a server for all exports: its package, as installed here, and the arguments that are shown to users who
+"""Information about a server for all exports: its package, as installed here, and the arguments shown to users who
 install it without reading about its options."""
 
 import json
@@ -27,7 +27,7 @@ class Package(NamedTuple):
     scripts: dict[str, str]
     """Its console scripts: `module:function` by name."""
     licences: dict[str, str]
-    """The texts of its licence, by file name."""
+    """Its license texts, by file name."""
 
 
 def package_of(entry: Entry) -> Package:
@@ -57,7 +57,7 @@ def choose_arguments(entry: Entry) -> list[Argument]:
     """Return the arguments that are paths or switches, secret, or required.
 
     Patterns, limits and names keep their defaults: they need typing and reading, and a user who needs them writes the
-    command by hand. An option without a variable is left out too, since it can't be empty.
+    command by hand. An option without a variable is also left out, since it can't be empty.
     """
     simple = [
         argument for argument in entry.arguments if argument.secret or argument.type == "boolean" or is_path(argument)
@@ -85,8 +85,8 @@ def title(argument: Argument) -> str:
 
 
 def describe_field(argument: Argument) -> dict[str, Any]:
-    """Return its field in the form of a host, as bundles and plugins write it. An optional one has a default, which
-    is empty if the argument has none. Raises ValueError if a default would be read as a variable."""
+    """Return its field in a host's form, as in bundles and plugins. An optional one has a default, which is empty if
+    the argument has none. Raises ValueError if a default would be read as a variable."""
     return {
         "type": "number" if argument.type == "integer" else argument.type,
         "title": title(argument),

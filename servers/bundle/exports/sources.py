@@ -1,8 +1,8 @@
 """The sources of one server, for a host that starts it with uv.
 
 uv creates the environment on the user's machine, for its system and processor: at the first start, from a
-pyproject.toml, next to which it keeps the environment. A wheel is what
-https://packaging.python.org/specifications/binary-distribution-format/ says.
+pyproject.toml, next to which it keeps the environment. Wheels follow
+https://packaging.python.org/specifications/binary-distribution-format/.
 """
 
 import base64
@@ -99,7 +99,7 @@ def _wheel(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> tupl
 
 
 def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:
-    """Return the files that hosts show: the licences, and `icon.png` if the icon is a PNG file on this machine.
+    """Return the files that hosts show: the licenses, and `icon.png` if the icon is a PNG file on this machine.
     Raises ValueError if it can't be read."""
     return {**{name: text.encode() for name, text in package.licences.items()}, **_icon(entry)}
 
@@ -118,9 +118,9 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
     """Return the contents of the sources, by their paths relative to the import directory.
 
     This is the whole top package of the server. But if several servers of the catalog are side by side in one
-    package, each is expected to be independent, as ours are: then it is only the server's own folder, with the
-    modules next to the folders that it imports. Raises ValueError if the module is not found, or a file can't be
-    read.
+    package, each is expected to be independent, like the bundle's own. Then the sources are only the server's own
+    folder, with the modules next to the folders that it imports. Raises ValueError if the module is not found, or a
+    file can't be read.
     """
     top, *inner = entry.module.split(".")
     place = _place(top)

@@ -23,7 +23,7 @@ Fields = dict[str | None, FieldInfo]
 
 _UNNAMED = None
 _MODES = (":ro", ":rw")
-# With these a server creates missing files.
+# With these options, a server creates missing files.
 _MAKING = ("--create", "--trace")
 
 
@@ -32,7 +32,7 @@ class Checked(NamedTuple):
 
     words: tuple[str, ...]
     secrets: frozenset[str]
-    """Those of the words that must not be displayed."""
+    """The words that must not be displayed."""
 
 
 def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bundled: bool) -> Checked:
@@ -71,7 +71,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
             checked = _checked(value, field, option, making=not named.isdisjoint(_MAKING))
             done[place] = words[place][:start] + checked
         hidden.update([done[place]] if value and (None if name is None else option) in secret else [])
-    # A word that looks like an option is not read as a value, but may be the secret nevertheless.
+    # A word that looks like an option is not treated as a value, but may still be the secret.
     for number, _ in line.faults:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:

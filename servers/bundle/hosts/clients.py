@@ -1,7 +1,7 @@
 """The clients: the location of each one's configuration, and the format of its entries.
 
 All of it is data and pure functions of a `Machine`, so that a test on one system checks the paths of all three. Each
-path and format is from the client's own documentation, which `source` names.
+path and format is from the client's own documentation, which is in `source`.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ class Client(NamedTuple):
     format: Literal["json", "jsonc", "toml"] = "json"
     """`jsonc` is JSON with comments and trailing commas, as the client itself reads it."""
     stdio: Mapping[str, str] = {}
-    """Fixed fields in the entry of a server that is started, besides `command`, `args` and `env`."""
+    """Fixed fields in the entry of a server that is started, in addition to `command`, `args` and `env`."""
 
     def file(self, machine: Machine, scope: Scope, project: Path) -> Path:
         """Return the file of one scope. Raises ValueError if the client has no such scope."""

@@ -17,7 +17,7 @@ from shared.program.files.atomic import beside, prepared, put_in_place, rename
 from shared.program.files.entries import Entry, current, entry_at
 
 KEPT_BACKUPS = 10
-"""The number of backups that are kept of one file."""
+"""Number of backups that are kept of one file."""
 _WAIT_SECONDS = 10.0
 _STEP_SECONDS = 0.02
 
@@ -60,7 +60,7 @@ def back_up(folder: Path, path: Path, text: bytes) -> Path:
 
 
 def remove_file(path: Path, folders: int) -> None:
-    """Remove a file, and its parent directories while they are empty, `folders` of them at most.
+    """Remove a file, and at most `folders` of its parent directories while they are empty.
 
     Raises ValueError if the file can't be removed.
     """

@@ -24,7 +24,7 @@ _EDITS = {"json": json_edits, "jsonc": json_edits, "toml": toml_edits}
 
 
 class Record(NamedTuple):
-    """The additions to one file: its entries in their order, and the file itself."""
+    """The additions to one file: its entries in order, and the file itself."""
 
     entries: Mapping[str, Receipt] = {}
     made_file: bool = False
@@ -122,7 +122,7 @@ class Change(NamedTuple):
                 record = record._replace(made_file=True, made_folders=max(record.made_folders, created))
             if self.shown is not None:
                 # Before the entry: a receipt without its entry has no effect, and if it can't be stored the change
-                # stops here. A receipt is needed until its entry is gone.
+                # stops here. A receipt is needed as long as its entry exists.
                 receipts.keep(path, record)
             # Writing the backup and the receipts takes time, and clients write their files often.
             write_atomically(path, self.after, self._check)
@@ -139,7 +139,7 @@ def install(target: Target, server: Configured, replace: bool) -> Change:
     """Return the change that adds `server` to the file.
 
     Raises ValueError for a file that the client can't read, and for another entry of that name which was not added by
-    us, or has been changed since, unless `replace` is given.
+    the bundle, or has been changed since, unless `replace` is given.
     """
     client, path = target.client, target.path
     entry = as_entry(client, server)
@@ -169,7 +169,7 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     """Return the change that removes the server called `name` from the file.
 
     Raises ValueError for a file that the client can't read, for an unknown server, and for one that was not added by
-    us, or has been changed since, unless its command begins with `program`.
+    the bundle, or has been changed since, unless its command begins with `program`.
     """
     client, path = target.client, target.path
     before = read_bytes(path)

@@ -29,11 +29,11 @@ class Receipt(NamedTuple):
     after: str = ""
     """The text inserted directly after it."""
     former: str = ""
-    """The digest of the entry that it replaced, if that was inserted by us too: it is still in the file after an
-    interrupted change."""
+    """The digest of the entry that it replaced, if the bundle had inserted that too. After an interrupted change it
+    is still in the file."""
 
     def is_of(self, entry: Any) -> bool:
-        """Return True if `entry` is as it was inserted."""
+        """Return True if `entry` is unchanged since it was inserted."""
         return digest_of(entry) in (self.digest, self.former)
 
 
@@ -93,7 +93,7 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
 def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
     """Return the text without an entry, and the receipts of the others, in the order that the entries were inserted.
 
-    The text inserted with the entry is removed too, so that the text is as before the insertion. If the receipt is
+    The text inserted with the entry is removed too, which restores the text before the insertion. If the receipt is
     missing, or the text around the entry has been changed, the entry is removed with one comma, and the key of all
     servers if it was created for the entry and is empty.
 
@@ -103,7 +103,7 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
     receipt = receipts.get(name)
     restored = _taken(text, client, name, receipt) if receipt is not None else None
     if restored is None and receipt is not None:
-        # Later entries may be inside the elements that were created for it: they are removed first, and inserted
+        # Later entries may be inside the elements that were created for it, so they are removed first and inserted
         # again.
         order = list(receipts)
         again = _without_later(text, client, order[order.index(name) :], receipts)
@@ -188,7 +188,7 @@ def _entry(servers: Member, name: str) -> Member:
 
 
 def digest_of(entry: Any) -> str:
-    """Return the digest that shows if an entry is still as it was inserted."""
+    """Return the digest that shows whether an entry is unchanged since it was inserted."""
     # TOML has dates too.
     canonical = json.dumps(entry, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()

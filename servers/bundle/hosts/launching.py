@@ -53,9 +53,9 @@ def launch_environment() -> Mapping[str, str]:
 def local_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
     """Return the program of this copy, by its absolute path, and its arguments.
 
-    Hosts start with a minimal PATH, and a folder called `servers` in their working directory must not shadow our
-    package. So it is the console script of this installation; if there is no script, its Python with the module, and
-    `-P`.
+    Hosts start with a minimal PATH, and a folder called `servers` in their working directory must not shadow the
+    bundle's package. So the command is this installation's console script, or without one, its Python with the module
+    and `-P`.
     """
     here = Path(sys.executable).parent
     for name in (entry.script, f"{entry.script}.exe") if entry.script else ():

@@ -42,7 +42,7 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
 def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
     """Return the text without an entry, and the receipts of the others.
 
-    The text inserted with the entry is removed too, so that the text is as before the insertion. If that is unknown,
+    The text inserted with the entry is removed too, which restores the text before the insertion. If that is unknown,
     the tables of the entry are removed, each with an empty line. Raises ValueError like `put`, and if the entry does
     not exist.
     """

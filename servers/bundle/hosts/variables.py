@@ -1,4 +1,4 @@
-"""Expansion of the variables in an entry of a client, such as `${HOME}`, as the client does it.
+"""Expansion of variables such as `${HOME}` in a client's entry, in the same way as the client.
 
 The syntax that a client supports is part of the format of its entries (`clients.py: HttpShape.variable`).
 """

@@ -15,7 +15,7 @@ class CommandParser(LineParser):
         super().__init__(f"{program_name()} {name}", description=description, allow_abbrev=False)
 
     def add_catalog(self) -> None:
-        """Add `--catalog FILE`, for other servers than the bundle's own."""
+        """Add `--catalog FILE`, for servers other than the bundle's own."""
         self.add_argument(
             "--catalog", type=Path, default=CATALOG, metavar="FILE", help="catalog to use instead of the bundle's"
         )

@@ -38,9 +38,9 @@ async def ask(prompt: str) -> str | None:
         try:
             # Not with `sys.stdin`, whose lock the waiting thread would hold at exit.
             line = os.read(0, _LINE_BYTES)
-        except OSError:  # the terminal is gone
+        except OSError:  # the terminal no longer exists
             line = b""
-        with suppress(RuntimeError):  # the session has ended meanwhile
+        with suppress(RuntimeError):  # the session has ended in the meantime
             loop.call_soon_threadsafe(settle, line)
 
     Thread(target=read, daemon=True).start()

@@ -1,4 +1,4 @@
-"""Requests for what a server offers, and their display."""
+"""Requests for everything that a server offers, and its display."""
 
 import re
 import sys
@@ -53,7 +53,7 @@ async def find_offers(client: Client) -> Offers:
 
 
 async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    """Return a list; empty if the server does not support it, as many with resources have no templates."""
+    """Return a list; empty if the server does not support it, since many servers with resources have no templates."""
     try:
         return records_of(await ask())
     except PeerError as error:

@@ -21,7 +21,7 @@ _NETWORK = {
 
 
 def console() -> Console:
-    """Return a console for people. A pipe gets no colours; text outside tables keeps its lines, so that it can be
+    """Return a console for people. A pipe gets no colors. Text outside tables keeps its lines, so that it can be
     copied."""
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 

@@ -13,7 +13,7 @@ from shared.text import nearest
 from .endings import Misuse
 
 _MAX_DEPTH = 8
-"""The limit of nested references and choices."""
+"""Maximum depth of nested references and choices."""
 _WORDS = {"string": "text", "array": "list", "null": "nothing"}
 _SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _PYTHON: dict[str, tuple[type, ...]] = {
@@ -34,9 +34,9 @@ class Parameter(NamedTuple):
 
     name: str
     types: frozenset[str] = frozenset()
-    """The JSON types that it takes; any if empty."""
+    """The JSON types that it accepts; any type if empty."""
     choices: tuple[Any, ...] = ()
-    """The allowed values; without `types` it takes no others."""
+    """The allowed values; without `types`, the only ones."""
     titles: tuple[str, ...] = ()
     """The title of each choice."""
     items: "Parameter | None" = None
@@ -51,7 +51,7 @@ class Parameter(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The values that it takes, in a few words."""
+        """A short description of the values that it accepts."""
         named = [", ".join(map(as_text, self.choices))] if self.choices else []
         kinds = sorted(self.types - {"null", "array"} - ({"integer"} if "number" in self.types else set()))
         lists = [f"list of {self.items.kind}" if self.items else "list"] if "array" in self.types else []
@@ -69,7 +69,7 @@ class Parameter(NamedTuple):
         whole = _parsed(texts[0]) if len(texts) == 1 else _NOTHING
         if isinstance(whole, list):
             return whole
-        # Neither an item of it nor a string: some servers take an object where they declare only a list.
+        # Neither an item of it nor a string, since some servers accept an object where they only declare a list.
         if isinstance(whole, dict) and (self.items is None or "object" not in self.items.types):
             return whole
         item = self.items or Parameter(self.name)
@@ -142,9 +142,10 @@ def parameters_of(schema: Any, root: Mapping[str, Any] | None = None) -> dict[st
 
 
 def takes_others(schema: Any) -> bool:
-    """Return True if a tool declares that it takes arguments that its schema does not name."""
+    """Return True if a tool declares that it accepts arguments that its schema does not contain."""
     root = schema if isinstance(schema, dict) else {}
-    # By default JSON Schema allows others; but for a tool with named arguments another one is a mistake.
+    # By default, JSON Schema allows other arguments; but for a tool with declared arguments, another one is a
+    # mistake.
     allowed = root.get("additionalProperties", not isinstance(root.get("properties"), dict))
     return allowed is not False or bool(root.get("patternProperties"))
 
@@ -170,7 +171,7 @@ def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
 
 
 def unknown(what: str, name: str, existing: Mapping[str, Any] | Sequence[str]) -> str:
-    """Return the message that there is no such name, with the nearest one."""
+    """Return the message that there is no such name, with the most similar one."""
     names = list(existing)
     close = nearest(name, names)
     if close is not None:

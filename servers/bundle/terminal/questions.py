@@ -1,6 +1,6 @@
-"""The questions of a server, put to the user on the terminal: forms field by field, and links to visit.
+"""A server's questions to the user on the terminal: forms field by field, and links to visit.
 
-Without a terminal the answer is no. Sampling and roots are not supported.
+Without a terminal, the answer is no. Sampling and roots are not supported.
 """
 
 import textwrap
@@ -33,7 +33,7 @@ class _Declined(Exception):
 
 
 def asking(session: Session, pause: Pause = nullcontext) -> ClientOptions:
-    """Return the options of a client that puts the questions of the server to the user."""
+    """Return the options of a client that asks the user the server's questions."""
 
     def log(level: str, _: str | None, data: Any) -> None:
         session.say(f"{level}: {as_text(data)}")

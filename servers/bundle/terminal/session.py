@@ -34,16 +34,17 @@ Work = Callable[[Client], Awaitable[int]]
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens the session."""
 _MOST_LINES = 200
-"""The number of lines that are stored, for a traceback."""
+"""Maximum number of lines that are stored, for a traceback."""
 _ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?: ")
-"""The line of Python or Node.js that names the error."""
+"""Matches the line from Python or Node.js that contains the error."""
 _PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
-"""The lines after it that explain nothing."""
+"""Matches lines after it that explain nothing."""
 _MOST_PARTS = 3
-"""The number of lines of an error that are shown: of pydantic's, the second is the field, and the third its fault."""
+"""Maximum number of lines of an error that are shown. In pydantic's errors, the second is the field, and the third
+its error."""
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
 _NO_TOKEN, _NO_ACCESS = 401, 403
-"""The HTTP statuses of a refusal: of an unknown sender, and of a known one or of any."""
+"""The HTTP statuses of refusals: for an unknown sender, and for a known or any sender."""
 
 
 class ProtocolVariant(NamedTuple):
@@ -112,9 +113,7 @@ class Session:
             with take_records("shared", log), woken_by_signals():
                 async with self._opened(server.connect, options, phase) as client:
                     return await work(client)
-        except (
-            BrokenPipeError
-        ):  # the reader of our output is gone; for a broken pipe of the server ConnectionError is raised
+        except BrokenPipeError:  # the output's reader is gone; the server's broken pipe raises ConnectionError
             raise
         except Misuse as error:
             self.say(str(error))
@@ -150,9 +149,9 @@ class Connector(NamedTuple):
     has_token: bool
     """True if the client identifies itself."""
     advice: str = ""
-    """A hint that is added to the server's own reason why it does not start."""
+    """A hint that is added to the server's own reason for not starting."""
     silence: str = ""
-    """A hint for one that ends without a reason."""
+    """A hint for a server that ends without giving a reason."""
 
 
 @dataclass(slots=True)
@@ -187,12 +186,12 @@ class _Phase:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Return True if a server that can be reached does not let this client in."""
+    """Return True if the server can be reached but refuses this client."""
     return isinstance(error, PeerError) and error.code in (_NO_TOKEN, _NO_ACCESS)
 
 
 class _Log(logging.Handler):
-    """The log records of our client and of the server: warnings are shown, and others if requested."""
+    """The log records of the client and of the server. Warnings are shown; others if requested."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(logging.INFO)

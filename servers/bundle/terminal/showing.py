@@ -1,7 +1,7 @@
 """Display of a server's answer, and its storage with `--out FILE`.
 
-It is foreign text: nothing in it may control the terminal. A pipe gets it unchanged, with a line break at the end if
-that is missing.
+It is untrusted text, so nothing in it may control the terminal. A pipe gets it unchanged, with a line break at the
+end if that is missing.
 """
 
 import base64
@@ -67,7 +67,7 @@ def write_bytes(data: bytes) -> None:
 @contextmanager
 def writing(stream: Any) -> Iterator[None]:
     """Flush the output of the block. Raises Misuse for a full disk and similar errors, which do not concern the
-    connection, and BrokenPipeError if the reader is gone."""
+    connection, and BrokenPipeError if the reader has closed the pipe."""
     try:
         yield
         stream.flush()

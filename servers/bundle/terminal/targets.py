@@ -31,7 +31,7 @@ class Target(NamedTuple):
     """Its name in messages, without secrets."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = {}
-    """The environment of the command, besides the basic variables that programs need."""
+    """The environment of the command, in addition to the basic variables that programs need."""
     directory: Path | None = None
     """The working directory of the command; None for the current one."""
     url: str = ""
@@ -152,7 +152,7 @@ def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[P
         return Target(f"{shown} ({place_of(url)})", url=url, headers=headers)
     words = [variables.fill_in(word) for word in (server.command or "", *server.args)]
     server_env = {key: variables.fill_in(text) for key, text in server.env.items()}
-    # Some clients pass on their whole environment; for all others the name of a program means the same as here.
+    # Some clients pass on their whole environment. For all others, a program name has the same meaning as here.
     env = {**environment_from(client, machine), **inherited_environment(), **server_env, **request.env}
     start = value.get("cwd")
     if isinstance(start, str) and start:

@@ -24,7 +24,7 @@ from ...terminal.session import Session
 from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
 
 _MOST_LINKS = 100
-"""The number of links of one answer that are read."""
+"""Maximum number of links in one answer that are read."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -136,20 +136,20 @@ def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) 
 
 @contextmanager
 def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
-    """Raise Misuse with the nearest tool if the server refuses a call of a tool that it does not list."""
+    """Raise Misuse with the most similar tool name if the server refuses a call of a tool that it does not list."""
     try:
         yield
     except PeerError as error:
         if name in tools or error.code not in (InvalidParams.code, MethodNotFound.code):
             raise
-        # The gateway also says which of its servers are not available, where the tool may be.
+        # The gateway also lists its unavailable servers, which may have the tool.
         further = [part for part in str(error).split("; ")[1:] if part.startswith("not available at the moment")]
         raise Misuse("; ".join([unknown("tool", name, tools), *further])) from None
 
 
 async def _give(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:
-    """Show a result, and save the parts that are for `--out`; return the exit code. Raises Misuse if they can't be
-    saved, but only after the rest is shown: the call can't be repeated for its answer."""
+    """Show a result, save the parts for `--out`, and return the exit code. Raises Misuse if they can't be saved, but
+    only after the rest is shown, since the call can't be repeated for its answer."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]
     if options.out is None:
         if links and "://" not in options.server:
@@ -169,8 +169,8 @@ async def _give(client: Client, result: dict[str, Any], options: Namespace, sess
 
 
 async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: Session) -> list[Piece]:
-    """Read the links' contents before a server that the command has started ends with it. Report those that can't be
-    read."""
+    """Read the links' contents while the server that the command has started is still running. Report those that
+    can't be read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
     for uri in uris[:_MOST_LINKS]:
