@@ -1,1 +1,1 @@
-"""The ready-made servers; each is a program of its own, started with `python -m servers.<name>`."""
+"""The ready-made servers; each is a separate program, started with `python -m servers.<name>`."""

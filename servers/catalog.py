@@ -94,7 +94,7 @@ class Entry(_Record):
     module: Module
     """The module that `python -m` starts."""
     script: Script | None = None
-    """The console script that starts it, where there is one."""
+    """The console script that starts it, if there is one."""
     extra: str | None = None
     """The extra with the libraries that only this server needs."""
     transports: list[Literal["stdio", "http"]] = Field(min_length=1)

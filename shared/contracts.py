@@ -4,8 +4,8 @@ Typed protocols and the records that pass through them; nothing here runs.
 
 Several processes, called replicas, may serve one server together. They share `Stores`. A request may wait for its
 `async` methods; the methods that callbacks call never wait, and take effect in the order of the calls. In memory no
-`async` method ever suspends; elsewhere they raise OSError while the other replicas can't be reached. There a replica
-holds a lease. The others give up a replica that could not renew its lease, and answer the requests that it had not
+`async` method ever suspends; elsewhere they raise OSError while the other replicas can't be reached. A replica holds
+a lease there. The others give up a replica that could not renew its lease, and answer the requests that it had not
 answered; it may no longer act, and continues as a new replica, without any of its former state.
 """
 
@@ -69,14 +69,15 @@ class Transport(Protocol):
     async def receive(self) -> Sequence[Message]:
         """Return the next messages, as many as have arrived; wait for at least one.
 
-        Raises `anyio.EndOfStream` when the peer has ended the stream cleanly: what is in progress is finished and
-        answered. Raises `anyio.BrokenResourceError` when the peer is gone: what is in progress is cancelled.
+        Raises `anyio.EndOfStream` when the peer has ended the stream cleanly: requests in progress are finished and
+        answered. Raises `anyio.BrokenResourceError` when the peer has disconnected: requests in progress are
+        cancelled.
         """
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Send messages in their order; wait while the peer is too slow to read them.
+        """Send messages in order; wait while the peer is too slow to read them.
 
-        Raises `anyio.BrokenResourceError` when the peer is gone.
+        Raises `anyio.BrokenResourceError` when the peer has disconnected.
         """
 
 
@@ -92,8 +93,8 @@ class PromptTransport(Protocol):
     """An optional addition to a transport: messages are sent at once, without a turn of the event loop."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
-        """Send messages in their order if this is possible without waiting. Otherwise, or if the peer is gone, return
-        False and send nothing."""
+        """Send messages in order if this is possible without waiting. Otherwise, or if the peer has disconnected,
+        return False and send nothing."""
 
 
 @runtime_checkable
@@ -113,12 +114,12 @@ class ByteStream(Protocol):
         """Return the next bytes, as many as have arrived; wait for at least one.
 
         `b""` when the peer has ended the stream, for which `anyio.EndOfStream` may be raised as well. Raises OSError
-        or `anyio.BrokenResourceError` when the peer is gone.
+        or `anyio.BrokenResourceError` when the peer has disconnected.
         """
 
     async def send(self, data: bytes, /) -> None:
         """Send all of `data`; wait while the peer is too slow to read it. Raises the same errors as `receive` when
-        the peer is gone."""
+        the peer has disconnected."""
 
     async def aclose(self) -> None:
         """Close the stream cleanly. Never raises; may be called twice."""
@@ -129,8 +130,8 @@ class PromptStream(Protocol):
     """An optional addition to a byte stream, which makes its transport a `PromptTransport`."""
 
     def try_send(self, data: bytes, /) -> bool:
-        """Send all of `data` if this is possible without waiting. Otherwise, or if the peer is gone, return False and
-        send nothing."""
+        """Send all of `data` if this is possible without waiting. Otherwise, or if the peer has disconnected, return
+        False and send nothing."""
 
 
 class Authenticator(Protocol):
@@ -244,7 +245,8 @@ class ReplicaWatcher(Protocol):
         """Handle the loss of this replica: the other replicas have taken over its sessions, which end here."""
 
     def returned(self) -> None:
-        """Handle the return of this replica to the others. It has missed everything that they published meanwhile."""
+        """Handle the return of this replica to the others. It has missed everything that they published in the
+        meantime."""
 
     def left(self) -> None:
         """Handle the departure of another replica."""
@@ -364,8 +366,8 @@ class SessionStore(Protocol):
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
         """Record that this replica received no request for the session during the idle time. Return True if that
-        ended the session: all replicas that hold it have recorded the same since the last request. Otherwise this
-        replica no longer holds the session, unless it is `busy` with it."""
+        ended the session, because all replicas that hold it have recorded the same since the last request. Otherwise
+        this replica no longer holds the session, unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
         """Release the session on this replica. The session continues; while no replica holds it, it ends after its
@@ -386,7 +388,7 @@ class Bus(Protocol):
 
     async def deliver(self, replica: int, notice: "Notice") -> bool:
         """Send a notice to another replica, which receives it unless it is lost first. Return False if that replica
-        is gone."""
+        is lost."""
 
     def publish(self, run_id: str, change: Change) -> None:
         """Notify all other replicas of a change in the run `run_id`: the name of principals, or "" for all others.
@@ -462,8 +464,8 @@ class SessionEvents(Protocol):
         """Delete the oldest stored messages while they exceed the limits. Called after messages were put."""
 
     def close(self, refusal: "Refusal") -> None:
-        """End the session's streams: all that were shown end, those without an answer with `refusal`, and those
-        without a reader are deleted."""
+        """End the session's streams: all streams that have been shown end, those without an answer with `refusal`,
+        and those without a reader are deleted."""
 
     def release(self) -> None:
         """Release the session: this caller of the log no longer needs it, but the session continues."""
@@ -545,7 +547,7 @@ class EventStream(Protocol):
         may reconnect."""
 
     def position(self, retry_ms: int) -> "ServerSentEvent":
-        """Return an event without data that holds the client's position and the milliseconds to wait before it
+        """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
 
     def has(self, number: int) -> bool:
@@ -564,7 +566,7 @@ class EventStream(Protocol):
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, if it is all that was ever put and no client can reconnect for it."""
+        """The answer, if it is the only message and no client can reconnect for it."""
 
     def forget(self) -> None:
         """Delete all stored messages."""
@@ -604,7 +606,7 @@ class TaskRecord:
     """Seconds for which the task is stored from its creation on."""
     status: TaskStatus = "working"
     message: str | None = None
-    """Its progress, or the reason for its end, in words for a person."""
+    """Its progress, or the reason for its end, in readable text."""
     questions: Mapping[str, Any] = field(default_factory=dict)
     """The requests to the client for whose answers the task waits: method and params by key. A key is never
     reused."""

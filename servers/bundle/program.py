@@ -39,7 +39,7 @@ COMMANDS = {
     "inspect": "show what a server offers",
     "demo": "start the servers as a desktop host does, and use them",
 }
-"""Each is the `main` of the module of that name in `commands`, imported when it is called. It gets the arguments
+"""Each is the `main` of the module with that name in `commands`, imported when it is called. It gets the arguments
 after the name, and returns the exit code."""
 
 _ELSEWHERE = {

@@ -79,7 +79,7 @@ class Glob:
         return False
 
     def ends_with_any(self, states: States) -> bool:
-        """Return True if every name as one more component makes a match."""
+        """Return True if any name as the next component completes a match."""
         rows = ((self._rows[row], done) for row, done in states)
         return any(done == len(row) - 1 and row[done] is _STAR for row, done in rows)
 

@@ -11,7 +11,7 @@ System = Literal["linux", "macos", "windows"]
 
 
 class Machine(NamedTuple):
-    """The facts that determine where configurations are."""
+    """The properties that determine where configurations are."""
 
     system: System
     home: PurePath

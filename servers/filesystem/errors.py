@@ -1,7 +1,6 @@
 """File errors as one exception with a stable code: the codes of `servers.common.files`, and additional ones.
 
-Errors of `servers.common.files` give the reason; `features/advice.py` adds what a client of this server can do about
-it.
+Errors of `servers.common.files` give the reason; `features/advice.py` adds advice for clients of this server.
 """
 
 from shared.coded_errors import PathError as FilesError

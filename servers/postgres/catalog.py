@@ -7,7 +7,7 @@ from servers.postgres.engine.link import Ask, Rows
 from servers.postgres.values import Type
 
 Run = Callable[..., Awaitable[Rows]]
-"""Runs one statement with its parameters, as `Link.run` does."""
+"""Runs one statement with its parameters, like `Link.run`."""
 
 _KINDS = {
     16: ("boolean", "bool"),

@@ -33,7 +33,8 @@ class Type(NamedTuple):
     name: str
     """The name that `format_type` writes."""
     kind: str = "text"
-    """`bool`, `int4`, `int8`, `float4`, `float8`, `numeric`, `bytea`, `array`; `text` for all that stay texts."""
+    """`bool`, `int4`, `int8`, `float4`, `float8`, `numeric`, `bytea`, `array`; `text` for all types that stay
+    text."""
     element: "Type | None" = None
     """The type of the elements of an array."""
 

@@ -67,7 +67,7 @@ class SqliteDatabase:
             if answer is not None:
                 declared = self._database.declared_types(query.sql, answer.schema_version)
             if answer is None or declared is None:
-                statement.drop()  # a thread runs it, within a span of its own
+                statement.drop()  # a thread runs it, within its own span
                 return None
         return _query_rows(answer, declared)
 

@@ -121,7 +121,7 @@ def _is_literal(parts: SplitResult) -> bool:
 
 def _is_proxied(parts: SplitResult) -> bool:
     proxies = getproxies()
-    # A proxy resolves names itself, so our addresses say nothing about where it connects to.
+    # A proxy resolves names itself, so addresses resolved here say nothing about where it connects to.
     return (parts.scheme in proxies or "all" in proxies) and not proxy_bypass(parts.hostname or "")
 
 

@@ -24,7 +24,7 @@ class ClaimRules:
     """An operator's rules for the tokens of issuers."""
 
     skew: float = 60.0
-    """Seconds by which an issuer's clock may differ from ours."""
+    """Seconds by which an issuer's clock may differ from this machine's."""
     principal_claim: str = "sub"
     """The claim that contains the principal's name, as used in settings."""
     has_several_issuers: bool = False

@@ -14,7 +14,8 @@ from .web import Answer, Unreachable, Web, WebError
 
 
 class Introspection:
-    """Checks opaque tokens. There is only one issuer, because no other issuer may see its tokens, or our secret."""
+    """Checks opaque tokens. There is only one issuer, because no other issuer may see its tokens or this server's
+    secret."""
 
     def __init__(self, issuer: Issuer, client: str, secret: str, rules: ClaimRules, web: Web) -> None:
         """`client` and `secret` are this server's credentials for the issuer."""

@@ -98,7 +98,7 @@ class Issuer:
         # While another task fetches new keys, the old ones are used: the new ones are most likely the same.
         if matching and (now < self._until or self._turn.locked()):
             return matching
-        # Anyone can name a key that does not exist, and could make us ask the issuer as often as they like.
+        # Anyone can send the id of a key that does not exist, which could cause any number of requests to the issuer.
         if self._keys is not None and now < min(self._until, self._tried + REFETCH):
             return matching
         await self._refresh(self._attempts)

@@ -19,8 +19,8 @@ class Possession:
 
     def __init__(self, mode: Literal["bound", "required", "nonce"] = "bound", secret: bytes | None = None) -> None:
         """`bound`: tokens that are bound to a key require a proof. `required`: only bound tokens are accepted.
-        `nonce`: in addition, proofs must contain one of our nonces, signed with `secret`, which is the same for all
-        replicas."""
+        `nonce`: in addition, proofs must contain one of this server's nonces, signed with `secret`, which is the same
+        for all replicas."""
         self.needs_bound = mode != "bound"
         """True if only bound tokens are accepted."""
         self._nonces = Nonces(secret) if mode == "nonce" else None

@@ -5,8 +5,9 @@
     scopes = ["filesystem:read"]  # everything, if it is missing
     expires = 2027-01-01T00:00:00Z  # never, if it is missing
 
-The file is read again after a change. Its last content stays valid for a moment if it is gone, and for a minute if it
-can't be read or is invalid, since someone may be writing it; then none of its tokens is valid. Both are logged.
+The file is read again after a change. Its last contents stay valid for a moment if it no longer exists, and for a
+minute if it can't be read or is invalid, since someone may be writing it; then none of its tokens is valid. Both are
+logged.
 """
 
 import hmac

@@ -47,8 +47,8 @@ WAITING = 1_000
 class Client(TypedCalls, Entered):
     """A client of one server, from the opening of the session to its end. Any number of calls may run at once.
 
-    Entering it raises PeerError if the server refuses the session, ConnectionError if it is gone or no protocol
-    version is shared, and TimeoutError if it gives no answer.
+    Entering it raises PeerError if the server refuses the session, ConnectionError if it has disconnected or supports
+    no common protocol version, and TimeoutError if it gives no answer.
     """
 
     def __init__(

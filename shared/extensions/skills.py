@@ -196,7 +196,7 @@ class Skills:
         return [skill.resource() for skill in await self.source.list(context)]
 
     async def read(self, context: Context[Any], path: str) -> TextResourceContents | BlobResourceContents:
-        """A file of a skill, whose SKILL.md says what it is for."""
+        """A file of a skill, whose SKILL.md describes its purpose."""
         uri = f"{_SCHEME}{path}"
         for around in _enclosing_paths(uri):
             skill = await self.source.get(context, around)

@@ -90,7 +90,7 @@ class Declaration(Features[State]):
         """Run this async generator around each run of the server: it accepts an `Opening` and yields the state."""
         self.require_changeable()
         with locating(function):
-            # A lambda may return the generator of another function, as a decorator's wrapper does.
+            # A lambda may return another function's generator, like a decorator's wrapper.
             is_generator = isasyncgenfunction(unwrap(function)) or function.__name__ == "<lambda>"
             if isroutine(function) and not is_generator:
                 raise DeclarationError("@lifespan takes an `async def` that yields the state once")

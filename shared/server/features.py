@@ -166,7 +166,7 @@ class Features(Generic[State]):
 def require_coroutine(function: Any, decorator: str) -> None:
     """Raise DeclarationError, with the author's file and line, if `function` is a plain `def`."""
     with locating(function):
-        # A lambda may return the coroutine of another function, as a decorator's wrapper does.
+        # A lambda may return another function's coroutine, like a decorator's wrapper.
         if isroutine(function) and not iscoroutinefunction(unwrap(function)) and function.__name__ != "<lambda>":
             raise DeclarationError(f"{decorator} takes an `async def`; {function.__name__!r} is a plain `def`")
 

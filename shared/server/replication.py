@@ -66,7 +66,7 @@ class Replication:
             changes.notify_all()
 
     def left(self) -> None:
-        """Ignore that another replica is gone."""
+        """Ignore the loss of another replica."""
 
 
 class _PartBlobs:

@@ -133,7 +133,7 @@ class Run(Generic[State]):
         return layers[-1][1] if layers else handler
 
     def surrounded_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
-        """Return `at_once`, which answers in place of the handler for the method of `row`, wrapped by the extensions;
+        """Return `at_once`, which answers instead of the handler for the method of `row`, wrapped by the extensions;
         None if an extension must wait."""
         for extension, _ in self._layers[row.handler]:
             wrap = extension.around_at_once
@@ -176,7 +176,7 @@ class Parts(Generic[State]):
 
     def narrow(self, name: str, run: Run[State]) -> None:
         """Serve principals with that name through `run`: the whole run, or another run that is open as long. `*`
-        means all names without a run of their own, which the whole run serves by default."""
+        means all names without their own run, which the whole run serves by default."""
         self._by_name[name] = run
         self._whole.replication.narrow(name, run.replication)
         if run is not self._whole:

@@ -1,7 +1,7 @@
 """Stores in the memory of one process: for a single server, or for several runs of it that share them.
 
-The replicas of one `Stores` live in one event loop. A replica that is gone leaves its sessions to the others: each is
-stored for its idle time, until a request for it arrives. No method ever suspends.
+The replicas of one `Stores` live in one event loop. A lost replica leaves its sessions to the others: each is stored
+for its idle time, until a request for it arrives. No method ever suspends.
 """
 
 import asyncio
@@ -285,7 +285,7 @@ class MemoryBus:
         asyncio.get_running_loop().call_soon(self._drain)
 
     async def deliver(self, replica: int, notice: Notice) -> bool:
-        """Send a notice to another replica; return False if that replica is gone."""
+        """Send a notice to another replica; return False if that replica is lost."""
         bus = self._stores.buses.get(replica)
         if bus is not None:
             bus.put(notice)

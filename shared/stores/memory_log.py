@@ -159,7 +159,7 @@ class MemoryStream:
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
-        """Return an event without data that holds the client's position and the milliseconds to wait before it
+        """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._sent}", retry=retry_ms)
 
@@ -187,7 +187,7 @@ class MemoryStream:
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, if it is all that was ever put and no client can reconnect for it."""
+        """The answer, if it is the only message and no client can reconnect for it."""
         return self._kept[0] if self.answered and self._last == 1 and not self.name else None
 
     def has(self, number: int) -> bool:
@@ -334,8 +334,8 @@ class MemoryEvents:
                 shown.pop(other.name).forget()
 
     def close(self, refusal: Refusal) -> None:
-        """End the session's streams: all that were shown end, those without an answer with `refusal`, and all are
-        deleted."""
+        """End the session's streams: all streams that have been shown end, those without an answer with `refusal`,
+        and all are deleted."""
         shown, self._shown = self._shown or {}, None
         own, self._own = self._own, None  # it refers to this object: else both stay until the garbage collector runs
         for stream in {*shown.values(), *([own] if own else [])}:

@@ -135,7 +135,7 @@ class Metrics:
         """Do nothing: rejoining the others is not another loss."""
 
     def left(self) -> None:
-        """Do nothing: the replica that is gone counts the loss itself if it returns."""
+        """Do nothing: the lost replica counts the loss itself if it returns."""
 
     def _begun(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:

@@ -46,7 +46,7 @@ _PIPE = 1_048_576
 """The requested capacity of a pipe in bytes, if the system can set it: a large answer then fits into one write."""
 _LARGE = 4_096  # bytes; smaller messages are seen by the garbage collector as objects
 _FEW = 8
-"""Messages that may be written at once; more are written by a task, in pieces."""
+"""Maximum number of messages that are written at once; a task writes more, in pieces."""
 _WHOLE = getattr(select, "PIPE_BUF", 512)
 """Bytes that a pipe accepts atomically."""
 _LOOK_SECONDS = 0.02
@@ -72,7 +72,7 @@ class StdioTransport:
         self.send, self.try_send = self._out.send, self._out.try_send
 
     async def gone(self) -> None:
-        """Wait until the peer has ended its stream, or `stop` was called, and our stream has no reader any more, or
+        """Wait until the peer has ended its stream, or `stop` was called, and the output has no reader anymore, or
         one that reads nothing."""
         await self.ended.wait()
         # The system reports it only when polled.
@@ -123,7 +123,7 @@ class _Input(_Descriptor):
         super().__init__(fd, codec)
         self.ended = anyio.Event()
         self.is_abandoned = False
-        """True if the peer has closed its stream, and our data stay unread."""
+        """True if the peer has closed its stream, and the sent data stay unread."""
         self._arrival: asyncio.Future[Sequence[Message]] | None = None
         self._is_armed = False
         self._take: Callable[[Sequence[Message]], Sequence[Message]] | None = None
@@ -263,7 +263,7 @@ class _Output(_Descriptor):
         return False
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Write messages, combining small ones. Raises BrokenResourceError when the reader is gone."""
+        """Write messages, combining small ones. Raises BrokenResourceError when the reader has disconnected."""
         (tried, data), self._tried = self._tried, ((), b"")
         # The encoding from `try_send`, which could not write it: encoding takes longer than everything else here.
         ready = [data] if outgoing is tried else []

@@ -23,7 +23,7 @@ class DemoOutput(NamedTuple):
             say(text)
 
     def sum_up(self, what: str, text: str) -> None:
-        """Print a line of the brief form: the tool, and what it did."""
+        """Print a line of the brief form: the tool, and its effect."""
         if self.brief:
             say(f"  {what:18} {text}")
 

@@ -1,5 +1,4 @@
-"""All checks, in their order, and those of one server in a client's configuration: it is checked, started, and
-called."""
+"""All checks, in order, and those of one server in a client's configuration: it is checked, started, and called."""
 
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence

@@ -112,7 +112,7 @@ def _arguments(entry: Entry) -> list[Argument]:
 
 
 def _describe(argument: Argument) -> str:
-    """Return the description, with the way to write several values in one variable."""
+    """Return the description, including how to write several values in one variable."""
     several = "; several are separated " + ("as in PATH" if is_path(argument) else "by commas")
     return str(describe_field(argument)["description"]) + (several if argument.repeated else "")
 

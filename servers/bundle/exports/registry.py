@@ -18,7 +18,7 @@ from servers.catalog import PACKAGE, Argument, Entry
 from .servers import Package, is_path
 
 NAMESPACE = "internal.mcp-server-bundle"
-"""The default namespace. `.internal` is reserved for private use, so nobody can own it in the public registry: a
+"""The default namespace. `.internal` is reserved for private use, so no one can own it in the public registry: a
 publisher sets their own namespace, such as `io.github.USER`."""
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"

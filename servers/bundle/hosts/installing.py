@@ -138,8 +138,8 @@ class Change(NamedTuple):
 def install(target: Target, server: Configured, replace: bool) -> Change:
     """Return the change that adds `server` to the file.
 
-    Raises ValueError for a file that the client can't read, and for another entry of that name which was not added by
-    the bundle, or has been changed since, unless `replace` is given.
+    Raises ValueError for a file that the client can't read, and for another entry with that name that was not added
+    by the bundle, or has been changed since, unless `replace` is given.
     """
     client, path = target.client, target.path
     entry = as_entry(client, server)

@@ -50,5 +50,5 @@ def has_own_paths(machine: Machine, project: Path, server: Configured) -> bool:
 
 
 def _within(folder: str) -> re.Pattern[str]:
-    """Match the folder where a path in a text begins with it."""
+    """Match the folder at the beginning of a path in a text."""
     return re.compile(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\:]|$)")

@@ -31,7 +31,7 @@ class Style(NamedTuple):
         return self.newline + self.indent.removesuffix(self.unit) if self.newline else b""
 
     def rendered(self, value: Any) -> bytes:
-        """Return a value as it is written after a key."""
+        """Return the text of a value after a key."""
         separators = (",", self.colon.decode()) if self.newline else (self.comma.decode(), self.colon.decode())
         indent = self.unit.decode() if self.newline else None
         text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators).encode()

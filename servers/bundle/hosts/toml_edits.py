@@ -16,7 +16,8 @@ from .toml_tree import lead, spans, toml_value, without
 
 
 def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
-    """Insert an entry into the text of a client's file, or replace the one of that name, whose receipt is `previous`.
+    """Insert an entry into the text of a client's file, or replace the one with that name, whose receipt is
+    `previous`.
 
     Raises ValueError for a file that the client can't read, and if its servers are not separate tables.
     """

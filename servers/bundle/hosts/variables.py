@@ -30,8 +30,8 @@ class Variables:
         }
 
     def fill_in(self, text: str) -> str:
-        """Return the text as the server gets it. Raises ValueError for a variable that is not set, or that only the
-        client knows."""
+        """Return the text in the form that the server receives. Raises ValueError for a variable that is not set, or
+        that only the client knows."""
         form = self._client.http.variable if self._client.http is not None else None
         if form is None:
             return text

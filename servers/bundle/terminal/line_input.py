@@ -23,7 +23,7 @@ def write_line(text: str) -> None:
 async def ask(prompt: str) -> str | None:
     """Return the line that the user types, without surrounding whitespace; None for Ctrl+D.
 
-    A daemon thread waits for the line, so that the program can exit meanwhile.
+    A daemon thread waits for the line, so that the program can exit in the meantime.
     """
     sys.stderr.write(prompt)
     sys.stderr.flush()

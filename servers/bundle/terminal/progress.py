@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _SHARE = re.compile(r"\b(\d{1,3})%$")
-"""The end of a task's status at our servers: "importing, 40%"."""
+"""The end of a task's status from the bundle's servers: "importing, 40%"."""
 
 
 class Bar:

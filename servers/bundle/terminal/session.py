@@ -113,7 +113,7 @@ class Session:
             with take_records("shared", log), woken_by_signals():
                 async with self._opened(server.connect, options, phase) as client:
                     return await work(client)
-        except BrokenPipeError:  # the output's reader is gone; the server's broken pipe raises ConnectionError
+        except BrokenPipeError:  # the output's reader has closed it; the server's broken pipe raises ConnectionError
             raise
         except Misuse as error:
             self.say(str(error))

@@ -1,1 +1,1 @@
-"""The workbench: a page in the browser that shows what the servers offer, and uses it."""
+"""The workbench: a page in the browser that shows the servers' features, and uses them."""

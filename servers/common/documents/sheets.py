@@ -72,7 +72,7 @@ class _Reading:
 def read_sheets(body: bytes, name: str | None = None) -> Document:
     """Return the visible sheets as far as the limits allow, with the first row of each as the table's header.
 
-    With a `name`, only the sheet of that name is returned, even if it is hidden. Formulas appear as their last
+    With a `name`, only the sheet with that name is returned, even if it is hidden. Formulas appear as their last
     computed values; macros are never read. Raises DocumentError `unreadable`.
     """
     package = Package(body)

@@ -51,7 +51,7 @@ class Descent:
             raise from_os_error(self._place.written, error) from None
 
     def open_file(self, name: str) -> Handle:
-        """Open the regular file of that name in the directory scanned last; the caller closes it. Raises
+        """Open the regular file with that name in the directory scanned last; the caller closes it. Raises
         PathError."""
         if self._step(self._way, name) is None:
             raise self._roots.denied(self._place.written)
@@ -73,7 +73,7 @@ class Descent:
         return Handle(descriptor, status)
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return the first `limit` bytes of the regular file of that name in that directory. Raises PathError."""
+        """Return the first `limit` bytes of the regular file with that name in that directory. Raises PathError."""
         handle = self.open_file(name)
         try:
             return os.read(handle.descriptor, limit)

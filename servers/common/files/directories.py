@@ -42,7 +42,7 @@ def open_directory(
 
 
 def enter(directory: Directory, name: str) -> Directory:
-    """Open the directory of that name in another one, which stays open; the caller leaves it. Raises OSError."""
+    """Open the directory with that name in another one, which stays open; the caller leaves it. Raises OSError."""
     if isinstance(directory, int):
         return SYSTEM.open_directory(directory, name)
     path = os.path.join(directory, name)  # noqa: PTH118
@@ -68,7 +68,7 @@ def leave(directory: Directory) -> None:
 
 
 def entry_in(directory: Directory, name: str) -> Entry:
-    """Return the entry of that name in an open directory, without examining it."""
+    """Return the entry with that name in an open directory, without examining it."""
     place = Place(0, (name,), name)
     if isinstance(directory, int):
         return Entry(directory, name, None, False, place)

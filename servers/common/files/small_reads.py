@@ -42,7 +42,7 @@ MAX_DEPTH = 16
 MAX_ENTRIES = 250
 """Maximum number of entries of a directory that is read at once, which takes a millisecond."""
 LATE_SECONDS = 0.005
-"""Seconds after which an access has taken too long, if the disk was read meanwhile."""
+"""Seconds after which an access has taken too long, if it read from the disk."""
 REST, SLOW_SECONDS = 10, 60.0
 """How many times as long as a late access all others are left to threads, and the seconds for which it itself is."""
 _MOST_SLOW = 1_000
@@ -102,8 +102,8 @@ class SmallFiles:
                 self._rest(place, seconds)
 
     def _rest(self, place: Place, seconds: float) -> None:
-        """Leave the next accesses to threads after one that took `seconds`, unless other processes had the processor
-        meanwhile."""
+        """Leave the next accesses to threads after one that took `seconds`, unless other processes used the processor
+        in the meantime."""
         before, self._disk_reads = self._disk_reads, _count_disk_reads()
         if self._disk_reads == before:
             return
@@ -157,8 +157,8 @@ def _scan(use: Callable[[list["os.DirEntry[str]"]], T], name: str, directory: in
 
 
 def _count_disk_reads() -> int:
-    """Return how often this thread has read from a disk. Where the system does not count that, the number is
-    different each time."""
+    """Return how often this thread has read from a disk. If the system does not count that, the number is different
+    each time."""
     if _getrusage is None or _THREAD is None:
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_inblock)

@@ -39,7 +39,7 @@ BLOCKS = names_in("""
     footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol option
     optgroup p plaintext pre search section select summary table tbody td tfoot th thead tr ul video audio
 """)
-"""Elements that begin on a line of their own."""
+"""Elements that begin on a new line."""
 
 
 def parse(text: str) -> tuple[HtmlElement, bool]:

@@ -70,6 +70,6 @@ def join_key(parts: Iterable[str]) -> str:
 
 
 def split_key(key: str, columns: int | None = None) -> list[str]:
-    """Return the values of a key in a URI, for so many `columns` if that is known."""
+    """Return the values of a key in a URI, for the number of `columns` if it is known."""
     # A comma separates nothing in the key of one column.
     return [unquote(key)] if columns == 1 else [unquote(part) for part in key.split(",")]

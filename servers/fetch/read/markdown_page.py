@@ -53,7 +53,7 @@ def read_markdown(source: Source) -> Page:
     Raises FetchError `not_found` for a missing section.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
-    # Lines, counted as markdown-it does.
+    # Lines, counted like markdown-it.
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT_MATTER.match(text)
     before = text[: front.end()] if front else ""

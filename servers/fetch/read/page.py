@@ -99,6 +99,6 @@ class Page(NamedTuple):
 
 
 def describe(**facts: Any) -> str:
-    """Return the known facts about a page as JSON."""
+    """Return the known properties of a page as JSON."""
     present = {name: value for name, value in facts.items() if value not in ("", None)}
     return json.dumps(present, ensure_ascii=False, indent=2)

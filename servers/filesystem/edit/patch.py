@@ -1,4 +1,4 @@
-"""Unified diffs as edits: each hunk holds the old and the new text of an edit, and its line number.
+"""Unified diffs as edits: each hunk contains the old and new text of an edit, and its line number.
 
 They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, and a hunk
 may have no line numbers. A patch that does more than change existing files is refused.

@@ -37,7 +37,7 @@ UTF8 = Charset("utf-8")
 _MARKED = tuple(Charset(name, mark) for name, mark in MARKS)
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
 _PROBE = "aZ09 \t\n+~{}<&\\"
-"""Characters that a charset must encode as ASCII does, since lines are counted and parts are read by their bytes."""
+"""Characters that a charset must encode like ASCII, since lines are counted and parts are read by their bytes."""
 _NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _SAMPLE = 65_536

@@ -190,7 +190,7 @@ class _Run:
         uri: Callable[[Names], str],
         after: Position | None,
     ) -> Position | None:
-        """Search small files of one directory, by their names. Returns as `_search` does."""
+        """Search small files of one directory, by their names. Returns like `_search`."""
         names = list(texts)
         first = 0
         for index in self._reader.candidates([*texts.values()]):
@@ -233,7 +233,7 @@ class _Run:
     def _report(
         self, searched: Searched | None, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
-        """Report the matches in a file. Returns as `_search` does."""
+        """Report the matches in a file. Returns like `_search`."""
         if searched is None:
             self._stopped = self._control.ended()
             self._skipped += self._stopped is None

@@ -10,8 +10,8 @@ operating system watch. Notices may still get lost in a full system queue, or in
 arrive while it delivers others. So everything is checked again soon after each notice, and every few seconds, rarely
 enough to take at most a twentieth of the time. If the system sends no notices, everything is checked every second.
 
-A target on another machine's file system, for which there are no notices, is remote: a task of its own checks it
-every second, because that machine may not respond.
+A target on another machine's file system, for which there are no notices, is remote: a separate task checks it every
+second, because that machine may not respond.
 """
 
 import logging

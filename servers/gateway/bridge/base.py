@@ -2,7 +2,7 @@
 
     opening ──▶ up ──▶ down, for a reason ──▶ (after a pause, which grows, or a request) ──▶ opening
 
-It knows the server's era and description. The requests of all clients that need no session of their own use it.
+It knows the server's era and description. The requests of all clients that don't need their own session use it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from shared.protocol.wire.jsonrpc import Gap
 from .upstream import Upstream
 
 OnServerMessage = Callable[[Notified | Gap], None]
-"""Receives the messages of the server that belong to no request. Never waits or raises."""
+"""Receives the server's messages that belong to no request. Never waits or raises."""
 
 T = TypeVar("T")
 
@@ -107,12 +107,12 @@ class Base:
         _ = self.client
 
     def watch(self, on_turn: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_turn` each time that the connection has come up or gone down. Returns a function that ends
+        """Call `on_turn` each time that the connection has come up or gone down. Return a function that stops
         this."""
         return _joined(self._watchers, on_turn)
 
     def listen(self, listener: OnServerMessage) -> Callable[[], None]:
-        """Call `listener` with each message of the server that belongs to no request. Returns a function that ends
+        """Call `listener` with each message of the server that belongs to no request. Return a function that stops
         this."""
         return _joined(self._listeners, listener)
 

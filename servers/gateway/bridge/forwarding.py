@@ -109,7 +109,7 @@ def as_newest(result: dict[str, Any]) -> dict[str, Any]:
 
 def error_for(context: Context[Any], error: PeerError, name: str, *, stateless: bool) -> McpError:
     """Return the client's error for `error` of the server called `name`, which is `stateless` or not. An HTTP status
-    is described in words."""
+    is described in text."""
     if error.code > 0:
         return RpcError(f"the server {name} refused the request: {reason_of(error)} (HTTP status {error.code})")
     if context.peer.lasts is not stateless:

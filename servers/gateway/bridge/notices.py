@@ -37,7 +37,7 @@ def _wants(link: Connection, params: dict[str, Any]) -> bool:
 
 class RootsOf:
     """Watches one client of a shared server, and notifies the server when the client's roots have changed. `forget`
-    is called when the client is gone."""
+    is called when the client has disconnected."""
 
     def __init__(self, base: Base, forget: Callable[[], None]) -> None:
         self._base = base

@@ -19,8 +19,8 @@ Saw = Callable[[Part, dict[str, Any]], None]
 
 
 class Pages:
-    """The lists of several servers, one after the other. `saw` is called with each page and its server, and may
-    correct the page."""
+    """The lists of several servers, one after another. `saw` is called with each page and its server, and may correct
+    the page."""
 
     def __init__(self, parts: Sequence[Part], saw: Saw) -> None:
         self._parts = parts

@@ -45,8 +45,8 @@ class Member(Protocol):
         """The reason that it is not open, in text that clients may read."""
 
     def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_change`, which neither waits nor raises, after it has opened and before it closes. Returns a
-        function that ends this."""
+        """Call `on_change`, which neither waits nor raises, after it has opened and before it closes. Return a
+        function that stops this."""
 
 
 class Part:

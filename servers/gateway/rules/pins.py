@@ -101,9 +101,9 @@ class Pins:
         return True
 
     def record(self, tools: Iterable[Mapping[str, Any]], *, shows_pages: bool, keep: Collection[str] = ()) -> None:
-        """Pin exactly these tools, instead of all that was pinned except the names in `keep`. `shows_pages` is true
-        if they were listed for a client that shows pages. Raises OSError if the file can't be written: then they are
-        pinned only in this process."""
+        """Pin exactly these tools, replacing all pins except the names in `keep`. `shows_pages` is true if they were
+        listed for a client that shows pages. Raises OSError if the file can't be written: then they are pinned only
+        in this process."""
         remaining = {name: pinned for name, pinned in (self._tools or {}).items() if name in keep}
         self._tools = remaining | {
             str(tool["name"]): {

@@ -44,7 +44,7 @@ _OF_URLS = ("token", "token_file", "headers")
 
 
 def _split(command: Any) -> Any:
-    """Split a command in a single string as a shell does."""
+    """Split a command in a single string like a shell."""
     return shlex.split(command) if isinstance(command, str) else command
 
 

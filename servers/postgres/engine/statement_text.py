@@ -233,7 +233,7 @@ def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
             word = sql[token.start : token.end].upper()
             words = [*words, word][:4]
             if nesting or (word == "BEGIN" and depth <= 0 and _ROUTINE.match(" ".join(words))):
-                # CASE has an END of its own.
+                # CASE has its own END.
                 nesting += {"BEGIN": 1, "CASE": 1, "END": -1}.get(word, 0)
         elif token.kind == "end" and depth <= 0 and not nesting:
             yield position

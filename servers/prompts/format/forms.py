@@ -1,8 +1,8 @@
 """Classification of the files of a library: by path, or if that does not decide, by content.
 
-Each host has its own folders for commands. Elsewhere a Markdown file is in our format if it declares arguments or
-messages, or includes another file: nothing else in it would need a template. All others are commands, whose text is
-sent unchanged except for placeholders.
+Each host has its own folders for commands. Elsewhere a Markdown file is in this server's own format if it declares
+arguments or messages, or includes another file: nothing else in it would need a template. All others are commands,
+whose text is sent unchanged except for placeholders.
 """
 
 import re
@@ -47,7 +47,7 @@ _PLUGIN = ("commands", "agents")
 """The folders of a plugin of Claude Code, or of an extension of Gemini CLI."""
 _AGENTS = ("agent", "agents")
 _NOT_IN_NAMES = frozenset({*HIDDEN_FOLDERS, "command", "commands", "prompts", "skills"})
-"""Folders that say what is in them, and not whose it is."""
+"""Folders whose names describe their contents rather than the owner."""
 _ENDINGS = (".prompt.md", ".agent.md", ".chatmode.md", ".instructions.md", ".md", ".toml")
 _DOCUMENTS = frozenset(
     f"{name}.md"
@@ -73,9 +73,9 @@ class Kind(NamedTuple):
     base: str
     """See `Prompt.base`."""
     syntax: Syntax = "claude"
-    """The syntax of a command, and of Markdown that is not in our format."""
+    """The syntax of a command, and of Markdown that is not in this server's own format."""
     may_be_ours: bool = True
-    """True if it may be in our format: a file in a folder of a host is in the host's."""
+    """True if it may be in this server's own format: a file in a folder of a host is in the host's."""
 
 
 def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:
@@ -162,7 +162,7 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
         except PromptError as error:
             if _has_tags(document):
                 raise
-            # Other programs declare arguments in the same way, and have keys and names of their own.
+            # Other programs declare arguments in the same way, with their own keys and names.
             document = document._replace(notice=(error.line or 1, f"{error.reason}; it is served as a command"))
         else:
             return prompt._replace(name=kind.name) if kind.form == "command" else prompt
@@ -171,7 +171,7 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
 
 
 def _is_template(document: Document) -> bool:
-    """Return True if a file is in our format."""
+    """Return True if a file is in this server's own format."""
     front = document.front
     if front is None:
         return False

@@ -171,8 +171,8 @@ class _Walk:
 
 
 def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> bool:
-    """Return True if one of the directories in the directory `name`, up to so many levels deep, is named like those
-    in which hosts have prompts."""
+    """Return True if one of the directories in the directory `name`, up to the given number of levels deep, has the
+    name of a directory in which hosts have prompts."""
     try:
         inner = enter(directory, name)
     except OSError:

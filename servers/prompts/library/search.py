@@ -36,7 +36,7 @@ class _Word(NamedTuple):
     others: tuple[bytes, ...]
     """Its forms in a file whose ASCII letters are in lowercase, if it has non-ASCII letters."""
     plain: tuple[bytes, ...]
-    """The same, with spaces in place of characters other than letters and digits."""
+    """The same, with spaces instead of characters other than letters and digits."""
 
 
 def search(libraries: Libraries, query: str, most: int) -> Matches:

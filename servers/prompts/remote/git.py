@@ -182,7 +182,7 @@ def _measure(folder: Path) -> int:
     total = 0
     for above, _, names in os.walk(folder):
         for name in names:
-            with suppress(OSError):  # git removes files meanwhile
+            with suppress(OSError):  # git may remove files in the meantime
                 total += os.lstat(Path(above, name)).st_size
     return total
 

@@ -61,7 +61,7 @@ class Rendering:
         """Read the templates that the prompt includes, and compile all. Raises PromptError."""
         self.prompt = prompt
         self.is_quick = self.was_late = False
-        """True if the last rendering in a thread took a moment, and if one without a thread took too long."""
+        """`is_quick`: the last rendering in a thread was fast. `was_late`: one without a thread took too long."""
         self._read = read
         self._partials: dict[str, Template] = {}
         self._templates: dict[int, Template] = {}

@@ -184,7 +184,7 @@ def _finalize(_: Context, value: Any) -> str:
 
 def _range(*bounds: int) -> list[int]:
     numbers = range(*bounds)
-    # len() has no room for a very large range.
+    # len() fails for a very large range.
     if numbers and (abs(numbers[0]) > MOST_ITEMS or abs(numbers[-1]) > MOST_ITEMS or len(numbers) > MOST_ITEMS):
         require_size(MOST_ITEMS + 1, MOST_ITEMS)
     return list(numbers)

@@ -90,8 +90,8 @@ class Preview:
             if kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
         ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
-        # SQLite runs triggers for rows that REPLACE deletes only if triggers may be recursive. If the database
-        # has triggers of its own, that would change what they do.
+        # SQLite runs triggers for rows that REPLACE deletes only if triggers may be recursive. If the database has
+        # its own triggers, that would change their effects.
         marks = ", ".join("?" * len(names))
         query = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
         note = _REPLACED if self._session.execute_own(query, tuple(names)).fetchone() else ""

@@ -16,14 +16,14 @@ from .registration import is_visible
 
 
 class Redirect(Protocol):
-    """Sends a person to a page, and receives them back at one of our URIs."""
+    """Sends the user to a page, and receives the redirect to one of the client's URIs."""
 
     @property
     def redirect_uris(self) -> Sequence[str]:
-        """The URIs to which the person returns. The first is used, and all are registered with issuers."""
+        """The redirect URIs. The first is used, and all are registered with issuers."""
 
     async def open(self, url: str) -> Mapping[str, str]:
-        """Send the person to `url`, and wait. Returns the parameters of the URI to which they return; raises
+        """Send the user to `url`, and wait. Returns the parameters of the URI to which they return; raises
         `AuthError` if they do not return."""
 
 
@@ -42,7 +42,7 @@ class Authorization:
     def url(
         self, issuer: IssuerMetadata, client_id: str, redirect_uri: str, scopes: frozenset[str], resource: str | None
     ) -> str:
-        """Return the page to send the person to. Raises `AuthError` for an issuer that does not support PKCE."""
+        """Return the page to which the user is sent. Raises `AuthError` for an issuer that does not support PKCE."""
         if issuer.authorization_endpoint is None:
             raise AuthError("the issuer has no login page")
         # 2026-07-28 requires clients to stop if the metadata does not say so: an issuer that ignores the challenge
@@ -68,8 +68,9 @@ class Authorization:
         return str(page)
 
     def code(self, answer: Mapping[str, str], issuer: IssuerMetadata) -> str:
-        """Return the code that the person brought back. Raises `AuthError`, whose text quotes only the issuer."""
-        # Checked before anything else in the answer: without our state it belongs to another login, error or not.
+        """Return the code from the redirect. Raises `AuthError`, whose text quotes only the issuer."""
+        # Checked before anything else in the answer: without the expected state it belongs to another login, even if
+        # it is an error.
         if not secrets.compare_digest(answer.get("state", "").encode(errors="replace"), self.state.encode()):
             raise AuthError("the login response has the wrong state")
         check_iss(answer.get("iss"), issuer)

@@ -67,7 +67,7 @@ class AuthorizationCode:
     """A person logs in at the issuer with a browser."""
 
     redirect: Redirect | None
-    """None if nobody can be asked: a stored earlier login is then used and refreshed."""
+    """None if no user can be asked: a stored earlier login is then used and refreshed."""
     client: ClientInformation | None = None
     metadata_url: str | None = None
     """An https URL of the client's own metadata document for issuers; the URL is then also the client's id."""
@@ -78,13 +78,13 @@ class AuthorizationCode:
     needs_person = True
 
     def login_required(self, lacks: frozenset[str] = frozenset()) -> LoginRequired:
-        """Return the error to raise if nobody can be asked. `lacks` are the scopes that an earlier login did not
+        """Return the error to raise if no user can be asked. `lacks` are the scopes that an earlier login did not
         grant."""
         reason = f"the login lacks the scope {escape(' '.join(sorted(lacks)))[:200]}" if lacks else "not logged in"
         return LoginRequired(f"{reason}; {'log in to the server' if self.advice is None else self.advice(lacks)}")
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Send the person to the issuer. Raises `LoginRequired` if nobody can be asked, and other `AuthError`s."""
+        """Send the user to the issuer. Raises `LoginRequired` if no user can be asked, and other `AuthError`s."""
         if self.redirect is None or request.client is None:
             raise self.login_required()
         authorization, redirect_uri = Authorization.begin(), self.redirect.redirect_uris[0]
@@ -128,7 +128,7 @@ class EnterpriseManaged:
     client: ClientInformation
     """The client's registration with the issuer of the server."""
     identity: Identity = field(repr=False)
-    """The id token of the person, from the provider."""
+    """The user's id token, from the provider."""
     provider_client: ClientInformation
     """The client's registration with the identity provider."""
     provider_endpoint: str
@@ -137,8 +137,7 @@ class EnterpriseManaged:
     needs_person = False
 
     async def obtain(self, request: TokenRequest) -> Token:
-        """Request an assertion about the person from the provider, and present it to the issuer. Raises
-        `AuthError`."""
+        """Request an assertion about the user from the provider, and present it to the issuer. Raises `AuthError`."""
         provider = IssuerMetadata(
             issuer=self.provider_client.issuer or self.provider_endpoint, token_endpoint=self.provider_endpoint
         )

@@ -109,7 +109,7 @@ class KeyringTokens:
         return True
 
     async def _ask(self, call: Any, *arguments: str) -> Any:
-        # A keyring is a plugin, and may raise anything: pywin32, D-Bus and others have errors of their own.
+        # A keyring is a plugin, and may raise anything: pywin32, D-Bus and others have their own errors.
         pending = to_thread.run_sync(partial(call, *arguments))
         outcome: Any = (await asyncio.gather(pending, return_exceptions=True))[0]
         if isinstance(outcome, Exception):

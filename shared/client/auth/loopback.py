@@ -126,7 +126,7 @@ class Loopback:
 
 
 async def _browse(url: str) -> None:
-    # A browser in the terminal runs until the person leaves it.
+    # A browser in the terminal runs until the user closes it.
     await to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
 
 

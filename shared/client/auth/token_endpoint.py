@@ -163,7 +163,7 @@ class TokenEndpoint:
         description = answer.document.get("error_description")
         private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC]
         secrets = [value for name, value in private if not name.endswith("_type")]
-        # An issuer may repeat in its text what it was sent, and this text is shown and logged.
+        # An issuer's text may repeat the request, and this text is shown and logged.
         secrets += [self._client.secret or ""] if self._client else []
         unknown = f"HTTP {answer.status}"
         error = _without(secrets, str(answer.document.get("error", unknown)), unknown)[:100]

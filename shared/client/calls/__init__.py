@@ -1,1 +1,1 @@
-"""The calls of a client: requests, answers to the questions that arrive meanwhile, and results."""
+"""The calls of a client: requests, answers to questions that arrive in between, and results."""

@@ -119,8 +119,8 @@ class CachedRequests:
             self._changed(lambda question: question.method in _CHANGED.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle an answer that consists of questions: the next result depends on our answers, and is valid only for
-        them."""
+        """Handle an answer that consists of questions: the next result depends on the client's answers, and is valid
+        only for them."""
         question = self._question(method, params)
         if question is not None:
             self._changed(lambda candidate: candidate == question)

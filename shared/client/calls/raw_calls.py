@@ -1,5 +1,5 @@
-"""Calls to a server that return its results as unchanged dictionaries: for tests, and for programs that show what a
-server sent, valid or not."""
+"""Calls to a server that return its results as unchanged dictionaries: for tests, and for programs that show a
+server's messages, valid or not."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

@@ -137,7 +137,7 @@ class Changes(AsyncIterator[Change]):
         # There is no other way to end this for a loop that was left by `break`. The keeper has no reference to its
         # iterator.
         if self._is_started:
-            with suppress(RuntimeError):  # the event loop is gone
+            with suppress(RuntimeError):  # the event loop no longer exists
                 self._keeper.scope.cancel()
 
 
@@ -185,8 +185,8 @@ class _Keeper:
                     raise ConnectionError("the server ended the connection")
                 await self._once(connection)
             except (ConnectionError, TimeoutError, PeerError) as error:
-                # A first subscription that fails is not repeated. A later one is repeated if the server is gone or
-                # says that it is busy.
+                # A first subscription that fails is not repeated. A later one is repeated if the server has
+                # disconnected or reports that it is busy.
                 may_pass = not isinstance(error, PeerError) or error.code in BUSY
                 if not self.established.is_set() or not self._link.lasts or not may_pass:
                     raise

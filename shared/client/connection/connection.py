@@ -4,8 +4,8 @@ the server.
     call ──▶ session.request ──▶ outgoing ──▶ writer ──▶ transport
     transport ──▶ session.receive ──▶ a waiter is woken, a callback is called, or a question is answered
 
-Callers never wait to write, so a cancelled call can't truncate a message: what the transport can't accept at once is
-sent by the writer.
+Callers never wait to write, so a cancelled call can't truncate a message: the writer sends messages that the
+transport can't accept at once.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ is over."""
 
 
 class Waiter:
-    """Waits for the end of one of our requests. `on_notice` receives the notifications that belong to it; `relay`
-    receives all its messages if the request is made on behalf of someone else."""
+    """Waits for the end of one of the client's requests. `on_notice` receives the notifications that belong to it;
+    `relay` receives all its messages if the request is made on behalf of someone else."""
 
     __slots__ = ("_outcome", "_settled", "id", "is_stream", "on_notice", "relay", "timer")
 
@@ -258,7 +258,7 @@ class Connection:
             self.session.forget_token(token)
 
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
-        """Wait for the end of a request. Time during which the server waits for our answer is excluded.
+        """Wait for the end of a request. Time during which the server waits for the client's answer is excluded.
 
         Raises TimeoutError after `seconds`, and the errors of `Waiter.wait`.
         """
@@ -275,7 +275,7 @@ class Connection:
         waiter.timer = asyncio.get_running_loop().call_later(seconds, self._expire, waiter, seconds)
 
     def _expire(self, waiter: Waiter, seconds: float) -> None:
-        # The server waits for us, perhaps for a person: its own answer can't come before ours.
+        # The server waits for this client, perhaps for a person: its own answer can't come before the client's.
         if self.session.open_questions:
             self._expect(waiter, seconds)
         else:

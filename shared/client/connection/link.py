@@ -79,8 +79,8 @@ class Link:
         """Open the first connection, and close the last one at the end of the block. Yields a task group that ends
         with the block.
 
-        Raises PeerError if the server refuses, ConnectionError if it is gone or no version is shared, and
-        TimeoutError if it does not answer.
+        Raises PeerError if the server refuses, ConnectionError if it has disconnected or supports no common version,
+        and TimeoutError if it does not answer.
         """
         self._is_entered = True
         try:

@@ -30,8 +30,8 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
     """Open the session of `connection` in `options.mode`. A server that is too busy is asked again, up to 4 times in
     all.
 
-    Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if it is gone, its
-    answer can't be used, or no version is shared.
+    Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError if it has
+    disconnected, its answer can't be used, or it supports no common version.
     """
     retries, failed = RetryPolicy(), 0
     while True:
@@ -57,7 +57,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure):
         is_version = session.refused(answer)
-        # The server was slow to start: our probe timed out, but reached it all the same.
+        # The server was slow to start: the probe timed out, but still reached the server.
         if session.switch_to_stateless() and await _discover(connection, options) is Era.STATELESS:
             return
         if is_version:

@@ -111,7 +111,7 @@ async def subscribed(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no more changes
-    can arrive, because the server has ended the stream or is gone; the function may raise ConnectionError.
+    can arrive, because the server has ended the stream or disconnected; the function may raise ConnectionError.
 
     Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError.
     """
@@ -170,7 +170,7 @@ async def _subscribing(
 
 
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
-    """Cancel the subscriptions to `uris`. If the connection closes meanwhile, the missing answer is ignored."""
+    """Cancel the subscriptions to `uris`. If the connection closes in the meantime, the missing answer is ignored."""
 
     async def stop_at_the_end() -> None:
         await connection.closed.wait()

@@ -23,8 +23,7 @@ ServerState = Literal["connecting", "ready", "failed", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class GroupServer:
-    """How to connect to a server, with options of its own, whose handlers receive only the messages of this
-    server."""
+    """How to connect to a server, with its own options, whose handlers receive only the messages of this server."""
 
     connect: Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
     options: ClientOptions = field(default_factory=ClientOptions)

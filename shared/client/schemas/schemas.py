@@ -1,6 +1,6 @@
 """JSON Schemas from a server, and checks of values against them, within limits.
 
-A stranger's schema may be invalid, refer to documents that must not be fetched, or be designed to take forever; and
+An untrusted schema may be invalid, refer to documents that must not be fetched, or be designed to take forever; and
 the library blocks the program. Nothing is checked against such a schema: the value is not at fault. Without `$schema`
 it is one of 2020-12 (2026-07-28, Tools).
 """
@@ -47,7 +47,7 @@ def load_library() -> Any:
 
 class CheckedSchema:
     """A schema to check values against. A `form` schema also checks `format`, which is otherwise only an annotation,
-    and its errors do not repeat what a person typed.
+    and its errors do not repeat the user's input.
 
     Raises UnusableSchema.
     """
@@ -64,7 +64,7 @@ class CheckedSchema:
         reason = ""
         # The cheapest engine that supports the patterns: one with lookaround backtracks, and may take unbounded time.
         for engine in _ENGINES if self._cost.patterns else _ENGINES[:1]:
-            # Offline: a `$ref` to a URL would fetch what a stranger names (2026-07-28 forbids it).
+            # Offline: a `$ref` to a URL would fetch an untrusted document (2026-07-28 forbids it).
             options = {"validate_formats": form, "mask": "the value" if form else None, "offline": True}
             try:
                 patterns = self._patterns(engine)

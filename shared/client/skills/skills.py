@@ -7,9 +7,9 @@ io.modelcontextprotocol/skills, SEP-2640).
     skill = await skills.load(entry)            # reads and verifies SKILL.md
     guide = await skill.read("references/GUIDE.md")
 
-A skill is a stranger's text for a model. A host shows its origin, by the name that it gave the server; the same URI
-at another server is another skill. It asks before it loads one, grants nothing that the front matter requests, such
-as `allowed-tools`, and runs nothing because a skill says so. A consent is bound to `approval`.
+A skill is untrusted text for a model. A host shows its origin, by the name that it gave the server; the same URI at
+another server is another skill. It asks before it loads one, grants nothing that the front matter requests, such as
+`allowed-tools`, and runs nothing because a skill says so. A consent is bound to `approval`.
 """
 
 import hashlib

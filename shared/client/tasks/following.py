@@ -1,4 +1,4 @@
-"""The following of a server's task to its end, in either of its two forms: without I/O of its own, for clients and
+"""The following of a server's task to its end, in either of its two forms: without its own I/O, for clients and
 gateways.
 
     the extension        tasks/get ──▶ working ──▶ (pause) ──▶ tasks/get ──▶ completed, with the result

@@ -4,7 +4,7 @@
 document. They are not announced to peers that speak the specification; a peer of 2026-07-28 that calls them gets an
 answer, with its usual rights. Each result is `{"value": ...}`, with any value.
 
-Most programs never meet a dialect: a document's handlers are loaded with its first request.
+Most programs never use a dialect, so a document's handlers are imported at its first request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ _ROWS = {row.name: row for row in REQUESTS}
 
 
 async def ask(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
-    """Return the result of the protocol's `method` with `params`, in place of a dialect's call: everything around the
+    """Return the result of the protocol's `method` with `params`, instead of a dialect's call: everything around the
     call, including rules and records, sees it in that form. Raises the exceptions of its handler."""
     with context.call.acting_as(_ROWS[method], params):
         return await running.handlers[method](running, context, params)

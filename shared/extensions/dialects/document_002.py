@@ -30,7 +30,7 @@ class _InitializeParams(Params):
 
 
 async def initialize(running: Run[Any], context: Context[Any], params: Params) -> _Object:
-    """`initialize`: the server's description, and all that a client may call."""
+    """`initialize`: the server's description, and its tools and prompts."""
     version = read_params(context, _InitializeParams).version
     identity = running.identity
     description = {

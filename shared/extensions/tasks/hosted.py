@@ -1,7 +1,7 @@
 """A call that may become a task, and the call of a task.
 
 hosted ──▶ over                                 it ended in time: its peer is answered as ever
-       ──▶ detached ──▶ ended, failed           its peer has the id; what comes of it goes to the store
+       ──▶ detached ──▶ ended, failed           its peer has the id; its outcome goes to the store
                     ──▶ cancelled, expired      the store says so, and the work is given up
 """
 
@@ -39,8 +39,7 @@ class Report(NamedTuple):
     message: str | None
 
     def __str__(self) -> str:
-        """Return the progress in words, such as `importing, 40%`; if the total is unknown, return only the
-        message."""
+        """Return the progress as text, such as `importing, 40%`; if the total is unknown, return only the message."""
         if not self.total:
             return self.message or f"{self.progress:g}"
         share = f"{min(self.progress / self.total, 1):.0%}"

@@ -109,7 +109,7 @@ class Tasks:
 
     async def change(self, id: str, change: Callable[[TaskRecord, float], TaskRecord]) -> TaskRecord | None:
         """Replace the task by the result of `change`, which is called with the task and the time. Return the new
-        task; None if the task is gone. Raises OverflowError if there is no room for its result."""
+        task; None if the task no longer exists. Raises OverflowError if its result exceeds the limit."""
         while (before := await self.store.get(id)) is not None:
             # Compare and set: if another request has changed it since it was read, it is changed again.
             after = change(before, time.time())
@@ -163,8 +163,8 @@ class Tasks:
 
 @asynccontextmanager
 async def living(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
-    """Open the tasks of `running`, in the stores that it shares with others, or in memory of its own. `support`
-    returns the task support of tools, if the tools belong to other servers."""
+    """Open the tasks of `running`, in the stores that it shares with others, or in its own memory. `support` returns
+    the task support of tools, if the tools belong to other servers."""
     replica = running.replication.replica
     own = MemoryTasks(running.server.task_limits) if replica is None else None
     store = own if replica is None else replica.tasks(running.server.task_limits)

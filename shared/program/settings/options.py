@@ -130,7 +130,8 @@ def read_options(
     prefix: str = "",
     file: Mapping[str, Written] = _NOTHING,
 ) -> Model:
-    """Return the model with values from the command line, else the environment, else the file, else its defaults.
+    """Return the model with values from the command line, the environment, the file or its defaults, in this order of
+    precedence.
 
     Raises ValueError with one line that names the option, the variable or the key, and the error.
     """

@@ -3,7 +3,7 @@
 begin ──▶ (waits for a place of its link) ──▶ a task: scope, deadline, handler ──▶ outlet.finish ──▶ the next one
 
 A call belongs to the link on which it arrived: it counts towards the limits of the link, and is cancelled when the
-peer is gone. A detached call belongs to the server only, and its result is sent elsewhere. Code that ends a call
+peer disconnects. A detached call belongs to the server only, and its result is sent elsewhere. Code that ends a call
 holds the call itself, since its id may have been reused by then.
 """
 
@@ -226,14 +226,14 @@ class Calls:
     @contextmanager
     def paused(self, call: Call) -> Iterator[None]:
         """Stop the clock of a call while it waits for the user, even for several answers at once. Afterwards the call
-        has a timer of its own, because it is no longer the last to end."""
+        has its own timer, because it is no longer the last to end."""
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
         pause.waiting += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
         clocks += [(scope, scope.deadline) for scope in self._narrowed.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
-                # A person may think for an hour; the tool does no work meanwhile.
+                # A person may think for an hour; the tool does no work during that time.
                 pause.remaining[scope], scope.deadline = deadline - now, math.inf
         try:
             yield

@@ -126,7 +126,7 @@ class Changes:
         """
         if self.on_subscribe is None:
             raise ResourceNotFound(uri)
-        # A client that is gone must not begin the rest of its subscriptions.
+        # A disconnected client must not begin the rest of its subscriptions.
         await checkpoint_if_cancelled()
         # A client may have as many as remain for others: half of them if it is alone, a third each of two, and so on.
         # Without a name, there is only one client, which may have all.

@@ -78,8 +78,8 @@ async def serve(
     running: Host, transport: "Transport", *, principal: Principal | None = None, client: str = ""
 ) -> None:
     """Serve one peer on a stream of messages until the stream ends; then the calls in progress finish, or are
-    cancelled if the peer is gone. `client` is the client's name among the clients that share the server. Never raises
-    for an error of the peer."""
+    cancelled if the peer has disconnected. `client` is the client's name among the clients that share the server.
+    Never raises for an error of the peer."""
     stream = _Stream(transport)
     connection = stream.connection = running.connect(principal, stream.due, client)
     # The method of a `PromptReceiver`.
@@ -127,7 +127,7 @@ class _Stream:
             self._ready.set()
 
     async def read(self) -> None:
-        """Take messages until the peer ends its stream. Raises BrokenResourceError when it is gone."""
+        """Take messages until the peer ends its stream. Raises BrokenResourceError when it has disconnected."""
         while True:
             try:
                 messages = await self._transport.receive()
@@ -153,7 +153,7 @@ class _Stream:
         return ()
 
     async def write(self) -> None:
-        """Send messages whenever some are due. Raises BrokenResourceError when the peer is gone."""
+        """Send messages whenever any are waiting. Raises BrokenResourceError when the peer has disconnected."""
         while await self._ready.wait():
             self._ready.clear()
             # `_write_at_once` may have fetched messages that the transport did not take: they go first.
@@ -182,7 +182,8 @@ class Answers:
         """True if the client will no longer answer."""
 
     def expect(self, ids: Iterable[int]) -> None:
-        """Store the answers to our requests `ids` from now on, in any order, until `forget`."""
+        """Store the answers to the requests `ids`, which were sent to the peer, from now on, in any order, until
+        `forget`."""
         self._by_id = {**(self._by_id or {}), **dict.fromkeys(ids)}
 
     def forget(self, ids: Collection[int]) -> None:
@@ -201,7 +202,7 @@ class Answers:
         self._wake()
 
     async def wait(self, id: int) -> Response | Failure:
-        """Wait for the answer to our request `id`, which is expected."""
+        """Wait for the answer to the request `id`, which was sent to the peer and is expected."""
         while (answer := (self._by_id or {})[id]) is None:
             if self.is_finished:
                 return _NONE
@@ -335,7 +336,7 @@ class Connection:
 
     @property
     def is_gone(self) -> bool:
-        """True if the peer is gone."""
+        """True if the peer has disconnected."""
         return self._due is _nothing
 
     @property
@@ -470,4 +471,4 @@ class Connection:
 
 
 def _nothing() -> None:
-    """Do nothing: this replaces `due` after the peer is gone."""
+    """Do nothing: this replaces `due` after the peer has disconnected."""

@@ -46,7 +46,7 @@ class CallLimits:
     result_bytes: int = 900_000
     """Bytes of the whole result as JSON."""
     text_bytes: int | None = None
-    """Bytes of the text in the result; None for the size that the host is known to show its model whole (see
+    """Bytes of the text in the result; None for the size that the host is known to show its model without cuts (see
     `hosts`)."""
     page_bytes: int = field(init=False, default=0)
     """Bytes of a page of text, including everything that accompanies the page."""

@@ -65,7 +65,7 @@ def without_validators(hint: Any) -> Any:
 
 
 def with_lists(hint: Any) -> Any:
-    """Return the type of an argument with lists in place of iterables, whose items pydantic would validate only when
+    """Return the type of an argument with lists instead of iterables, whose items pydantic would validate only when
     the function reads them."""
 
     def change(part: Any) -> Any:

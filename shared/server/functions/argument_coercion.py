@@ -2,7 +2,7 @@
 same meaning.
 
 1.0 is an integer to JSON Schema (2020-12, section 6.1.1), and some clients write every number that way. Many hosts
-send a value that is no string as a string that holds its JSON (anthropics/claude-code#29104,
+send a value that is not a string as a string with its JSON (anthropics/claude-code#29104,
 github/github-mcp-server#2044), null for an argument that is left out (danny-avila/LibreChat#11905,
 langflow-ai/langflow#8059), and arguments of their own. Only refused values are converted, so a string stays a string
 if the schema accepts one.

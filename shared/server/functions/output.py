@@ -2,7 +2,7 @@
 (2026-07-28, Server Features, Tools, Output Schema).
 
 The JSON to send is validated, since pydantic does not validate an existing instance of a model again, and dumps None
-in any place. A type that can't be read back from its JSON, such as one with validators or serializers of its own, is
+in any place. A type that can't be read back from its JSON, such as one with its own validators or serializers, is
 validated as a value, and by the warnings of pydantic's serializer.
 """
 

@@ -79,7 +79,8 @@ async def _resources_after(
     resources = await page(context, end - 1, size + 2)
     if resources and resources[0].uri == last:
         return end, resources[1:]
-    # The list has changed: where the last one is now, if it is still there, can be seen in all of them only.
+    # The list has changed: the current position of the last one, if it still exists, can only be determined from all
+    # of them.
     resources = await page(context, 0, sys.maxsize)
     start = start_after(resources, attrgetter("uri"), end, last)
     return start, resources[start : start + size + 1]

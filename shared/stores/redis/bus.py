@@ -23,7 +23,7 @@ class RedisBus:
         self._unpublished: dict[tuple[str, Change], None] = {}
         self._unconfirmed: dict[tuple[str, Change], None] = {}
         """Changes that the other replicas may not have received yet. They have happened, even if this replica is lost
-        meanwhile."""
+        in the meantime."""
         # Like a client's codec: a message from another replica was checked against the limits there.
         self._codec = Codec(is_client=True, line_end=b"")
         self._on_change: Callable[[str, Change], None] = lambda _run, _change: None
@@ -36,7 +36,7 @@ class RedisBus:
             handler(notice)
 
     async def deliver(self, replica: int, notice: Notice) -> bool:
-        """Send a notice to another replica; return False if that replica is gone."""
+        """Send a notice to another replica; return False if that replica is lost."""
         if notice.post is not None:
             words = notice.session, notice.post.body, write_post(notice.post)
             return bool(await self._link.ask("deliver", replica, "post", *words))

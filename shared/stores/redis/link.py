@@ -290,7 +290,7 @@ class Link:
             try:
                 # By its digest: the script itself is longer than most batches.
                 return await self._answer(self.client.evalsha(_DIGEST, 0, *words))
-            # Redis was restarted, or another one took over, and does not know it yet.
+            # Redis was restarted, or another instance took over and does not know it yet.
             except NoScriptError:
                 return await self._run(BATCH, *words)
 

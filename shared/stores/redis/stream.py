@@ -341,7 +341,7 @@ class RedisStream:
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
-        """Return an event without data that holds the client's position and the milliseconds to wait before it
+        """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
         return ServerSentEvent(b"", id=f"{self.name}_{self._taken}", retry=retry_ms)
 
@@ -365,7 +365,7 @@ class RedisStream:
 
     @property
     def sole_answer(self) -> bytes | None:
-        """The answer, if it is all that was ever put and no client can reconnect for it."""
+        """The answer, if it is the only message and no client can reconnect for it."""
         return self._fresh[0] if self._is_here and self.answered and self._got == 1 and self._fresh else None
 
     def forget(self) -> None:

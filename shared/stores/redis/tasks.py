@@ -1,6 +1,6 @@
 """The tasks of all replicas, in Redis: see `scripts/tasks.lua`.
 
-A task whose replica is gone has failed. The next request for it notices this, and marks it for all.
+A task whose replica is lost has failed. The next request for it notices this, and marks it for all.
 """
 
 import asyncio

@@ -41,7 +41,7 @@ class PipeReader(asyncio.Protocol):
         """Called by the event loop."""
         self._chunks.append(data)
         self._held += len(data)
-        # Then the pipe fills, and the child waits: it can't make us buffer more than this.
+        # Then the pipe fills, and the child waits: it can't make this process buffer more than this.
         if self._held > HELD and self._pipe is not None:
             self._pipe.pause_reading()
         self._woken.wake()
@@ -92,7 +92,7 @@ class Child(asyncio.SubprocessProtocol):
         cls, command: Sequence[str], *, env: Mapping[str, str], cwd: str | Path | None, has_stderr: bool
     ) -> "Child":
         """Start `command` in its own session, with pipes for its standard streams; without `has_stderr` the child
-        shares our stderr. Raises OSError if the command can't be started."""
+        shares this process's stderr. Raises OSError if the command can't be started."""
         stderr = subprocess.PIPE if has_stderr else None
         # In its own session: Ctrl-C in a terminal is for the client, which then stops its servers cleanly.
         started = asyncio.get_running_loop().subprocess_exec(

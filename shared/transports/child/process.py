@@ -4,8 +4,8 @@ The child is ended in steps: closing its stdin asks it to finish; if that does n
 follow, each sent to the child and its process group. The client always waits for the child, so that no zombie
 remains, and kills processes that the child leaves behind in its group.
 
-Of our environment, which may contain the secrets of others, it inherits only the variables that programs need. Its
-stderr is for people: output there is not a failure, and is bounded.
+From this process's environment, which may contain other programs' secrets, it inherits only the variables that
+programs need. Its stderr is for people: output there is not a failure, and is bounded.
 """
 
 import os
@@ -92,7 +92,7 @@ class ProcessStream:
                 with anyio.move_on_after(PATIENCE):
                     await self._process.wait()
                     break
-            # Even if the child has ended on its own: processes that it started may still run, with our pipes open.
+            # Even if the child has ended on its own: processes that it started may still run, with the pipes open.
             if os.name == "posix":
                 _signal(self._process, _KILL)
             self._process.close()
@@ -109,7 +109,7 @@ def _signal(process: Child, number: signal.Signals) -> None:
 
 
 def inherited_environment() -> dict[str, str]:
-    """Return the variables of our environment that a server receives: only those that programs need."""
+    """Return the variables of this process's environment that a server receives: only those that programs need."""
     # A value that begins with () is a function of bash, which a child would run.
     return {name: value for name in _INHERITED if not (value := os.environ.get(name, "()")).startswith("()")}
 
@@ -126,7 +126,7 @@ async def start_process(
 
     Raises OSError if the command can't be started.
     """
-    # `env` is complete: setting one variable must not pass our secrets on.
+    # `env` is complete: setting one variable must not pass on this process's secrets.
     environment = inherited_environment() if env is None else env
     # Cancelled half-way, asyncio would leave the pipes open. It takes milliseconds.
     with anyio.CancelScope(shield=True):

@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
 
 NOTE = "data-note"
-"""The attribute that holds the label of a footnote, on its mark and on the note."""
+"""The attribute with a footnote's label, on its mark and on the note."""
 _LABEL = re.compile(
     r"\d{1,4}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6}|[*\u2020\u2021\u00a7\u00b6]{1,3}|(?:note|nb|n)[ \u00a0]?\d{1,3}"
 )

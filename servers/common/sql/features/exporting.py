@@ -88,7 +88,7 @@ def format_uri(ctx: Ctx, export: Export) -> str:
 
 
 async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> Contents:
-    """Return the file of that name, or a part of it, in bytes.
+    """Return the file with that name, or a part of it, in bytes.
 
     Raises ResourceNotFound, and InvalidParams if it is larger than an answer may be.
     """

@@ -32,7 +32,7 @@ def open_file(directory: Path, name: str) -> Opener:
     return partial(_open_file, directory, name)
 
 
-# The reader opens and closes the file, since the caller may have ended by then and its descriptor been reused.
+# The reader opens and closes the file, since the caller may have ended and its descriptor been reused.
 @contextmanager
 def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:

@@ -196,7 +196,7 @@ def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tup
 
 
 def _column(data: Rows, index: int) -> list[str]:
-    """Return the first fields of a column that hold a value."""
+    """Return the first fields of a column that contain a value."""
     fields = (row[index].strip() for row in data[:_COMPARED] if index < len(row))
     return [field for field in fields if field and field not in NULL_MARKS]
 

@@ -7,8 +7,8 @@ name of its runtime. No script is run here. The calls are parsed, and the same m
 the end of the fallback by a comment, which the parser would drop, so `expose_boundaries` turns these comments into
 empty templates first.
 
-A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown in place of the
-children of its host, and they in its slots. Its style sheets apply only to it.
+A declarative shadow root (https://html.spec.whatwg.org/#attr-template-shadowrootmode) is shown instead of its host's
+children, which are shown in its slots. Its style sheets apply only to it.
 
 Angular and Qwik send their text in place, between comments. The slots of Astro's islands are templates that only a
 framework shows, and server islands need a separate request; neither is shown.

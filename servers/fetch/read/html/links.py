@@ -1,4 +1,4 @@
-"""The links of a page, and its markup reduced to what a reader sees."""
+"""The links of a page, and its markup reduced to the parts that a reader sees."""
 
 from collections.abc import Iterable
 from urllib.parse import urldefrag

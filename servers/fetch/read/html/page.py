@@ -59,7 +59,7 @@ def read_html_page(source: Source) -> Page:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Return literal text as markup, and a script or style as it is."""
+    """Return literal text as markup, and scripts and styles unchanged."""
     return match[0] if match[1] else html.escape(match[2])
 
 

@@ -84,7 +84,7 @@ class UpstreamCall:
             await self._moved.wait()
 
     def on_status(self, task: TaskState) -> None:
-        """Copy the status message of the server's task to ours."""
+        """Copy the status message of the server's task to the bridge's task."""
         if self._relay is not None:
             self._relay.on_status(task)
 
@@ -132,7 +132,7 @@ class UpstreamCall:
         self._moved.wake()
 
     async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Wait for questions to the client, which gets the server's notifications meanwhile; return none if the call
+        """Wait for questions to the client, which meanwhile gets the server's notifications; return none if the call
         has ended. After the first question it waits `gather_seconds` for others."""
         self._relay = CallRelay(context, self._session_messages)
         try:

@@ -97,7 +97,7 @@ class Subscriptions:
 
     @asynccontextmanager
     async def subscribed_ahead(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
-        """Subscribe to all `uris` at the same time, for a block that subscribes to them one after the other."""
+        """Subscribe to all `uris` at the same time, for a block that subscribes to them one after another."""
         refused: set[str] = set()
 
         async def hold(uri: str) -> None:

@@ -70,7 +70,7 @@ class _Answer:
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status: int | None = None
-        """None if there was no answer, because the client has gone away or has switched to WebSocket."""
+        """None if there was no answer, because the client has disconnected or has switched to WebSocket."""
         self.size = 0
 
     async def send(self, message: Message) -> None:

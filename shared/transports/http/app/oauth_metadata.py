@@ -46,7 +46,7 @@ class Protection:
         self._root = alone or next((mount for mount in mounts if mount.path == _JOINED), None)
         self._base = BaseUrl(mounts, issuers.public_url)
         self._prefix = self._base.prefix
-        # A proxy passes its prefix on, or removes it: the metadata of a path is requested at both places.
+        # A proxy passes its prefix on, or removes it: the metadata of a path is requested at both URLs.
         self._routes = {
             WELL_KNOWN + prefix + path: (path, mount)
             for path, mount in self._mounts.items()

@@ -29,7 +29,7 @@ from .streams import Post, Streams
 
 MAX_CALLS = 100
 """The maximum number of simultaneous requests, each of which needs a connection; further requests wait their turn.
-Streams of notifications and our answers to questions are not limited."""
+Streams of notifications and the client's answers to questions are not limited."""
 FAREWELL_SECONDS = 2.0
 """Seconds to finish sending messages at the end, and then for the DELETE that ends a session."""
 TELL_SECONDS = 30.0

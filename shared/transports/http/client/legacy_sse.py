@@ -164,7 +164,7 @@ def _endpoint(url: URL, named: bytes) -> URL:
         other_origin = endpoint.origin() != url.origin()
     except ValueError:
         raise ConnectionError("the server names an endpoint that is not a URL") from None
-    # The server chooses the path, but not the origin: our headers, including a token, are sent there.
+    # The server chooses the path, but not the origin: the client's headers, including a token, are sent there.
     if other_origin:
         raise ConnectionError("the server names an endpoint of another origin")
     # User and password are ours to choose, as in `url`.

@@ -27,8 +27,8 @@ IDLE_SECONDS = 4.0
 """Seconds for which an idle connection is reused: servers close theirs after 5 seconds (uvicorn, Node) or more, and a
 request on a connection that is being closed may or may not have been carried out."""
 MAX_POSTS_AT_ONCE, MAX_POSTS = 100, 1_000
-"""For notifications and answers: the number sent at the same time, each on a connection of its own; and the number
-pending from which on answers are dropped, since a server could ask endlessly and accept no answer."""
+"""For notifications and answers: the number sent at the same time, each on its own connection; and the number pending
+from which on answers are dropped, since a server could ask endlessly and accept no answer."""
 PROBE_SECONDS = 30
 """Seconds of silence before the system probes a connection: the reader of a stream would not notice that a router on
 the way has forgotten the connection."""
@@ -53,7 +53,7 @@ def parse_url(text: str) -> URL:
 
 def _why(error: OSError) -> str:
     # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names and TLS
-    # errors have numbers of their own.
+    # errors have their own numbers.
     own = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
     return error.strerror or str(error) if own else os.strerror(error.errno or 0)
 

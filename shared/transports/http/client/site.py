@@ -34,7 +34,7 @@ class Site:
         self.headers = ClientHeaders(has_dialect=dialect is not None)
         self.codec = Codec(is_client=True, line_end=b"", dialect=dialect)
         self.is_forgotten = False
-        """True if the server has reported that it does not know our session."""
+        """True if the server has reported that it does not know the client's session."""
         self._url = parse_url(url)
         self._http = pool.session
         self._fixed = dict(fixed)
@@ -78,8 +78,8 @@ class Site:
         return Authorized(credentials, method, str(self._url), send)
 
     def forgets(self, response: Reply) -> bool:
-        """Return True if `response` says that the server does not know our session, and record the fact (2025-11-25,
-        Streamable HTTP, Session Management)."""
+        """Return True if `response` says that the server does not know the client's session, and record that
+        (2025-11-25, Streamable HTTP, Session Management)."""
         says_so = response.status == 404 and self.headers.session_id is not None
         self.is_forgotten |= says_so
         return says_so

@@ -208,7 +208,7 @@ class Connection(HttpToolsProtocol):
 
     def hand_over(self, protocol: Upgraded, answer: bytes) -> None:
         """Pass the connection to `protocol`, after `answer` to the current request."""
-        self.cycle.disconnected = True  # uvicorn then expects no answer, and waits only for the task when it ends
+        self.cycle.disconnected = True  # uvicorn then expects no answer, and only waits for the task at shutdown
         self._unset_keepalive_if_required()
         self.connections.discard(self)
         self._give_place()  # connections that are passed on have their own limit

@@ -34,8 +34,8 @@ _LOG_SECONDS = 60.0
 
 
 def backlog(transport: asyncio.Transport) -> int:
-    """Return the bytes that wait in our buffer and, if available, in the system's, which may be megabytes. The number
-    falls as the peer reads, whether or not there is room for more."""
+    """Return the number of bytes waiting in the process's buffer and, if available, in the system's, which may be
+    megabytes. The number falls as the peer reads, whether or not there is room for more."""
     socket, size = transport.get_extra_info("socket"), transport.get_write_buffer_size()
     if socket is None or socket.fileno() < 0 or _IOCTL is None or _OUTQ is None:
         return size

@@ -195,7 +195,7 @@ class LegacySse:
         """Do nothing: a replica that has just rejoined the others has no streams."""
 
     def left(self) -> None:
-        """Do nothing: the streams of a lost replica are gone, too."""
+        """Do nothing: the streams of a lost replica are lost, too."""
 
     # The end
 

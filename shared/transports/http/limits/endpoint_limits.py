@@ -60,9 +60,9 @@ class Keeping:
     __slots__ = ("idle", "limits", "log", "store")
 
     def __init__(self, limits: SessionLimits, replica: Replica, unused: Callable[[Any], None]) -> None:
-        """`unused` is called with a session that nobody has used for too long."""
+        """`unused` is called with a session that has been unused for too long."""
         self.limits = limits
         self.store, self.log = replica.sessions, replica.log(limits)
         """The storage that they share with other replicas."""
         self.idle = ExpiryQueue(limits.idle_seconds, unused)
-        """The sessions that nobody uses."""
+        """The unused sessions."""

@@ -75,7 +75,7 @@ class Bodies:
         async with self._turns.take(client):
             await lowlevel.checkpoint()
             decoded = decode(body)
-            # The arguments are validated in a turn of their own: both together may take a tenth of a second.
+            # The arguments are validated in a separate turn: both together may take a tenth of a second.
             await lowlevel.checkpoint()
             return decoded
 

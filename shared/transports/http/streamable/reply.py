@@ -43,7 +43,7 @@ COMPRESS_FROM = 1_024
 
 
 class Gone(Exception):
-    """Raised if the client has gone away before its request was complete."""
+    """Raised if the client has disconnected before its request was complete."""
 
 
 class Stage(Enum):
@@ -154,7 +154,7 @@ class Watch:
     """Watches a client while its request is served, after a moment: most requests are answered before watching is
     worthwhile.
 
-    Calls `keep_alive` every `seconds`, and `gone` when the client has gone away.
+    Calls `keep_alive` every `seconds`, and `gone` when the client has disconnected.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Watch:
             self._gone()
 
     async def _is_there(self) -> bool:
-        """Wait for a pause. Returns False as soon as the client has gone away."""
+        """Wait for a pause. Returns False as soon as the client has disconnected."""
         with anyio.move_on_after(self._seconds):
             return bool((await self._receive())["type"] != "http.disconnect")
         return True

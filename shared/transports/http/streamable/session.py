@@ -72,7 +72,7 @@ class HttpSession:
         self.changes = running.parts.for_principal(record.principal).changes
         """The registry of the session's subscriptions."""
         self._adopting: dict[str, str] | None = None
-        """The resources that this replica begins to report in place of other replicas, by the id of the subscribing
+        """The resources that this replica begins to report instead of other replicas, by the id of the subscribing
         request."""
         self._held: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
@@ -151,11 +151,11 @@ class HttpSession:
         return self._connection.session.subscriptions.unsubscribe(uri)
 
     def adopt(self, uris: Sequence[str]) -> None:
-        """Report resources in place of a replica that is gone. Their changes since then are unknown, so the client is
-        asked to read them again."""
+        """Report resources instead of a lost replica. Their changes since then are unknown, so the client is asked to
+        read them again."""
         for uri in uris:
             # As a request of the client's own, so that all checks of a subscription apply. No client knows the id, so
-            # none can collide with it.
+            # no client's id can collide with it.
             id_ = f"adopted {secrets.token_urlsafe(8)}"
             self._adopting = {**(self._adopting or {}), id_: uri}
             self._connection.take(Request(id_, "resources/subscribe", {"uri": uri}))
@@ -271,7 +271,7 @@ class HttpSession:
             self._streams.compact()
 
     def _adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
-        """Return `outgoing`, with a notification in place of each answer to an adopted subscription."""
+        """Return `outgoing`, with a notification instead of each answer to an adopted subscription."""
         adopting, replaced = self._adopting or {}, list[Outgoing]()
         for item in outgoing:
             uri = None if item.about is None else adopting.pop(str(item.about), None)

@@ -167,8 +167,8 @@ def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:
 
 
 async def _share(sessions: Sessions, session: HttpSession, message: Message, reader: Reader | None) -> bool:
-    """Share the effects of a processed message with other replicas. Returns False if that fails; nobody then reads
-    its answer."""
+    """Share the effects of a processed message with other replicas. Returns False if that fails; then its answer is
+    never read."""
     try:
         await sessions.share(session, message)
     except OSError as error:

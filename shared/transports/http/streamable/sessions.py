@@ -143,8 +143,8 @@ class Sessions:
     async def _ask(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId]
     ) -> tuple[SessionRecord, bool] | None:
-        """Return the answer of the store for a session; None if the session has ended meanwhile, or if this replica
-        stops."""
+        """Return the answer of the store for a session; None if the session has ended in the meantime, or if this
+        replica stops."""
         self._entering[id] += 1
         try:
             entered = await self._store.enter(id, principal, ids)
@@ -263,13 +263,13 @@ class Sessions:
         """Do nothing: a replica that has just rejoined the others has no sessions."""
 
     def left(self) -> None:
-        """Take over the subscriptions of a replica that is gone, for clients that listen here."""
+        """Take over the subscriptions of a lost replica, for clients that listen here."""
         for session in self._by_id.values():
             self.adopt(session)
 
     def adopt(self, session: HttpSession) -> None:
-        """Notify the client of `session`, if it listens here, of the resources to which it has subscribed on replicas
-        that are gone."""
+        """Notify the client of `session`, if it listens here, of the resources to which it has subscribed on lost
+        replicas."""
         if session.listens and not self.is_alone:
             self._tasks.start_soon(self._adopt, session)
 

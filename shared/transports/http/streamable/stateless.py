@@ -151,7 +151,7 @@ class _StatelessRequest:
                 self._timer.cancel()
             if self._large:
                 when_read(http.receive, partial(self._connection.calls.room.remove, http.client, self._large))
-            # Most likely the client has gone away, which cancels the call (2026-07-28, Streamable HTTP).
+            # Most likely the client has disconnected, which cancels the call (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
@@ -187,7 +187,7 @@ class _StatelessRequest:
         self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
 
     def give_up(self) -> None:
-        """End the request at once: the client has gone away, or time is up, or the server has failed."""
+        """End the request at once: the client has disconnected, or time is up, or the server has failed."""
         self._over = True
         self._ready.wake()
 

@@ -86,7 +86,7 @@ async def _give_up(reply: Reply, reader: Reader) -> None:
 async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> None:
     stream, events = reader.stream, session.begin(reader)
     while not (reader.is_cut or reply.stage is Stage.ENDED):
-        if not reader.may_read():  # what it has not taken is for a reader with another token
+        if not reader.may_read():  # messages that it has not taken are for a reader with another token
             reader.cut()
             return
         events += stream.take()
@@ -94,8 +94,7 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
             events.append(stream.position(reader.retry_ms))
         last = reader.is_ending
         session.caught_up()  # which may add more
-        # Before the bytes are sent: a client that reconnects at another replica must find there what it has seen
-        # here.
+        # Before the bytes are sent: a client that reconnects at another replica must find the same messages there.
         await session.publish_scopes()
         settled = stream.settled()
         if settled is not None:

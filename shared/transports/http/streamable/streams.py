@@ -296,7 +296,7 @@ class Streams:
         is_own = stream is None or stream.is_lost
         if stream is None or stream.is_lost:
             late = item.about is not None
-            # Progress of a call whose client has gone away helps nobody.
+            # Progress of a call whose client has disconnected helps nobody.
             if late and isinstance(message, Notification) and message.method != "notifications/cancelled":
                 return True
             stream = self._events.own()

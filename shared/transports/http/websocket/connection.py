@@ -246,7 +246,7 @@ class WebSocket(Upgraded):
         dropped: a peer that still sends would lose the close frame if the connection closed."""
         waits = self._is_full or self._untaken > _UNTAKEN
         if waits:
-            self._since = None  # the time in which we do not read does not count for the peer
+            self._since = None  # time in which this side does not read does not count against the peer
         if self._left is not None or (waits and not self.is_closed):
             self._transport.pause_reading()
         else:

@@ -141,14 +141,14 @@ class WebSocketSession:
 
     async def receive(self) -> Sequence[Message]:
         """Return the received messages. Raises EndOfStream once the server stops, BrokenResourceError once the peer
-        is gone."""
+        has disconnected."""
         messages = [message for text in await self._socket.receive() for message in await self._decode(text)]
         for _ in messages:
             self._use(self)
         return messages
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Send messages. Raises BrokenResourceError once the peer is gone."""
+        """Send messages. Raises BrokenResourceError once the peer has disconnected."""
         texts, size = list[bytes](), 0
         for item in outgoing:
             if item.message is not None and (text := self._encode(item.message)):
