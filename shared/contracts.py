@@ -516,7 +516,7 @@ class EventStream(Protocol):
         yet."""
 
     def answer(self, message: bytes) -> None:
-        """Add the last message, no matter how much waits, and end the stream."""
+        """Add the last message, even if too many are waiting, and end the stream."""
 
     def end(self, refusal: "Refusal | None" = None) -> None:
         """End the stream; `refusal` is the reason if an answer is still due. Without one the requests were cancelled,
@@ -631,8 +631,8 @@ class TaskStore(Protocol):
 
     async def replace(self, before: "TaskRecord", after: "TaskRecord") -> bool:
         """Replace `before` by `after`, of the next revision. Return False if `before` is not the stored record.
-        Raises OverflowError where the results of all tasks would take more than may be kept, but never for an error
-        of at most 1,024 bytes."""
+        Raises OverflowError if the results of all tasks would exceed the limit, but never for an error of at most
+        1,024 bytes."""
 
     async def forget(self, id: str) -> None:
         """Delete a task."""

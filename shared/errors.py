@@ -122,7 +122,7 @@ class UnknownTool(UnknownName):
 
 class InsufficientScope(InvalidRequest):
     """The request needs a token with all these scopes (RFC 6750, section 3.1). Over HTTP the answer is a 403 with the
-    challenge that lets a client obtain one; if it is too late for that, the scopes are in `data.scopes`."""
+    challenge that lets a client obtain one; if it is too late for a challenge, the scopes are in `data.scopes`."""
 
     kind = "insufficient_scope"
 

@@ -2,9 +2,9 @@
 
     eval "$(register-python-argcomplete mcp-server-bundle)"
 
-The shell runs the program with the line in its environment, and argcomplete answers. The names at a server are
-requested from the server, which is started for that; it has 2 seconds, and if it fails, nothing is completed and
-there is no message.
+The shell runs the program with the line in its environment, and argcomplete answers. A server's names are requested
+from the server, which is started for this purpose; it has 2 seconds, and if it fails, nothing is completed and there
+is no message.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The name of the program of the bundle, as it was called."""
+"""The name with which the bundle's program was called."""
 
 import sys
 from pathlib import Path

@@ -154,7 +154,7 @@ class Client(TypedCalls, Entered):
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
         """Make any request and return its result. If the server answers with questions, the handlers answer them, and
-        the request is made again with their answers, in up to 10 rounds.
+        the request is repeated with their answers, in up to 10 rounds.
 
         A lost connection is reopened first, if reconnection is enabled. A failed request is repeated, up to 4 times
         in all, if it did not reach the server, or if it is safe to repeat. If a call lacked a header that must repeat

@@ -84,7 +84,7 @@ class ClientOptions:
     task to its end: callers get the result as usual, however long it takes and over whichever connection it
     arrives."""
     capabilities: Mapping[str, Any] = field(default_factory=dict)
-    """Capabilities to declare besides those that follow from the handlers, or instead of them."""
+    """Capabilities to declare in addition to those that follow from the handlers, or instead of them."""
     relay: Relay | None = None
     """Receives all questions and notifications of the server that belong to no request of a `Caller`, instead of the
     handlers: only `capabilities` are declared then, and lists and reads are not cached."""

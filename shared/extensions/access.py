@@ -202,8 +202,8 @@ class Access:
                     if not self.policy.could_have(principal, needed.scopes):
                         raise needed.absence()
                     self.policy.require(principal, needed.scopes)
-                    # If it becomes a task, requests for that need the same scopes, and so do clients that reconnect
-                    # to the stream of its answer, or receive events of their subscriptions.
+                    # If it becomes a task, requests for the task need the same scopes, and so do clients that
+                    # reconnect to the stream of its answer, or receive events of their subscriptions.
                     context.call.scopes |= needed.scopes
                     context.link.session.need(needed.scopes)
             return handler(running, context, params)

@@ -76,8 +76,7 @@ class WorkerProcess:
                     stderr=None,
                     env={**environment, VARIABLE: described(number, *descriptors)},
                     pass_fds=descriptors,
-                    # Ctrl-C is for the parent, which tells its workers to end. After two signals they could not
-                    # drain.
+                    # Ctrl-C is for the parent, which stops its workers. After two signals they could not drain.
                     start_new_session=True,
                 )
         except OSError:

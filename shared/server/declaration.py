@@ -48,10 +48,10 @@ class Declaration(Features[State]):
         include: Sequence[Features[State]] = (),
         extensions: Sequence[Extension[Any]] = (),
     ) -> None:
-        """`instructions` tell the model how to use the server, 2 KiB at most. `settings` is the model of its options.
-        `capabilities` are declared besides those that follow from the features: `logging`, `experimental`,
-        `extensions`. `include` contains features that were declared elsewhere; the features of `extensions` follow
-        all others, when the server is opened."""
+        """`instructions` explain the server's use to the model, in at most 2 KiB. `settings` is the model of its
+        options. `capabilities` are declared in addition to those that follow from the features: `logging`,
+        `experimental`, `extensions`. `include` contains features that were declared elsewhere; the features of
+        `extensions` follow all others, when the server is opened."""
         super().__init__()
         if not isinstance(implementation, Implementation):
             raise DeclarationError('a server has a name and a version: Implementation(name="notes", version="1.0.0")')

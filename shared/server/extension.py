@@ -1,4 +1,4 @@
-"""`Extension`: methods besides those of the protocol, with their capabilities, or other handlers for existing
+"""`Extension`: methods in addition to those of the protocol, with their capabilities, or other handlers for existing
 methods.
 
     server = Server(..., extensions=[skills(Library())])

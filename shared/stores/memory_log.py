@@ -88,7 +88,7 @@ class MemoryStream:
         )
 
     def answer(self, message: bytes) -> None:
-        """Add the last message, no matter how much is unsent, and end the stream."""
+        """Add the last message, even if too many are unsent, and end the stream."""
         if not self.is_over and not self.is_lost:
             self.answered = True
             self._add(message)
@@ -129,7 +129,7 @@ class MemoryStream:
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
         """Begin reading with `reader`: the unsent messages, or all after message number `after`; the previous reader
-        is cut off."""
+        is disconnected."""
         if self.reader is not None:
             self.reader.cut()
         if self.name:
@@ -202,7 +202,7 @@ class MemoryStream:
 
     def expire(self) -> bool:
         """Delete messages that were stored long enough, except for unsent ones, which stay for the next reader.
-        Return True if the whole stream is deleted, and can no longer be found."""
+        Return True if the whole stream has been deleted."""
         # The session's own stream has no end, so it loses the sent messages and stays.
         if self.ids or self.is_over:
             self.forget()
@@ -270,7 +270,7 @@ class MemoryEvents:
         return self._own
 
     async def find(self, name: str | None = None) -> MemoryStream | None:
-        """Return a stream that was shown, or the session's own, in its present state, for reading."""
+        """Return the current state of a stream that has been shown, or of the session's own stream, for reading."""
         return self.own() if name is None else (self._shown or {}).get(name)
 
     def show(self, stream: MemoryStream) -> None:

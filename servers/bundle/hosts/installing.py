@@ -1,8 +1,8 @@
 """Installation of a server in the file of a client, and its removal: computing the change, and applying it.
 
-A receipt records what was installed on this machine, so that exactly that can be removed without a trace. Receipts
-are in the user's state directory, with the backups of the changed files. They do not contain the entries, which may
-have secrets.
+A receipt records the installation on this machine, so that exactly that can be removed without a trace. Receipts are
+in the user's state directory, with the backups of the changed files. They do not contain the entries, which may have
+secrets.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -142,7 +142,7 @@ def _without_later(
 
 
 def _taken(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | None:
-    """Return the text as it was before the insertion; None if the text around the entry has been changed."""
+    """Return the text before the insertion; None if the text around the entry has been changed."""
     servers = _servers(text, client, name)
     entry = _entry(servers, name).whole
     before, after = receipt.before.encode(), receipt.after.encode()

@@ -21,7 +21,7 @@ MAX_BYTES = 64_000_000
 million."""
 
 _JAVASCRIPT = Language(tree_sitter_javascript.language())
-# Inside parentheses braces are an object, and the newline ends a comment on the last line.
+# Inside parentheses, braces are an object. The newline ends a comment on the last line.
 _BEFORE, _AFTER = b"(", b"\n)"
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"?'
 # Matches of the group stay, and are rejected if they are not JSON: an unclosed comment, a comma without a value.

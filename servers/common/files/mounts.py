@@ -44,7 +44,7 @@ class Mounts:
 
     @property
     def known(self) -> bool:
-        """True if the table of mounts can be read; nothing is local without it."""
+        """True if the mount table can be read. Without it, nothing is local."""
         return self._descriptor >= 0
 
     def local(self, place: Place) -> bool:

@@ -15,7 +15,7 @@ LONGEST_KEY = 200
 MOST_KEYS = 100
 """Keys that are offered at once."""
 KEY_SECONDS = 1.0
-"""Time limit for finding keys that complete what was typed."""
+"""Time limit for finding keys that complete the typed text."""
 INSIGHTS = "memo://insights"
 """The URI of the insights of this process."""
 

@@ -1,4 +1,4 @@
-"""The HTTP client, which reaches only what the policy allows."""
+"""The HTTP client, which only connects to hosts that the policy allows."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager

@@ -136,7 +136,7 @@ def _summary(entry: Any, source: Source) -> tuple[str, int]:
 
 
 def _has_more(entry: Any) -> bool:
-    """Return True if an entry has a content besides its summary, and the content is longer."""
+    """Return True if an entry has content in addition to its summary, and the content is longer."""
     content = sum(len(str(part.get("value", ""))) for part in entry.get("content", ()))
     return "summary_detail" in entry and content > len(str(entry.summary_detail.get("value", "")))
 

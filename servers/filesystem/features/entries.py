@@ -1,7 +1,7 @@
 """Directory entries as resources, with the metadata that hosts show and a priority for some.
 
-Hosts may use these hints to choose what a model gets, so they are used sparingly: most entries only have a time. All
-other hints are derived from the name, without reading the file.
+Hosts may use these hints to choose the context for a model, so they are used sparingly: most entries only have a
+time. All other hints are derived from the name, without reading the file.
 """
 
 from datetime import UTC, datetime

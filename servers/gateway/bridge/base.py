@@ -60,7 +60,7 @@ class Base:
     """The connection, its relay, and the server's description received over it."""
 
     def __init__(self, upstream: Upstream, options: ClientOptions) -> None:
-        """`options` is what is declared to the server; its `relay`, if set, answers the server's requests."""
+        """`options` are declared to the server; its `relay`, if set, answers the server's requests."""
         self.reason = "it has not been reached yet"
         """The reason that it is down or, if it is up, that it was last down."""
         self.description: ServerDescription | None = None

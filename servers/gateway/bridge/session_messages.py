@@ -30,7 +30,7 @@ _CONDITION = "bridge"
 
 
 class SessionMessages:
-    """The work of a bridge besides forwarding calls. It receives the events of clients' sessions."""
+    """The work of a bridge other than forwarding calls. It receives the events of clients' sessions."""
 
     def __init__(self, upstream: Upstream, base: Base, tasks: TaskSet, opening: Opening) -> None:
         self.watching = Watching(base, opening.changes, tasks, ANSWER_SECONDS)

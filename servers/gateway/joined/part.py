@@ -99,8 +99,8 @@ class Part:
         return running is not None and TASKS in running.opened
 
     async def task_support(self, context: Context[Any], name: str, listed: TaskSupport | None) -> ToolTasks:
-        """Return the support for tasks of its tool `name` for the call of `context`; `listed` is what the list
-        declares."""
+        """Return the support for tasks of its tool `name` for the call of `context`; `listed` is the support declared
+        in the list."""
         running = self.running
         if running is None or TASKS not in running.opened:
             return None

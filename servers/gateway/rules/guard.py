@@ -72,7 +72,7 @@ class Guard:
         """Ignore the message: it is not about tools."""
 
     async def begin(self, running: Run[Any], link: Connection, listing: Listing, *, shows_pages: bool) -> None:
-        """Pin all tools at first use, and load what was accepted since. `link` is the connection of the call;
+        """Pin all tools at first use, and load pins accepted since then. `link` is the connection of the call;
         `shows_pages` is true if its client shows pages. Raises the errors of `listing`."""
         if self._running is None:
             self._running = running

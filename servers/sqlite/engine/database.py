@@ -33,7 +33,7 @@ Committed = Callable[[Collection[str], bool], None]
 MEMORY = ":memory:"
 """The path of a database that ends with the server.
 
-It is a file in a temporary directory, so that readers see what the writer writes.
+It is a file in a temporary directory, so that readers see the writer's changes.
 """
 
 _MOST_KNOWN = 256

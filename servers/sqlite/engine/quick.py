@@ -62,7 +62,8 @@ the second: the disk or the machine is slow, or a row is large.
 _MOST_DOUBLED = 10
 """The maximum factor by which repeated doubling extends the pause."""
 _AGAIN, _MOST_DROPS = 5.0, 4
-"""Seconds after which a statement that took too long is learned again, and how often they are doubled.
+"""Seconds after which a statement that took too long is learned again, and the maximum number of times that they are
+doubled.
 
 The time may include that of other processes.
 """

@@ -27,7 +27,7 @@ _OVER_AT_ONCE = frozenset(
 class QuickPolicy(Policy):
     """The authorizer of a connection for statements that end at once.
 
-    `virtual_tables` and the tables of `elsewhere` can't be read by it.
+    It refuses reads of `virtual_tables` and of the tables of `elsewhere`.
     """
 
     def __init__(

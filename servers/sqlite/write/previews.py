@@ -76,7 +76,7 @@ class Preview:
 
     @property
     def changes(self) -> list[TableChange]:
-        """The tables that changed, and virtual ones that may have."""
+        """The tables that changed, and virtual tables that may have changed."""
         return [
             recorded.change() for recorded in self._recorded if not recorded.columns or any(recorded.counts.values())
         ]

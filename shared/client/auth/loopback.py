@@ -132,6 +132,6 @@ async def _browse(url: str) -> None:
 
 def _response(page: str, status: int) -> web.Response:
     response = web.Response(text=page, status=status, content_type="text/html", headers=_HEADERS)
-    # The browser would keep the connection open, and the server would wait for it when it closes.
+    # The browser would keep the connection open, and the server would wait for it at shutdown.
     response.force_close()
     return response

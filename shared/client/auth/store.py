@@ -50,7 +50,7 @@ class FileTokens:
         if entry is None or not entry.get(IN_KEYRING):
             return entry
         if not key[1]:
-            return None  # a client registration, which is then made again
+            return None  # a client registration, which is then repeated
         raise OutOfReach(
             "the tokens of this login are in the system keyring, which is not available here: run this where it is, "
             "or log in again"

@@ -36,7 +36,7 @@ class OAuthOptions:
     """Rarely used options for the tokens of a client."""
 
     scopes: Collection[str] = ()
-    """Scopes to request besides those that the server requires."""
+    """Scopes to request in addition to those that the server requires."""
     proofs: bool | None = None
     """True if tokens are bound to a key of the client (DPoP); None to bind them if the server declares that it
     accepts such tokens."""

@@ -27,7 +27,7 @@ _ASSERTED_SECONDS = 60
 _MAX_SECONDS = 10 * 365 * 24 * 3600
 """The longest lifetime in seconds; a longer one is treated as a mistake, and the expiry as unknown."""
 _PUBLIC = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
-"""Fields of a request that an error may repeat, besides those that name a type."""
+"""Fields of a request that an error may repeat, except those that name a type."""
 
 
 class TokenRefused(AuthError):

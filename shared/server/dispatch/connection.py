@@ -296,7 +296,7 @@ class Connection:
     def outgoing(self) -> list[Outgoing]:
         """Return the messages that wait for the peer. They are considered being sent until the next call of this
         method."""
-        # If too much waits already, the peer must catch up before it is notified of changes.
+        # If too many messages are waiting, the peer must catch up before it is notified of changes.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
             # Fetched late: a list that has changed ten times while the peer was slow is reported once.
             changes, self._changes = self._changes, None

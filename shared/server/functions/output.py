@@ -107,7 +107,7 @@ class Output:
     def _refusal(
         self, value: Any, error: ValidationError | PydanticSerializationError | UnicodeDecodeError, data: Any = None
     ) -> ToolError:
-        """Return the error for `value`; `data` is what was made of it, if its JSON has been validated."""
+        """Return the error for `value`; `data` is the validated value, if its JSON has been validated."""
         detail = ": bytes are sent as UTF-8 text; encode others" if isinstance(error, UnicodeDecodeError) else ""
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]

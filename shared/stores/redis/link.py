@@ -176,7 +176,7 @@ class Link:
         self.is_joined, self.reason, self._down_since = True, None, None
 
     async def leave(self) -> None:
-        """Stop being a replica, after the queued operations are done. Raises RedisError or OSError if the other
+        """Leave the other replicas, once the queued operations are done. Raises RedisError or OSError if the other
         replicas could not be notified, and must detect the departure themselves."""
         if self.is_joined:
             await self.ask("look")
@@ -233,7 +233,7 @@ class Link:
         pause = _FIRST_PAUSE
         self._under_way = []
         while self.is_joined:
-            # The same batch once more after a failure: its number tells Redis if it was done already.
+            # The same batch once more after a failure: its number shows Redis whether it was already done.
             batch = self._under_way = self._under_way or self._next()
             if not batch:
                 await self._moved.wait()

@@ -128,8 +128,8 @@ class RedisEvents:
         return sha256(self.id.encode()).hexdigest()[:16]
 
     async def find(self, name: str | None = None) -> RedisStream | None:
-        """Return a stream that was shown, or the session's own, in its present state, for reading. Raises OSError
-        while the others can't be reached."""
+        """Return the current state of a stream that has been shown, or of the session's own stream, for reading.
+        Raises OSError while the others can't be reached."""
         log = self.log
         name = self._own_name if name is None else name
         is_own = name == self._own_name

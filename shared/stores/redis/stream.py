@@ -129,7 +129,7 @@ class RedisStream:
         return bool(behind) and behind + len(message) > self._events.log.limits.stream_bytes
 
     def answer(self, message: bytes) -> None:
-        """Add the last message, no matter how much waits, and end the stream."""
+        """Add the last message, even if too many are waiting, and end the stream."""
         if self._has_ended or self.is_lost:
             self._has_ended = True
             return
@@ -213,8 +213,8 @@ class RedisStream:
             await asyncio.shield(self._settling)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
-        """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`;
-        the previous reader is cut off."""
+        """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`; the
+        previous reader is disconnected."""
         if self.reader is not None:
             self.reader.cut()
         self.reader = reader

@@ -84,13 +84,13 @@ class Connection(HttpToolsProtocol):
         self._time()
 
     def pause_writing(self) -> None:
-        """Called when the client is too slow to read what is sent."""
+        """Called when the client reads too slowly."""
         super().pause_writing()
         self.unread.add(self._written)
         self._await_reading()
 
     def resume_writing(self) -> None:
-        """Called when the client has read most of what was sent."""
+        """Called when the client has read most of the sent data."""
         super().resume_writing()
         self._not_unread()
         self._notify_read()
@@ -237,7 +237,7 @@ class Connection(HttpToolsProtocol):
             self._written.abort()
 
     def when_read(self, call: Callable[[], None]) -> None:
-        """Call `call` once the client has read most of what was sent, or is gone."""
+        """Call `call` once the client has read most of the sent data, or has disconnected."""
         if self.flow.write_paused:
             self._on_read += (call,)
         else:
@@ -293,8 +293,8 @@ def untaken(receive: Callable[..., Any]) -> int:
 
 
 def when_read(receive: Callable[..., Any], call: Callable[[], None]) -> None:
-    """Call `call` once the client has read most of the answer to the request of this `receive`, or is gone. If its
-    connection is not a `Connection`, call it at once."""
+    """Call `call` once the client has read most of the answer to the request of this `receive`, or has disconnected.
+    If its connection is not a `Connection`, call it at once."""
     connection = getattr(getattr(getattr(receive, "__self__", None), "on_response", None), "__self__", None)
     if isinstance(connection, Connection):
         connection.when_read(call)

@@ -54,7 +54,7 @@ class SessionRequests:
             return await self._initialize(http, message)
         id_, ids = read_session_id(http.headers), request_ids(message)
         if len(ids) > MAX_BATCH:
-            ids = ()  # it is refused below, and exceeds what a store can claim at once
+            ids = ()  # it is refused below, and exceeds the number that a store can claim at once
         entered = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
         if isinstance(entered, Refusal):
             return entered

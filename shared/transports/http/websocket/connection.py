@@ -3,8 +3,7 @@
 `websockets` has the state machine, which parses frames and answers pings and closes; this module limits a peer in its
 use of resources. Unconsumed received data, and data that the peer has not read, pause the reading: a peer that pings
 and never reads delays only itself. A message has the length limit and the time limit of the body of a request, in any
-number of fragments. A peer that is silent for two pauses is disconnected, and so is one that reads nothing of what is
-sent.
+number of fragments. A peer that is silent for two pauses is disconnected, and so is one that does not read.
 
 No extension is offered: compression would need more memory for each connection than everything else.
 """
@@ -27,7 +26,7 @@ CLOSE_SECONDS = 0.8
 """Seconds that a peer has to answer a close frame, and to read the data before it: less than the second for which a
 stopping listener waits for its connections, once its servers have drained."""
 _COPIES = 3
-"""The copies of a message that is being written: the result, its JSON, and what the peer has not read."""
+"""The copies of a message that is being written: the result, its JSON, and the data that the peer has not read."""
 _UNTAKEN = 65_536
 """Bytes of unconsumed messages from which on reading is paused."""
 _FRAME = 64
@@ -67,7 +66,7 @@ class WebSocket(Upgraded):
     # For the session
 
     async def receive(self) -> Sequence[bytes]:
-        """Return the received messages, at least one, once the peer reads what is sent. Raises EndOfStream after
+        """Return the received messages, at least one, once the peer reads the sent data. Raises EndOfStream after
         `finish`, BrokenResourceError once it is closed."""
         while self._is_full or not self._texts:
             if self.is_closed:
@@ -148,14 +147,14 @@ class WebSocket(Upgraded):
         self._moved.wake()
 
     def pause_writing(self) -> None:
-        """Called when the peer is too slow to read what is sent."""
+        """Called when the peer reads too slowly."""
         self._is_full = True
         if self.unread is not None:
             self.unread.add(self._transport, _COPIES)
         self._read_on()
 
     def resume_writing(self) -> None:
-        """Called when the peer has read most of what was sent."""
+        """Called when the peer has read most of the sent data."""
         self._is_full, self._is_heard = False, True
         self._not_unread()
         self._read_on()
@@ -257,7 +256,7 @@ class WebSocket(Upgraded):
     def look(self) -> None:
         """Check that the peer is alive, and ping it."""
         unsent = backlog(self._transport)
-        # A peer that reads what is sent is alive, even if it has no time to answer a ping.
+        # A peer that reads is alive, even if it has no time to answer a ping.
         is_there = self._is_heard or unsent < self._unsent
         self._silent = 0 if is_there else self._silent + 1
         self._is_heard, self._unsent = False, unsent

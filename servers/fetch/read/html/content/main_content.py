@@ -35,7 +35,7 @@ _MOSTLY = 0.8
 _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
 _FEWEST_HEADERS = 2
-"""Minimum number of headers at the beginning of a table of data."""
+"""Minimum number of headers at the beginning of a data table."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
