@@ -282,7 +282,7 @@ def test_what_the_client_can_not_answer_and_a_call_that_is_over_ask_nothing():
         made.ask(call, {"a": list_roots(), "b": FORM})
     assert made.outgoing() == []
     made.cancel(call)
-    with pytest.raises(InvalidRequest, match="over"):
+    with pytest.raises(InvalidRequest, match="has ended"):
         made.ask(call, {"a": list_roots()})
 
 
