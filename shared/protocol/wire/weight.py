@@ -70,15 +70,9 @@ def weigh_texts(result: dict[str, Any]) -> int | None:
 def weigh_result(result: dict[str, Any]) -> int:
     """Return the approximate memory in bytes that a result takes; 0 for a result without JSON, which can't be
     sent."""
-    known, size = weigh_texts(result), 0
+    known = weigh_texts(result)
     if known is not None:
         return known
-    content = result.get("content")
-    # Most other tool results are mostly one text, which is not encoded twice.
-    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
-        text = content[0].get("text")
-        if isinstance(text, str):
-            size, result = len(text), {name: value for name, value in result.items() if name != "content"}
     with suppress(ValueError, TypeError, RecursionError):
-        return size + len(json_of(result)) if result else size
+        return len(json_of(result))
     return 0
