@@ -20,6 +20,8 @@ _MOST_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
 """Characters that libxml2 rejects, and the two private planes."""
+_ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+"""The end tags after which libxml2 drops all content. Browsers add it to the body."""
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -54,7 +56,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
     # lxml.html has classes for forms, inputs and so on, which it looks up in Python each time an element is accessed.
     parser.set_element_class_lookup(_ONE_CLASS)
     # Characters that libxml2 rejects are removed. It would accept references to them, but lxml would not return them.
-    readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", text.replace("\f", " ")))
+    readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", _ENDS.sub("", text.replace("\f", " "))))
     try:
         root = document_fromstring(readable.encode(), parser=parser)
     except etree.ParserError:

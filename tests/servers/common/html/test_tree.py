@@ -25,6 +25,17 @@ def test_a_character_that_no_tree_holds_does_no_harm() -> None:
         assert markdown(f"<p>{written} ü<p>b") == f"{seen} ü\n\nb"
 
 
+def test_text_after_the_end_of_the_body_stays() -> None:
+    for between in (
+        "</body></html>",
+        "</BODY >",
+        "</html><html><head><title>B</title></head><body>",
+        "</body><body>",
+    ):
+        page = f"<html><head><title>A</title></head><body><p>one{between}<p>two</p></body></html>"
+        assert markdown(page, "text") == "one\n\ntwo", between
+
+
 @pytest.mark.parametrize("attributes", ["{x}='ü\u202e'", "{{{}}}='ü\u202e'", "{a}b=1 a\"b='\u202e' :=ü"])
 def test_an_attribute_that_no_template_filled_in_does_no_harm(attributes: str) -> None:
     assert markdown(f"<p {attributes}>a <a {attributes} href='b'>b</a>") == "a [b](http://site.example/folder/b)"

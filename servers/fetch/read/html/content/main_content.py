@@ -7,6 +7,7 @@ something else. One of several copies of a block is kept (`copies`). Omitted tex
 """
 
 from collections import Counter
+from collections.abc import Hashable
 from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
@@ -36,6 +37,8 @@ _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
 _FEWEST_HEADERS = 2
 """Minimum number of headers at the beginning of a data table."""
+_FEWEST_ITEMS, _MOST_ITEMS = 5, 0.8
+"""Minimum number of similar blocks. If at least this share of them is kept, all of them are content."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
@@ -158,6 +161,7 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
     _complete_manual(page, keep)
     _complete_meanings(page, keep)
     _complete_introduced(page, keep)
+    _complete_items(page, keep)
     _complete_captions(page, keep)
     _complete_notes(page, keep)
     _leave_out_actions(lines, keep)
@@ -234,6 +238,23 @@ def _complete_introduced(page: Lines, keep: list[bool]) -> None:
             outer = outer.around
         if keep[before] and line.text.endswith(_COLONS) and line.block.around is outer.around:
             keep[block.first : block.end] = [True] * (block.end - block.first)
+
+
+def _complete_items(page: Lines, keep: list[bool]) -> None:
+    """Keep the few of many similar adjacent blocks of which nothing is kept, except what leads away."""
+    groups: dict[Hashable, list[Block]] = {}
+    for block in page.blocks:
+        if block.first < block.end and block.around is not None:
+            key = block.around, block.element.tag, block.element.get("class")
+            groups.setdefault(key, []).append(block)
+    for group in groups.values():
+        omitted = [block for block in group if not any(keep[block.first : block.end])]
+        if len(group) < _FEWEST_ITEMS or len(omitted) > (1 - _MOST_ITEMS) * len(group):
+            continue
+        for block in omitted:
+            keep[block.first : block.end] = [
+                not _leads_away(line, block) for line in page.lines[block.first : block.end]
+            ]
 
 
 def _is_code_widget(page: Lines, block: Block) -> bool:

@@ -356,6 +356,16 @@ def test_a_table_of_links_stays_below_its_headers() -> None:
     assert [said for said in ("Name", "Den 0", "Plan of den 5") if said not in text] == []
 
 
+def test_the_last_of_many_similar_blocks_stays() -> None:
+    items = "".join(
+        f"<div class=q><span>“Saying {n} is wise.”</span><span>by <small>Author {n}</small></span>"
+        f"<div>Tags: <a href=/t>life</a></div></div>"
+        for n in range(6)
+    )
+    text = read_html(f"<title>Sayings</title>{items}", URL, "text", None).text
+    assert [n for n in range(6) if f"Author {n}" not in text] == []
+
+
 def test_a_term_keeps_its_meaning_where_that_is_links() -> None:
     text = text_of(
         "<dl><dt>Tags:</dt><dd><ul><li><a href=/a>dens</a></li><li><a href=/b>snow</a></li></ul></dd></dl>"
