@@ -70,6 +70,7 @@ class Connection(HttpToolsProtocol):
     _timer: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
     _on_read: tuple[Callable[[], None], ...] = ()
+    _is_ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the head of a request."""
@@ -80,7 +81,7 @@ class Connection(HttpToolsProtocol):
                 transport.abort()
                 return
             self._counted = self.client[0]
-        self.transport = _Corked(transport, self.loop)  # type: ignore[assignment]
+        self.transport = _Corked(transport, self.loop, self._may_close)  # type: ignore[assignment]
         self._time()
 
     def pause_writing(self) -> None:
@@ -157,6 +158,8 @@ class Connection(HttpToolsProtocol):
         """Called for the last byte of a body."""
         self._awaits = None
         super().on_message_complete()
+        if self._is_ending:
+            self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes, and refuse a request that grows too large."""
@@ -190,6 +193,14 @@ class Connection(HttpToolsProtocol):
             self.transport.close()
         elif not self.transport.is_closing():
             super().send_400_response(msg)
+
+    def _may_close(self) -> bool:
+        """Return False if the answer ends the connection while the client still sends its body: closing now would
+        reset the connection, and the client would lose the answer (RFC 9112, section 9.6)."""
+        cycle: RequestResponseCycle | None = self.cycle
+        is_early = cycle is not None and cycle.response_complete and not cycle.keep_alive and self._awaits == "body"
+        may_close, self._is_ending = self._is_ending or not is_early, self._is_ending or is_early
+        return may_close
 
     def _may_answer(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle
@@ -325,7 +336,11 @@ def _dated(now: int) -> list[tuple[bytes, bytes]]:
 class _Corked:
     """A transport that delays writes until the next turn of the loop, so that they leave together."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, may_close: Callable[[], bool]
+    ) -> None:
+        """A `close` before `may_close` returns True only writes what is delayed."""
+        self._may_close = may_close
         self._transport = transport
         self._loop = loop
         self._held: list[bytes] = []
@@ -348,6 +363,8 @@ class _Corked:
 
     def close(self) -> None:
         self._flush()
+        if not self._may_close():
+            return
         self._transport.close()
         # Unread data would otherwise be buffered for as long as the other side likes.
         if self._transport.get_write_buffer_size():

@@ -97,6 +97,21 @@ async def test_what_comes_a_byte_at_a_time_is_cut_off(what: str, token: str, mon
                 await anyio.sleep(0.01)
 
 
+@pytest.mark.parametrize(("token", "status"), [("secret", b"413"), ("wrong", b"401")])
+async def test_a_refusal_reaches_a_client_that_closes_and_still_sends(token: str, status: bytes) -> None:
+    lines = f"Authorization: Bearer {token}", "Connection: close", "Content-Length: 5000000"
+    async with served(tokens=("secret",)) as site, await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+        await stream.send(requested(site, *lines) + b"\r\n")
+        await quiet()
+        for _ in range(50):
+            await stream.send(b"x" * 100_000)
+        answer = await stream.receive()
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        with suppress(anyio.EndOfStream), anyio.fail_after(PATIENCE):
+            while True:
+                await stream.receive()
+
+
 async def test_a_request_has_so_many_headers() -> None:
     async with served() as site:
         for count, status in ((http_connections.MAX_HEADERS, 200), (http_connections.MAX_HEADERS + 1, 400)):
@@ -174,7 +189,7 @@ async def test_a_client_may_hang_up_before_its_answer_leaves() -> None:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         transport = cast("asyncio.Transport", writer.transport)
-        corked = http_connections._Corked(transport, loop)
+        corked = http_connections._Corked(transport, loop, lambda: True)
         transport.abort()
         corked.write(b"answer")
         for _ in range(10):
