@@ -3,6 +3,7 @@
 import gc
 import logging
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -204,6 +205,15 @@ async def test_a_question_that_its_author_gives_up_is_withdrawn():
         while list(found := (await end.get(id_)).get("inputRequests", ())) in ([], [first], [first, "name-2"]):
             await anyio.lowlevel.checkpoint()
         assert list(found) == ["name-2"]
+
+
+async def test_an_older_state_that_is_read_late_undoes_nothing():
+    async with Hosting(slow=False).open() as end:
+        id_ = await end.task("ask")
+        await end.until(id_, "input_required")
+        task, call = await end.tasks.store.get(id_), end.tasks.at_work[id_]
+        call._note(replace(task, status="working", revision=task.revision - 1))
+        assert call._known == task
 
 
 async def test_of_fast_reports_the_last_is_kept():
