@@ -226,6 +226,33 @@ async def test_a_change_at_either_library_is_told_of_its_own_uri(version: str) -
             assert await updated(peer) == uri
 
 
+async def test_what_a_server_declares_is_its_own_though_a_template_of_it_fits_as_well() -> None:
+    declaring, listing = small("declaring"), small("listing")
+
+    @declaring.resource("memo://one")
+    async def one() -> str:
+        """The one."""
+        return "declared"
+
+    @declaring.resource("memo://{id}")
+    async def any_of_them(id: str) -> str:
+        """Any."""
+        return id
+
+    @listing.lists_resources
+    async def listed(_ctx: Any) -> list[Resource]:
+        return [Resource(uri="memo://one", name="x")]
+
+    async def give(_running: Any, _context: Any, params: Any) -> dict[str, Any]:
+        return {"contents": [{"uri": params.uri, "text": "listed"}]}
+
+    first = Door("listing", listing)
+    async with joined(first, Door("declaring", declaring)) as running, talking(running) as peer:
+        opened(first).handlers["resources/read"] = give
+        await uris(peer)
+        assert await text(peer, "memo://one") == "declared"
+
+
 async def test_what_ours_have_a_template_for_or_list_is_not_taken_over_by_listing_it() -> None:
     files, other = serving("files", "file:///{+id}"), small("other")
 
