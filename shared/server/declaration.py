@@ -138,6 +138,12 @@ class Declaration(Features[State]):
         """Translate errors of the class `kind`, the author's own, with this function, which returns the error for the
         client."""
 
+        with locating(None):
+            if Exception not in getattr(kind, "__mro__", ()):
+                raise DeclarationError(
+                    f"@error takes a class of exceptions, as in `@app.error(KeyError)`, not {kind!r}"
+                )
+
         def declare(function: F) -> F:
             self.require_changeable()
             self._translations[kind] = function
@@ -184,5 +190,19 @@ class Declaration(Features[State]):
             return error
         for kind in type(error).__mro__ if isinstance(error, Exception) else ():
             if kind in self._translations:
-                return self._translations[kind](error)
+                return self._translated(kind, error)
+        return None
+
+    def _translated(self, kind: type[Any], error: BaseException) -> McpError | None:
+        """Return the author's translation of `error`, which was declared for `kind`; None, logged, if it fails."""
+        try:
+            answer = self._translations[kind](error)
+        except McpError as raised:
+            return raised
+        except Exception as failure:
+            log.error("the translation of %s failed", kind.__name__, exc_info=failure)
+            return None
+        if isinstance(answer, McpError):
+            return answer
+        log.error("the translation of %s returned %r, not an error such as ToolError", kind.__name__, answer)
         return None

@@ -147,11 +147,14 @@ class Features(Generic[State]):
         """Add all features of `other`. Raises DeclarationError for duplicates and for a second source of prompts."""
         self.require_changeable()
         for tool in other.tools.all():
-            self.tools.add(tool)
+            with locating(tool.function.declared):
+                self.tools.add(tool)
         for resource in other.resources.all():
-            self.resources.add(resource)
+            with locating(resource.function.declared):
+                self.resources.add(resource)
         for prompt in other.prompts.all():
-            self.prompts.add(prompt)
+            with locating(prompt.function.declared):
+                self.prompts.add(prompt)
         if other.prompts.source is not None:
             self.prompts.draw_from(other.prompts.source)
         self.resources.listers += other.resources.listers

@@ -15,7 +15,7 @@ import pytest
 from anyio import from_thread
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, PlainValidator, model_validator
 
-from shared import Context, Implementation, Server, ToolError
+from shared import Context, Features, Implementation, Server, ToolError
 from shared.errors import DeclarationError
 from shared.server.resources import ResourceKeywords, ResourceOptions
 from shared.server.tools import ToolKeywords, ToolOptions
@@ -234,6 +234,68 @@ def test_a_plain_function_can_not_be_a_hook_that_is_awaited(decorator: str) -> N
     line = hook.__code__.co_firstlineno
     with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: @{decorator} takes an `async def`"):
         getattr(made(), decorator)(hook)
+
+
+def test_a_tool_that_is_included_twice_is_named_with_its_place() -> None:
+    part: Features[None] = Features()
+
+    @part.tool
+    def count() -> int:
+        """Count."""
+        return 1
+
+    app = made()
+    app.include(part)
+    with pytest.raises(DeclarationError, match=r"test_features\.py:\d+: there is already a tool 'count'"):
+        app.include(part)
+
+
+@pytest.mark.parametrize(
+    ("translation", "answer", "logged"),
+    [
+        (lambda error: ToolError("none"), "none", ""),
+        (lambda: ToolError("none"), "", "the translation of KeyError failed"),
+        (lambda error: "none", "", "the translation of KeyError returned 'none', not an error such as ToolError"),
+    ],
+)
+async def test_a_translation_that_fails_is_logged_and_the_call_answered(
+    translation: Any, answer: str, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = made()
+    app.error(KeyError)(translation)
+
+    @app.tool
+    def fail() -> str:
+        """Fail."""
+        raise KeyError("secret")
+
+    async with talking(app) as peer:
+        got = await peer.request("tools/call", {"name": "fail", "arguments": {}})
+    assert (got["result"]["content"][0]["text"] if answer else got["error"]["message"]) == (
+        answer or "internal error"
+    )
+    assert logged in caplog.text
+
+
+async def test_a_translation_may_raise_the_error() -> None:
+    app = made()
+
+    @app.error(KeyError)
+    def translate(error: KeyError) -> ToolError:
+        raise ToolError("none")
+
+    @app.tool
+    async def fail() -> str:
+        """Fail."""
+        raise KeyError
+
+    async with talking(app) as peer:
+        assert await peer.text("fail") == "none"
+
+
+def test_a_translation_is_of_a_class_of_exceptions() -> None:
+    with pytest.raises(DeclarationError, match=r"test_features\.py:\d+: @error takes a class of exceptions, as in"):
+        made().error("KeyError")  # type: ignore[arg-type]
 
 
 def test_a_plain_function_can_not_complete() -> None:
