@@ -133,16 +133,17 @@ async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
 
     behind = Behind(server, OLD)
     with anyio.fail_after(3 * PATIENCE):
-        async with (
-            behind.serving() as upstream,
-            joined(Door("theirs", bridge(upstream))) as running,
-            talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
-            talking(running, NEWEST_HANDSHAKE) as second,
-        ):
-            behind.running.handlers["tools/list"] = listed
-            assert await tools(first) == ["show"]
-            assert await tools(second) == []
-            assert await tools(first) == ["show"]
+        async with behind.serving() as upstream:
+            # Before anyone connects, since the handlers are fixed then.
+            behind.running.features.handlers["tools/list"] = listed
+            async with (
+                joined(Door("theirs", bridge(upstream))) as running,
+                talking(running, NEWEST_HANDSHAKE, {"roots": {}}) as first,
+                talking(running, NEWEST_HANDSHAKE) as second,
+            ):
+                assert await tools(first) == ["show"]
+                assert await tools(second) == []
+                assert await tools(first) == ["show"]
 
 
 async def test_what_holds_there_is_told_once_with_a_level() -> None:
