@@ -48,7 +48,7 @@ _FAULT = re.compile(
     rb"|s(?=s)|[lL]{3}|(?<![xXmaA])[xX](?![xXm])"
 )
 _RUN = re.compile(r"[^\x00-\x7f]+")
-_LONGEST_LOAN = 2
+_MAX_LOAN = 2
 _JOINERS = "’·´–—"
 """Characters that are used within words."""
 
@@ -198,7 +198,7 @@ def _loans(text: str) -> int:
     count = 0
     for run in _RUN.finditer(text):
         start, end = run.span()
-        if end - start <= _LONGEST_LOAN and text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
+        if end - start <= _MAX_LOAN and text[start - 1 : start].isalpha() and text[end : end + 1].isalpha():
             count += 1
         count += sum(unicodedata.category(character) == "Co" for character in run[0])
     return count

@@ -13,10 +13,10 @@ from shared.text import is_unicode, join_lines
 
 MOST_CHARACTERS = 500_000
 """Maximum number of characters of one argument."""
-_MOST_ITEMS = 1_000
-_MOST_SAID = 10
+_MAX_ITEMS = 1_000
+_MAX_LISTED = 10
 """Maximum number of unknown arguments listed in an error."""
-_MOST_SUGGESTED = 100
+_MAX_SUGGESTED = 100
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
 _BOOLEANS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -41,7 +41,7 @@ def find_missing(prompt: Prompt, texts: Mapping[str, str]) -> tuple[Argument, ..
 def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of each argument of the prompt. Raises PromptError with a list of all errors."""
     declared = {argument.name for argument in prompt.arguments}
-    unknown = [f"{name[:64]!r} is not an argument of it" for name in texts if name not in declared][:_MOST_SAID]
+    unknown = [f"{name[:64]!r} is not an argument of it" for name in texts if name not in declared][:_MAX_LISTED]
     absent = find_missing(prompt, texts)
     values: dict[str, Any] = {}
     wrong = list(unknown)
@@ -122,7 +122,7 @@ def _parse_list(text: str) -> list[str] | None:
     else:
         items = [item.strip() for item in text.split("\n" if "\n" in text else ",")]
     items = list(filter(None, items))
-    return items if len(items) <= _MOST_ITEMS and all(map(is_unicode, items)) else None
+    return items if len(items) <= _MAX_ITEMS and all(map(is_unicode, items)) else None
 
 
 _OF_TYPE = {
@@ -137,7 +137,7 @@ _NAMES = {
     "number": "a number",
     "file": "a path",
     "url": "an http or https URL",
-    "list": f"a list of at most {_MOST_ITEMS:,} texts (one per line, separated by commas, or as JSON)",
+    "list": f"a list of at most {_MAX_ITEMS:,} texts (one per line, separated by commas, or as JSON)",
 }
 
 
@@ -192,4 +192,4 @@ def complete(argument: Argument, typed: str, paths: Iterable[str] = ()) -> Compl
     first = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(begun)]
     within = [suggestion for suggestion in suggestions if begun in suggestion.casefold()]
     matches = list(dict.fromkeys([*first, *within, *paths]))
-    return Completion(matches[:_MOST_SUGGESTED], len(matches))
+    return Completion(matches[:_MAX_SUGGESTED], len(matches))

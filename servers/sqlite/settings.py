@@ -19,7 +19,7 @@ from .engine.opening import ConnectionOptions
 from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
-_MOST_ATTACHED = 10
+_MAX_ATTACHED = 10
 """Maximum number of databases that SQLite attaches to one (https://sqlite.org/limits.html, 11)."""
 _RESERVED = {"main", "temp"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -101,8 +101,8 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
             return self
         if self.hide:
             raise ValueError("--attach and --hide can't be combined: names are hidden in one database only")
-        if len(self.sources) > _MOST_ATTACHED + 1:
-            raise ValueError(f"--attach takes {_MOST_ATTACHED + 1} databases at most")
+        if len(self.sources) > _MAX_ATTACHED + 1:
+            raise ValueError(f"--attach takes {_MAX_ATTACHED + 1} databases at most")
         for source in self.sources:
             if source.name.lower() in _RESERVED:
                 raise ValueError(f"with --attach no database can be called {source.name!r}; {self.name_them}")

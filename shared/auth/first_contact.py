@@ -10,7 +10,7 @@ import anyio
 
 from ..errors import AuthError
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
+_FIRST_PAUSE, _MAX_PAUSE = 5.0, 60.0
 """Seconds between two requests to an issuer that does not answer: they double each time."""
 
 
@@ -40,7 +40,7 @@ class FirstContact:
                 await request()
             except AuthError:  # the issuer has logged it
                 await anyio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
             else:
                 self._is_made = True
                 return

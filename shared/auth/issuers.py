@@ -33,7 +33,7 @@ MOST_TRIED = 4
 """Maximum number of keys that are tried for a token that names no key."""
 MAX_WAITING = 256
 _FRESH = 600.0
-_LEAST_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
+_MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
 
 _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
@@ -176,9 +176,7 @@ class Issuer:
         self._fetched = self._clock()
         # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
-        self._until = self._fetched + (
-            _FRESH if match is None else min(max(float(match[1]), _LEAST_FRESH), _MAX_FRESH)
-        )
+        self._until = self._fetched + (_FRESH if match is None else min(max(float(match[1]), _MIN_FRESH), _MAX_FRESH))
 
     def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:
         fitting = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]

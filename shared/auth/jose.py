@@ -22,7 +22,7 @@ MAX_TOKEN = 16 * 1024
 
 _FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """Exceptions of joserfc for invalid tokens and keys, including deeply nested ones."""
-_LEAST_RSA = 2048
+_MIN_RSA = 2048
 
 
 class BadToken(Exception):
@@ -95,7 +95,7 @@ def public_key(jwk: Any) -> Key | None:
         with warnings.catch_warnings():  # about keys that are too short, which are refused anyhow
             warnings.simplefilter("ignore", SecurityWarning)
             key = kind.import_key(jwk)
-        is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _LEAST_RSA)
+        is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _MIN_RSA)
     except _FAULTS:
         return None
     return key if is_usable else None

@@ -30,7 +30,7 @@ TELL_SECONDS = 1.0
 """Seconds for a worker to send its counts; after that its last ones are used."""
 MARGIN_SECONDS = 2.0
 """Seconds beyond the maximal time to end, after which a worker is killed."""
-_LONGEST_LINE = 64 * 1_048_576
+_MAX_LINE = 64 * 1_048_576
 
 Ask = Callable[[], Awaitable[Whole]]
 
@@ -133,7 +133,7 @@ class WorkerProcess:
     async def _read_messages(self, ask: Ask, tasks: TaskGroup) -> None:
         if sys.platform == "win32":
             raise NotImplementedError("workers are not available on Windows")
-        reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_LONGEST_LINE)
+        reader, self._writer = await asyncio.open_unix_connection(sock=self._channel, limit=_MAX_LINE)
         # A reset also counts as the end, and so does a line that is too long.
         with suppress(ConnectionError, ValueError):
             while message := await reader.readline():

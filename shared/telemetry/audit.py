@@ -51,12 +51,12 @@ AGAIN_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
 MAX_REFUSED = 1_000
 """Maximum number of refusals among the waiting lines: served requests are more important."""
-_LEAST_ERROR, _TOO_MANY_REQUESTS = 400, 429
+_MIN_ERROR, _TOO_MANY_REQUESTS = 400, 429
 # `json.dumps` would create an encoder for each call, which takes longer than the encoding.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 _FLAT = (str, int, bool, type(None))
-_LONGEST = 200
+_MAX_LENGTH = 200
 """Maximum number of characters of a method's name that are logged."""
 
 
@@ -140,7 +140,7 @@ class Audit:
     def served(self, server: str, method: str, path: str, principal: Principal | None, status: int = 200) -> None:
         """Log an HTTP request that does not belong to a session's requests: a stream, the end of a session, or a
         page."""
-        outcome = {"outcome": "ok"} if status < _LEAST_ERROR else {"outcome": "refused", "status": status}
+        outcome = {"outcome": "ok"} if status < _MIN_ERROR else {"outcome": "refused", "status": status}
         self.write({**_about(principal), "server": server, "method": method, "path": path[:500], **outcome})
 
     def settled(self, server: str, request: UnhandledRequest) -> None:
@@ -168,7 +168,7 @@ class Audit:
         arguments = {name: value for name, value in raw.items() if name != "_meta"}
         about["server"] = server
         # The client has chosen the name of an unknown method.
-        about["method"] = _redacted_name(method[:_LONGEST])
+        about["method"] = _redacted_name(method[:_MAX_LENGTH])
         about |= _object(method, arguments)
         if not (self.arguments and _show(arguments, about)):
             about["arguments_sha256"] = sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()

@@ -43,7 +43,7 @@ LAST_SECONDS = 3.0
 """Seconds that the end of the program waits for the last data to be sent."""
 _SCOPE = "mcp-server-bundle"
 _KINDS = {"internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT, "server": trace.SpanKind.SERVER}
-_LONGEST = 500
+_MAX_LENGTH = 500
 """Maximum length of an error's text."""
 
 
@@ -157,7 +157,7 @@ class _Open:
         self._has_failed = True
         self._span.set_attribute("error.type", kind)
         # Readers of traces must not see secrets.
-        self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_LONGEST]) or None)
+        self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_MAX_LENGTH]) or None)
 
     def drop(self) -> None:
         self._is_dropped = True
@@ -207,7 +207,7 @@ class _Outage(logging.Handler):
         """Handle a failed attempt."""
         if not self._lasts:
             self._lasts = True
-            reason = redacted(record.getMessage()[:_LONGEST])
+            reason = redacted(record.getMessage()[:_MAX_LENGTH])
             log.warning("%s does not accept spans and metrics; continuing without them: %s", self._url, reason)
 
     def delivered(self) -> None:

@@ -21,7 +21,7 @@ from ..tracing.spans import Kind, Span, attempt, span
 from ..tracing.trace_context import current
 from .audit import arrival
 
-_LONGEST = 128
+_MAX_LENGTH = 128
 """Maximum length of a name that a client has sent."""
 
 
@@ -33,7 +33,7 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
 
     def described(method: Method, call: Call, params: Any) -> tuple[str, dict[str, str], Kind]:
         # One handler serves all methods that only servers behind a gateway know.
-        named = call.method.name[:_LONGEST] if method.name == FALLBACK else method.name
+        named = call.method.name[:_MAX_LENGTH] if method.name == FALLBACK else method.name
         name, attributes = _describe(call, named, params)
         outer = current.get()
         return name, {**fixed, **attributes}, "internal" if outer is not None and outer.is_ours else "server"
@@ -91,7 +91,7 @@ def _record_error(request_span: Span, error: BaseException, running: Run[Any], c
 def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
     """Return the name of the span of a call, and its first attributes. URIs may contain private data, and are left
     out."""
-    attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_LONGEST]}
+    attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_MAX_LENGTH]}
     attributes["mcp.protocol.version"] = call.peer.speaks
     http_request = arrival.get()
     if http_request is not None and http_request.session is not None:
@@ -100,9 +100,9 @@ def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]
         attributes["mcp.session.id"] = f"#{call.peer.session}"
     target = getattr(params, "name", None)
     if method == "tools/call" and isinstance(target, str):
-        attributes |= {"gen_ai.tool.name": target[:_LONGEST], "gen_ai.operation.name": "execute_tool"}
+        attributes |= {"gen_ai.tool.name": target[:_MAX_LENGTH], "gen_ai.operation.name": "execute_tool"}
     elif method == "prompts/get" and isinstance(target, str):
-        attributes["gen_ai.prompt.name"] = target[:_LONGEST]
+        attributes["gen_ai.prompt.name"] = target[:_MAX_LENGTH]
     else:
         return method, attributes
-    return f"{method} {target[:_LONGEST]}", attributes
+    return f"{method} {target[:_MAX_LENGTH]}", attributes

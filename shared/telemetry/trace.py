@@ -31,7 +31,7 @@ _SECRET = re.compile(
 _NOT_SECRET = frozenset({"progressToken", "maxTokens"})
 _HIDDEN = "[redacted]"
 _IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
-_SHORTEST = 15
+_MIN_LENGTH = 15
 """Minimum length of a text in which a credential can be recognized."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _NAME = 1_000
@@ -164,7 +164,7 @@ def _without_secrets(text: str) -> str:
     # Searching for a word is many times faster than a regular expression.
     if "://" in text:
         text = _IN_URL.sub(rf"\1{_HIDDEN}", text)
-    if len(text) >= _SHORTEST and ("bearer" in (lower := text.lower()) or "authorization" in lower):
+    if len(text) >= _MIN_LENGTH and ("bearer" in (lower := text.lower()) or "authorization" in lower):
         text = _IN_HEADER.sub(rf"\1 {_HIDDEN}", text)
     return text
 

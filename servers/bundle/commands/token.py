@@ -18,7 +18,7 @@ from ..tokens import TokensToChange
 
 VARIABLE = "MCP_TOKENS_FILE"
 """The variable of the option `--tokens-file` of every server."""
-_MOST_DAYS = 36_500
+_MAX_DAYS = 36_500
 
 
 def main(argv: Sequence[str]) -> int:
@@ -53,8 +53,8 @@ def main(argv: Sequence[str]) -> int:
             scopes = None if args.scope is None else sorted(read_scopes(" ".join(args.scope)))
             if not args.custom_scopes:
                 _check_scopes(scopes or ())
-            if args.expires is not None and not 1 <= args.expires <= _MOST_DAYS:
-                raise ValueError(f"--expires must be from 1 to {_MOST_DAYS} days")
+            if args.expires is not None and not 1 <= args.expires <= _MAX_DAYS:
+                raise ValueError(f"--expires must be from 1 to {_MAX_DAYS} days")
             print(tokens.make(args.name, scopes, args.expires))  # noqa: T201 - it is the output
             grants = "it grants everything" if scopes is None else f"it grants {' '.join(scopes)}"
             lasts = "never expires" if args.expires is None else f"expires in {args.expires} days"

@@ -15,7 +15,7 @@ from .findings import Finding, warning
 _SERVER, _INDEX = "prompts", "prompt://"
 _NAMED = 20
 """Maximum number of files reported individually; `lint` lists the others."""
-_LONGEST = 300
+_MAX_LENGTH = 300
 """Maximum length of a path or reason, in characters."""
 
 
@@ -50,7 +50,7 @@ async def read_problems(client: Client) -> PromptProblems:
 
 
 def _parse(problem: dict[str, object]) -> PromptProblem:
-    file, reason = str(problem["file"])[:_LONGEST], str(problem["reason"])[:_LONGEST]
+    file, reason = str(problem["file"])[:_MAX_LENGTH], str(problem["reason"])[:_MAX_LENGTH]
     line = f":{problem['line']}" if problem["line"] else ""
     return PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file))
 

@@ -29,7 +29,7 @@ from .prompt_files import NO_PROBLEMS, PromptProblems, problem_findings, read_pr
 
 MODES = ("handshake", "stateless")
 _ERAS = {"handshake": NEWEST_HANDSHAKE.date, "stateless": NEWEST.date}
-_SHORTEST_SECRET = 4
+_MIN_SECRET = 4
 
 
 class Start(NamedTuple):
@@ -193,7 +193,7 @@ def judge_version(tried: Tried, attempt: Attempt) -> Iterator[Finding]:
 def mask(text: str, secrets: Sequence[str]) -> str:
     """Return `text` with the secrets masked, the longest first, since one may be part of another."""
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, "***")
     return text
 

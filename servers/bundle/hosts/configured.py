@@ -25,7 +25,7 @@ class Configured(NamedTuple):
     headers: Mapping[str, str] = {}
     """The headers that the client sends with each request; values may be secret."""
     token_variable: str | None = None
-    """The variable of the client's environment whose value it sends as bearer token."""
+    """The variable of the client's environment whose value it sends as the bearer token."""
     enabled: bool = True
 
 

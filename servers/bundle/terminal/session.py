@@ -33,13 +33,13 @@ Work = Callable[[Client], Awaitable[int]]
 """The work in the session; returns the exit code."""
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens the session."""
-_MOST_LINES = 200
+_MAX_LINES = 200
 """Maximum number of lines that are stored, for a traceback."""
 _ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?: ")
 """Matches the line from Python or Node.js that contains the error."""
 _PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
 """Matches lines after it that explain nothing."""
-_MOST_PARTS = 3
+_MAX_PARTS = 3
 """Maximum number of lines of an error that are shown. In pydantic's errors, the second is the field, and the third
 its error."""
 _FAILURE = re.compile(r"Traceback \(most recent call last\)|[0-9-]+ [0-9:,]+ ERROR ")
@@ -196,7 +196,7 @@ class _Log(logging.Handler):
     def __init__(self, session: Session) -> None:
         super().__init__(logging.INFO)
         self._session = session
-        self._lines: deque[str] = deque(maxlen=_MOST_LINES)
+        self._lines: deque[str] = deque(maxlen=_MAX_LINES)
 
     @property
     def last_words(self) -> str:
@@ -206,7 +206,7 @@ class _Log(logging.Handler):
         if not begins:
             return lines[-1] if lines else ""
         explained = (line for line in lines[begins[-1] :] if not _PLACE.match(line))
-        return "; ".join(islice(explained, _MOST_PARTS))
+        return "; ".join(islice(explained, _MAX_PARTS))
 
     @property
     def failure(self) -> list[str]:

@@ -34,7 +34,7 @@ _PARAGRAPHS = {
     "Preformatted_20_Text": ("<pre>", "</pre>"),
 }
 """The HTML tags of paragraphs by LibreOffice's style names."""
-_MOST_SPACES = 200
+_MAX_SPACES = 200
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
     "The document has more cells, columns or levels than can be read; the rest is left out."
@@ -208,7 +208,7 @@ class _Writer:
     def _part(self, element: Element) -> str:
         name = element.tag.removeprefix(_TEXT)
         if name == "s":
-            return " " * min(int(element.get(f"{_TEXT}c") or 1), _MOST_SPACES)
+            return " " * min(int(element.get(f"{_TEXT}c") or 1), _MAX_SPACES)
         if name == "tab":
             return "\t"
         if name == "line-break":

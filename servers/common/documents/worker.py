@@ -9,7 +9,7 @@ from servers.common.workers.frames import Head
 from servers.common.workers.serving import Read, serve
 from shared.text import quoted
 
-_MOST_CHARACTERS = 5_000_000
+_MAX_CHARACTERS = 5_000_000
 # The rest of the time is for the page that is being read when this share is used up.
 _SHARE_OF_TIME = 0.6
 
@@ -26,9 +26,9 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
         def answer(head: Head, body: bytes) -> tuple[Head, bytes]:
             text, notes = read(head, body)
             shown, _ = strip_invisible(text)
-            if len(shown) > _MOST_CHARACTERS:
-                shown = shown[:_MOST_CHARACTERS]
-                notes = (*notes, f"Only the first {_MOST_CHARACTERS:,} characters are returned.")
+            if len(shown) > _MAX_CHARACTERS:
+                shown = shown[:_MAX_CHARACTERS]
+                notes = (*notes, f"Only the first {_MAX_CHARACTERS:,} characters are returned.")
             return {"notes": notes}, shown.encode("utf-8", "replace")
 
         return answer

@@ -36,7 +36,7 @@ PATIENCE = 10.0
 
 _PAUSE = 0.05
 """Seconds between checks of a waiting call."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
+_FIRST_PAUSE, _MAX_PAUSE = 0.0005, 0.01
 
 Key = tuple[int, int, str]
 Inode = tuple[int, int]
@@ -186,7 +186,7 @@ def _lock(descriptor: int, until: float, entry: Entry) -> bool:
         except BlockingIOError:
             _raise_if_cancelled()
             time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
         except OSError:
             return False
         else:

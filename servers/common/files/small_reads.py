@@ -45,7 +45,7 @@ LATE_SECONDS = 0.005
 """Seconds after which an access has taken too long, if it read from the disk."""
 REST, SLOW_SECONDS = 10, 60.0
 """How many times as long as a late access all others are left to threads, and the seconds for which it itself is."""
-_MOST_SLOW = 1_000
+_MAX_SLOW = 1_000
 """Number of places of late accesses that are remembered."""
 
 
@@ -110,7 +110,7 @@ class SmallFiles:
         now = self._clock()
         self._rests_until = now + REST * seconds
         self._slow[place[:2]] = now + SLOW_SECONDS
-        if len(self._slow) > _MOST_SLOW:
+        if len(self._slow) > _MAX_SLOW:
             self._slow.popitem(last=False)
 
 

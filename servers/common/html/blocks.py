@@ -25,7 +25,7 @@ LINES = names_in("line code-line token-line view-line")
 _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LEVELS = 3
 """Number of enclosing levels on which a block's language may be given."""
-_MOST_COLUMNS = 200
+_MAX_COLUMNS = 200
 _MAX_LAYOUT_CELL = 1_000
 """A table without headers and with a longer cell, in characters, may be used for layout."""
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
@@ -170,11 +170,11 @@ def _lines(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> Iter
     for row in _rows(table):
         line: list[str] = []
         covered, reaching = reaching, {column: rows - 1 for column, rows in reaching.items() if rows > 1}
-        for cell in islice(_cells(row), _MOST_COLUMNS):
-            while len(line) in covered and len(line) < _MOST_COLUMNS:
+        for cell in islice(_cells(row), _MAX_COLUMNS):
+            while len(line) in covered and len(line) < _MAX_COLUMNS:
                 line.append("")
             rows = _span(cell, "rowspan")
-            columns = min(_span(cell, "colspan"), max(_MOST_COLUMNS - len(line), 1))
+            columns = min(_span(cell, "colspan"), max(_MAX_COLUMNS - len(line), 1))
             if rows > 1:
                 reaching.update({len(line) + at: rows - 1 for at in range(columns)})
             line += [write_cell(cell), *[""] * (columns - 1)]
@@ -190,4 +190,4 @@ def _has_head(table: HtmlElement) -> bool:
 
 def _span(cell: HtmlElement, name: str) -> int:
     text = (cell.get(name) or "").strip()
-    return min(int(text), _MOST_COLUMNS) if text.isdecimal() and len(text) < 6 else 1
+    return min(int(text), _MAX_COLUMNS) if text.isdecimal() and len(text) < 6 else 1

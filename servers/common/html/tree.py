@@ -16,7 +16,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fro
 
 _MAX_DEPTH = 100
 """Maximum depth of elements; deeper ones are flattened into the last level."""
-_MOST_ELEMENTS = 200_000
+_MAX_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
 """Characters that libxml2 rejects, and the two private planes."""
@@ -157,7 +157,7 @@ def _referred(reference: re.Match[str]) -> str:
 
 def _cut(root: HtmlElement) -> bool:
     """Remove everything after the last allowed element. Return True if there was nothing to remove."""
-    last = next(islice(root.iter(), _MOST_ELEMENTS, None), None)
+    last = next(islice(root.iter(), _MAX_ELEMENTS, None), None)
     if last is None:
         return True
     while (parent := last.getparent()) is not None:

@@ -10,7 +10,7 @@ from lxml.html import HtmlElement
 
 from servers.common.html.invisible import strip_invisible
 
-_LONGEST_URL = 2_000
+_MAX_URL = 2_000
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
 _AROUND_URLS = "".join(map(chr, range(0x21)))
 _BREAKS_IN_URLS = re.compile(r"[\t\r\n]")
@@ -33,7 +33,7 @@ def absolute_url(base: str, link: str | None) -> str:
         scheme = urlsplit(url).scheme
     except ValueError:
         return ""
-    if scheme not in _SCHEMES or len(url) > _LONGEST_URL:
+    if scheme not in _SCHEMES or len(url) > _MAX_URL:
         return ""
     return _UNSAFE_IN_URLS.sub(lambda unsafe: "".join(f"%{byte:02X}" for byte in unsafe[0].encode()), url)
 

@@ -26,7 +26,7 @@ FindParameters = Callable[[str], Sequence[str]]
 Signature = tuple[int, int, int]
 """Size, modification time and inode of a file: a different one means that the file was written or replaced."""
 
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -206,9 +206,9 @@ def _read_text(path: Path) -> str:
     with open(path, "rb", opener=open_unblocked) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is not a regular file")
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        data = file.read(_MAX_BYTES + 1)
+    if len(data) > _MAX_BYTES:
+        raise ValueError(f"it has more than {_MAX_BYTES:,} bytes")
     try:
         return data.decode()
     except UnicodeDecodeError:

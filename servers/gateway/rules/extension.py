@@ -34,7 +34,7 @@ _LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
 _EMPTY_PAGES = 20
 """Maximum number of pages without visible entries that are skipped for one request; after that, the client requests
 the next page."""
-_MOST_PAGES = 1_000
+_MAX_PAGES = 1_000
 """The number of pages after which a list counts as endless."""
 
 
@@ -131,7 +131,7 @@ class _Run:
         async def list_all() -> Tools:
             tools: Tools = []
             cursor: str | None = None
-            for _ in range(_MOST_PAGES):
+            for _ in range(_MAX_PAGES):
                 params = ListParams(cursor=cursor)
                 inner = replace(context, call=context.call.inner(_LIST_ROW, params))
                 result = await self.handlers[_LIST](running, inner, params)

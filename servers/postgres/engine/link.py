@@ -43,8 +43,8 @@ _GRACE = 2.0
 """Seconds within which a cancelled statement should end."""
 _CLEANING = 5.0
 """Maximum number of seconds for ending a transaction."""
-_MOST_NOTIFICATIONS = 10_000
-_MOST_NOTICES, _NOTICE = 20, 500
+_MAX_NOTIFICATIONS = 10_000
+_MAX_NOTICES, _NOTICE = 20, 500
 """Maximum number of notices of a statement that are kept, and of characters of each."""
 _NO_ROOM = Room(0, 0)
 _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
@@ -61,7 +61,7 @@ class Link:
         self.is_shared = is_shared
         self.backend = pgconn.backend_pid
         """The process of PostgreSQL that serves it; if it is shared, the first one that did."""
-        self.notifications: deque[pq.PGnotify] = deque(maxlen=_MOST_NOTIFICATIONS)
+        self.notifications: deque[pq.PGnotify] = deque(maxlen=_MAX_NOTIFICATIONS)
         """Notifications received by LISTEN; the oldest are dropped."""
         self.notices: list[str] = []
         """PostgreSQL's messages in addition to results: the first ones since the list was cleared."""
@@ -75,10 +75,10 @@ class Link:
         """Bytes received of the current row."""
 
     def _keep_notice(self, result: PGresult) -> None:
-        if len(self.notices) < _MOST_NOTICES:
+        if len(self.notices) < _MAX_NOTICES:
             message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
             self.notices.append(join_lines(message[:_NOTICE]))
-        elif len(self.notices) == _MOST_NOTICES:
+        elif len(self.notices) == _MAX_NOTICES:
             self.notices.append("there were more")
 
     @property

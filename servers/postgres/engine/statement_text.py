@@ -32,7 +32,7 @@ _MOST = 1_000_000
 """Maximum length of a statement, in characters."""
 _ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
 """The beginning of statements that may contain statements in their body (BEGIN ATOMIC)."""
-_LONGEST = 100
+_MAX_LENGTH = 100
 """Maximum number of characters of a word that an error repeats."""
 # Every repetition is possessive: matched text is never tried in another way, so the time is linear.
 _TOKEN = re.compile(
@@ -160,7 +160,7 @@ def check_reads(sql: str) -> Statement:
     if word in _WRITES:
         raise WouldChange(f"it begins with {word}, which changes the database")
     if word not in _READS:
-        shown = f"it begins with {word[:_LONGEST]}" if word else "it begins with no word"
+        shown = f"it begins with {word[:_MAX_LENGTH]}" if word else "it begins with no word"
         raise _refuse(shown, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
     if word == "EXPLAIN" and statement.explained not in CURSORED:
         raise _refuse("what it explains changes the database", "Use explain_query.")
@@ -263,9 +263,9 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
         at = token.end
     named = {name.removeprefix(":"): value for name, value in values.items()}
     if missing := sorted(numbers.keys() - named.keys()):
-        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_LONGEST]}")
+        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_MAX_LENGTH]}")
     if odd := sorted(named.keys() - numbers.keys()):
-        raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_LONGEST]}")
+        raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_MAX_LENGTH]}")
     return "".join((*parts, sql[at:])), [named[name] for name in numbers]
 
 

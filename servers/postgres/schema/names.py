@@ -18,7 +18,7 @@ _TABLES = 3
 """Maximum number of tables that are listed for a column."""
 _LINE = 1_000
 """Maximum number of characters shown of a table's columns."""
-_LONGEST = 200
+_MAX_LENGTH = 200
 """Maximum length of the name of a table that a client uses, in characters."""
 
 _CANDIDATES = """
@@ -94,7 +94,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
     endings = [*parts[-1:], table_name.rpartition(".")[2]]
     rows = (
         await ask(_CANDIDATES, [table_name, *endings])
-        if "\0" not in table_name and len(table_name) <= _LONGEST
+        if "\0" not in table_name and len(table_name) <= _MAX_LENGTH
         else []
     )
     candidates = sorted(_Candidate(*row) for row in rows)

@@ -13,7 +13,7 @@ from servers.prompts.library.library import Library
 from servers.prompts.templates.rendering import Text
 from shared.yaml import write_yaml
 
-_MOST_BYTES = 64_000
+_MAX_BYTES = 64_000
 _KINDS = {"arguments": dict, "messages": list}
 
 
@@ -33,7 +33,7 @@ def read_golden(library: Library, name: str) -> Golden | None:
     """Return the example of a prompt; None if it has none. Raises PromptError for an invalid one."""
     path = find_golden_path(library.path(name))
     try:
-        data = library.read(path, _MOST_BYTES)
+        data = library.read(path, _MAX_BYTES)
     except PromptError as error:
         if error.code == "not_found" and not library.has_file(path):
             return None

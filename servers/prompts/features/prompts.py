@@ -48,7 +48,7 @@ _QUICK_SECONDS = 0.001
 """Seconds of a rendering that needs no thread, after which it is stopped."""
 _LATE_SECONDS = 0.005
 """Seconds of processor time of a rendering after which its prompt is left to threads until the library changes."""
-_MOST_AT_ONCE = 10_000
+_MAX_AT_ONCE = 10_000
 """Characters of arguments of a rendering without a thread; it has at most a hundredth as many suggestions."""
 
 
@@ -99,7 +99,7 @@ class LibraryPrompts:
         """Return the rendered prompt if its renderings take a moment; None if a thread has to render it, or to find
         an error."""
         rendering = context.state.libraries.compiled(name)
-        if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MOST_AT_ONCE:
+        if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MAX_AT_ONCE:
             return None
         began = time.thread_time()
         try:
@@ -120,7 +120,7 @@ class LibraryPrompts:
         declared = () if rendering is None else rendering.prompt.arguments
         for known in declared:
             if known.name == argument.name and known.type != "file":
-                is_long = len(known.enum) + len(known.examples) > _MOST_AT_ONCE // 100
+                is_long = len(known.enum) + len(known.examples) > _MAX_AT_ONCE // 100
                 return None if is_long else complete(known, argument.value)
         return None
 

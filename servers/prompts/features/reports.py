@@ -9,7 +9,7 @@ from ..library.libraries import LibraryProblem
 
 _NAMED = 3
 """Maximum number of problems reported in full, since a library may have thousands. The index lists all."""
-_LONGEST = 300
+_MAX_LENGTH = 300
 """Maximum length of a problem, in characters."""
 
 
@@ -18,7 +18,7 @@ def report_problems(conditions: Conditions, problems: Sequence[LibraryProblem]) 
     if not problems:
         conditions.end("problems")
         return
-    texts = [f"{escape(root.name)}: {problem}"[:_LONGEST] for root, problem in problems[:_NAMED]]
+    texts = [f"{escape(root.name)}: {problem}"[:_MAX_LENGTH] for root, problem in problems[:_NAMED]]
     if len(problems) > _NAMED:
         texts.append(f"and {len(problems) - _NAMED:,} more, listed in prompt://")
     conditions.begin("problems", "warning", f"problems in the library: {'; '.join(texts)}")

@@ -33,9 +33,9 @@ SOURCE = "prompt://{name}"
 RENDERED = "prompt://{name}/rendered{?args*}"
 FILE = "prompt://{name}/files/{+path}"
 _MARKDOWN = "text/markdown"
-_MOST_LISTED = 1_000
+_MAX_LISTED = 1_000
 """Maximum number of prompts in the index and in the list of resources."""
-_MOST_ARGUMENTS = 64
+_MAX_ARGUMENTS = 64
 _SKILL = "skill://{name}/{+file}"
 _ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
 """The kinds of resources, with the suffix of the key of each."""
@@ -94,7 +94,7 @@ async def read_file(ctx: Ctx, name: str, path: str) -> TextResourceContents | Bl
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The first prompts, in the order of names."""
     async with ctx.turn():
-        prompts = await to_thread.run_sync(ctx.state.libraries.page, "", _MOST_LISTED)
+        prompts = await to_thread.run_sync(ctx.state.libraries.page, "", _MAX_LISTED)
     return [
         Resource(
             uri=format_uri(prompt.name),
@@ -166,9 +166,9 @@ def make_contents(name: str, file: Embedded) -> TextResourceContents | BlobResou
 
 def _parse_query(query: str) -> dict[str, str]:
     try:
-        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_ARGUMENTS)
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_ARGUMENTS)
     except ValueError:
-        raise InvalidParams(f"bad_arguments: the query has more than {_MOST_ARGUMENTS} arguments") from None
+        raise InvalidParams(f"bad_arguments: the query has more than {_MAX_ARGUMENTS} arguments") from None
     arguments = dict(pairs)
     if len(arguments) < len(pairs):
         raise InvalidParams("bad_arguments: an argument is given twice")
@@ -195,7 +195,7 @@ def _format_message(message: Rendered) -> str:
 def _build_index(libraries: Libraries) -> str:
     numbers = {item.root: number for number, item in enumerate(libraries.all)}
     prompts: list[dict[str, Any]] = []
-    for prompt in libraries.page("", _MOST_LISTED):
+    for prompt in libraries.page("", _MAX_LISTED):
         title, tags = join_lines(prompt.title or ""), list(map(join_lines, prompt.tags))
         entry = {"name": prompt.name, "title": title, "tags": tags, "uri": format_uri(prompt.name)}
         try:
@@ -217,13 +217,13 @@ def _build_index(libraries: Libraries) -> str:
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
         for root, problem in libraries.problems()
     ]
-    if (rest := len(problems) - _MOST_LISTED) > 0:
+    if (rest := len(problems) - _MAX_LISTED) > 0:
         reason = f"{format_count(rest, 'more problem')}, listed by the command lint"
-        problems[_MOST_LISTED:] = [{"library": 0, "file": "", "line": None, "reason": reason}]
+        problems[_MAX_LISTED:] = [{"library": 0, "file": "", "line": None, "reason": reason}]
     index: dict[str, Any] = {
         "libraries": counted,
         "prompts": prompts,
-        "truncated": len(prompts) == _MOST_LISTED < len(libraries.names),
+        "truncated": len(prompts) == _MAX_LISTED < len(libraries.names),
         "problems": problems,
     }
     return json.dumps(index, ensure_ascii=False)

@@ -24,7 +24,7 @@ from .prompts import make_message
 
 PROMPT_APP = "ui://prompts/prompt"
 """The page that displays a rendered prompt."""
-_LONGEST_PROBLEM = 300
+_MAX_PROBLEM = 300
 _MAX_ECHOED = 10_000
 """Maximum characters of arguments sent to the page."""
 
@@ -158,7 +158,7 @@ def _format_problems(libraries: Libraries, most: int) -> list[str]:
         item.count()  # reads every file, so that all problems are known
     problems = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
     more = [f"and {len(problems) - most:,} more, listed in prompt://"] if len(problems) > most else []
-    lines = [escape(item)[:_LONGEST_PROBLEM] for item in problems[:most]]
+    lines = [escape(item)[:_MAX_PROBLEM] for item in problems[:most]]
     return ["", f"{format_count(len(problems), 'problem')}:", *lines, *more] if problems else []
 
 

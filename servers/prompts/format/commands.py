@@ -11,9 +11,9 @@ from servers.prompts.format.front_matter import NAME, Document
 from servers.prompts.format.placeholders import find_arguments
 from shared.yaml import YamlMapping
 
-_MOST_DESCRIPTION = 2_000
-_MOST_TITLE = 200
-_MOST_LISTED = 20
+_MAX_DESCRIPTION = 2_000
+_MAX_TITLE = 200
+_MAX_LISTED = 20
 """Maximum number of argument names, and of tags."""
 
 
@@ -31,8 +31,8 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
     first_line = document.body.splitlines()[0].lstrip("# ")
     return Prompt(
         name=name,
-        title=get_text(front, "title")[:_MOST_TITLE] or None,
-        description=(get_text(front, "description") or first_line or name)[:_MOST_DESCRIPTION],
+        title=get_text(front, "title")[:_MAX_TITLE] or None,
+        description=(get_text(front, "description") or first_line or name)[:_MAX_DESCRIPTION],
         arguments=order_arguments(requested.arguments),
         tags=_get_texts(front, "tags"),
         messages=(Message("user", "text", document.body, document.line),),
@@ -60,7 +60,7 @@ def parse_toml_command(data: bytes, name: str) -> Prompt:
     summary = description.strip() if isinstance(description, str) else ""
     return Prompt(
         name=name,
-        description=(summary or text.strip().splitlines()[0].lstrip("# ") or name)[:_MOST_DESCRIPTION],
+        description=(summary or text.strip().splitlines()[0].lstrip("# ") or name)[:_MAX_DESCRIPTION],
         arguments=find_arguments(text, "gemini").arguments,
         messages=(Message("user", "text", text.strip(), 1),),
         syntax="gemini",
@@ -103,9 +103,9 @@ def _get_names(front: YamlMapping) -> tuple[str, ...]:
     """Return the names in `arguments`: a list, or the words of a string."""
     value = front.get("arguments")
     names = value.split() if isinstance(value, str) else _get_texts(front, "arguments")
-    return tuple(dict.fromkeys(word for word in names if word.isidentifier() and len(word) <= 64))[:_MOST_LISTED]
+    return tuple(dict.fromkeys(word for word in names if word.isidentifier() and len(word) <= 64))[:_MAX_LISTED]
 
 
 def _get_texts(front: YamlMapping, key: str) -> tuple[str, ...]:
     value = front.get(key)
-    return tuple(item for item in value if isinstance(item, str))[:_MOST_LISTED] if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, str))[:_MAX_LISTED] if isinstance(value, list) else ()

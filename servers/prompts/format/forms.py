@@ -75,7 +75,7 @@ class Kind(NamedTuple):
     syntax: Syntax = "claude"
     """The syntax of a command, and of Markdown that is not in this server's own format."""
     may_be_ours: bool = True
-    """True if it may be in this server's own format: a file in a folder of a host is in the host's."""
+    """True if it may be in this server's own format: a file in a host's folder is in the host's format."""
 
 
 def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind | None:

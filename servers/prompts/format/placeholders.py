@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from servers.prompts.format.definitions import Argument, Prompt, Syntax
 
 _ALL = "arguments"
-_MOST_WORDS = 20
+_MAX_WORDS = 20
 """Maximum number of words with their own argument."""
 
 # Patterns are compiled when they are first used: a server starts sooner, and few libraries have files of all hosts.
@@ -70,7 +70,7 @@ def _find_word_arguments(places: Sequence[str | None], first: int, hint: str) ->
     numbers = sorted({int(place) for place in places if place and place.isdecimal()})
     numbered = all(place and place.isdecimal() for place in places)
     # Prices, and the fields of an awk program, are rarely numbered without gaps.
-    if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MOST_WORDS:
+    if numbered and numbers and numbers == [*range(first, first + len(numbers))] and len(numbers) <= _MAX_WORDS:
         written = [item[0] for item in re.finditer(_HINT, hint)]
         hinted = [re.sub(r"[^A-Za-z0-9_]+", "_", item.strip("<>[].… ")).strip("_")[:64] for item in written]
         fits = len(hinted) == len(numbers) == len(set(hinted)) and all(hinted)

@@ -18,9 +18,9 @@ from shared.yaml import YamlMapping, write_yaml
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""
 MOST_DESCRIPTION = 1_024
-_MOST_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
+_MAX_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
 """The limits of one skill that all hosts support."""
-LIMIT = f"a skill may have at most {_MOST_FILES} files and {MOST_BYTES:,} bytes"
+LIMIT = f"a skill may have at most {_MAX_FILES} files and {MOST_BYTES:,} bytes"
 
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
@@ -67,7 +67,7 @@ def require_named(prompt: Prompt, document: Document) -> None:
 def require_size(files: Iterable[int]) -> None:
     """Check that files of these sizes, including SKILL.md, are within the limits of all hosts. Raises PromptError."""
     sizes = list(files)
-    if len(sizes) > _MOST_FILES or sum(sizes) > MOST_BYTES:
+    if len(sizes) > _MAX_FILES or sum(sizes) > MOST_BYTES:
         raise PromptError("too_large", LIMIT)
 
 
@@ -77,7 +77,7 @@ def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
     unfitting: set[str] = set()
     files, size = 1, manifest
     for path in sorted(others):
-        if files == _MOST_FILES or size + others[path] > MOST_BYTES:
+        if files == _MAX_FILES or size + others[path] > MOST_BYTES:
             unfitting.add(path)
         else:
             files, size = files + 1, size + others[path]

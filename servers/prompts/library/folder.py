@@ -24,7 +24,7 @@ MOST_TOTAL = 64_000_000
 """Maximum total size of all prompt files, in bytes."""
 
 _DEEPEST = 16
-_MOST_FILES = 50_000
+_MAX_FILES = 50_000
 """Maximum number of entries in one folder and all its subfolders."""
 
 _PROMPT_FOLDERS = frozenset({"agents", "commands", "prompts", "skills"})
@@ -109,11 +109,11 @@ class Folder:
         can't be read, and PromptError if it is too large.
         """
         with self.opened([]) as directory:
-            remaining = _MOST_FILES
+            remaining = _MAX_FILES
             for entry in _Walk(enter, cached).entries(directory, ""):
                 remaining -= 1
                 if remaining < 0:
-                    raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files")
+                    raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files")
                 yield entry
 
     def opened(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
@@ -192,7 +192,7 @@ def _list_children(directory: Directory, above: str) -> list[Entry]:
     children = []
     with SYSTEM.scan(directory) as entries:
         # One more than the limit, so that the caller detects that it is exceeded.
-        for dir_entry in islice(entries, _MOST_FILES + 1):
+        for dir_entry in islice(entries, _MAX_FILES + 1):
             try:
                 children.append(_make_entry(dir_entry, above))
             except OSError:  # it was deleted

@@ -26,7 +26,7 @@ from servers.prompts.templates.plain_words import put_in_words
 from servers.prompts.templates.rendering import Read, Rendering
 
 V = TypeVar("V")
-_MOST_PARSED, _MOST_COMPILED = 2_000_000, 2_000_000
+_MAX_PARSED, _MAX_COMPILED = 2_000_000, 2_000_000
 """The limits of the caches for parsed prompts and for templates, measured in bytes of their files plus some
 overhead."""
 
@@ -66,8 +66,8 @@ class Library:
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
         self._snapshot = NOTHING
-        self._parsed: Cache[Prompt] = Cache(_MOST_PARSED)
-        self._compiled: Cache[Rendering] = Cache(_MOST_COMPILED)
+        self._parsed: Cache[Prompt] = Cache(_MAX_PARSED)
+        self._compiled: Cache[Rendering] = Cache(_MAX_COMPILED)
         self._broken: dict[str, tuple[Signature, Problem]] = {}
         self._counted = (-1, 0)
         """The number of a snapshot, and the number of prompts it serves."""

@@ -14,12 +14,12 @@ from servers.prompts.templates.budget import MOST_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering, find_used_names
 from shared.yaml import YamlMapping
 
-_MOST_TOKENS = 5_000
+_MAX_TOKENS = 5_000
 _MANGLED = re.compile(r"[^a-z0-9-]")
 _TEMPLATE = re.compile(r"\{\{|\{%")
 _COUNTS_FROM_ONE = re.compile(r"(?<!\\)\$1(?![\w.,])")
 _SAFE = re.compile(r"[A-Za-z0-9_-]+")
-_LONGEST = 64
+_MAX_LENGTH = 64
 
 
 def estimate_tokens(size: int) -> int:
@@ -55,9 +55,9 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     front = YamlMapping(1) if front is None else front
     remarks = [*_remark_on_name(prompt, kind, front), *_remark_on_description(prompt, front)]
     remarks += [*_remark_on_placeholders(prompt, kind), *filter(None, (prompt.notice,))]
-    if estimate_tokens(len(data)) > _MOST_TOKENS:
+    if estimate_tokens(len(data)) > _MAX_TOKENS:
         size = f"{len(data):,} bytes, about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
-        remarks.append((None, f"it is long: {size}; {_MOST_TOKENS:,} are a lot for one prompt"))
+        remarks.append((None, f"it is long: {size}; {_MAX_TOKENS:,} are a lot for one prompt"))
     read = library.reader(prompt)
     try:
         _try(prompt, read)
@@ -72,8 +72,8 @@ def find_objections(name: str) -> tuple[str, ...]:
     objections = []
     if _SAFE.fullmatch(name) is None:
         objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")
-    if len(name) > _LONGEST:
-        objections.append(f"it has more than {_LONGEST} characters, where some clients cut it")
+    if len(name) > _MAX_LENGTH:
+        objections.append(f"it has more than {_MAX_LENGTH} characters, where some clients cut it")
     if is_device(name):
         objections.append("Windows can't have a file with that name")
     return tuple(objections)

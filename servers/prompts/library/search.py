@@ -12,7 +12,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.library.libraries import Libraries
 
-_MOST_WORDS = 20
+_MAX_WORDS = 20
 _EXACT, _BEGINS, _NAMED, _HEAD, _WITHIN = 1_000, 100, 50, 20, 5
 _INNER = (b"\narguments:", b"\nmessages:", b"\nmetadata:")
 """Keys of the front matter whose values do not describe the prompt."""
@@ -43,7 +43,7 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
     """Return the prompts that contain words of the query. Those with more words come first, then those with words in
     the name, in title, description and tags, or in the rest of the file. Without words, return all prompts by name.
     Blocks."""
-    words = [_make_word(form) for form in dict.fromkeys(query.casefold().split()[:_MOST_WORDS])]
+    words = [_make_word(form) for form in dict.fromkeys(query.casefold().split()[:_MAX_WORDS])]
     groups: dict[int, list[str]] = {} if words else {0: libraries.names}
     for name in libraries.names if words else ():
         data, folded, count = _read_lower(libraries, name), name.casefold(), 0

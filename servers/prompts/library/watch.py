@@ -23,7 +23,7 @@ from shared.text import escape
 
 log = logging.getLogger("servers.prompts")
 
-_QUIET, _LONGEST = 0.05, 0.2
+_QUIET, _MAX_WAIT_SECONDS = 0.05, 0.2
 """In seconds. An editor writes a file in several steps, and a checkout writes many files. They count as one change,
 which ends when nothing more happens for a moment."""
 _SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
@@ -95,7 +95,7 @@ class Watch:
             self._notices.close()
 
     async def _settle(self) -> None:
-        until = anyio.current_time() + _LONGEST
+        until = anyio.current_time() + _MAX_WAIT_SECONDS
         while await self._wait(_QUIET) and anyio.current_time() < until:
             pass
 

@@ -31,10 +31,10 @@ from shared.text import format_count
 
 _SCRATCH = "fetch-"
 _ABANDONED_SECONDS = 3_600.0
-_MOST_FILES = 50_000
-_MOST_NAMED = 1_000
+_MAX_FILES = 50_000
+_MAX_NAMED = 1_000
 """Maximum number of omitted files that are listed."""
-_LONGEST_NAME, _LONGEST_PATH = 255, 700
+_MAX_NAME, _MAX_PATH = 255, 700
 """Maximum lengths in bytes that every system supports, for a name and for a path including that of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _NO_FILE = {
@@ -145,8 +145,8 @@ class Checkout:
         source.fetch(commit)
         blobs, left_out = source.files(commit), dict[str, str]()
         suggestion = "Name a subdirectory of the repository." if isinstance(self.address, Address) else ""
-        if len(blobs) > _MOST_FILES:
-            raise PromptError("too_large", f"the library has more than {_MOST_FILES:,} files", suggestion)
+        if len(blobs) > _MAX_FILES:
+            raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files", suggestion)
         chosen = list(_choose(blobs, left_out))
         if sum(blob.size for blob in chosen) > MOST_TOTAL:
             reason = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
@@ -202,7 +202,7 @@ class Checkout:
         for name, checkout in plugins.items():
             plugin = checkout._state or {}  # noqa: SLF001 - of the same class
             sizes = {f"{PLUGINS}/{name}/{path}": size for path, size in plugin["files"].items()}
-            if len(files) + len(sizes) > _MOST_FILES or sum((*files.values(), *sizes.values())) > MOST_TOTAL:
+            if len(files) + len(sizes) > _MAX_FILES or sum((*files.values(), *sizes.values())) > MOST_TOTAL:
                 left_out.append((f"{PLUGINS}/{name}", "there is no room for this plugin in the library"))
                 continue
             for path in plugin["files"]:
@@ -211,7 +211,7 @@ class Checkout:
                 shutil.copy(checkout.root / path, target)
             files |= sizes
             left_out += [(f"{PLUGINS}/{name}/{path}", reason) for path, reason in plugin["left_out"]]
-        named = left_out[:_MOST_NAMED]
+        named = left_out[:_MAX_NAMED]
         if len(left_out) > len(named):
             named.append(("", f"{format_count(len(left_out) - len(named), 'more file')} left out"))
         commits = {name: checkout.commit for name, checkout in plugins.items()}
@@ -268,7 +268,7 @@ def _choose(blobs: list[Blob], left_out: dict[str, str]) -> Iterator[Blob]:
 
 def _is_too_long(path: str) -> bool:
     encoded = path.encode()
-    return len(encoded) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in encoded.split(b"/"))
+    return len(encoded) > _MAX_PATH or any(len(name) > _MAX_NAME for name in encoded.split(b"/"))
 
 
 def _write_file(path: Path, data: bytes, executable: bool) -> str:

@@ -24,7 +24,7 @@ from servers.prompts.remote.address import Address
 
 MOST_FETCHED = 256_000_000
 """Maximum number of bytes that git may write for one fetch."""
-_MOST_LISTED = 20_000_000
+_MAX_LISTED = 20_000_000
 """Maximum size of a list of files, in bytes."""
 _STEP_SECONDS = 0.05
 _SETTINGS = {
@@ -83,7 +83,7 @@ class Git:
         ref = self._address.ref
         # An annotated tag is a separate object, and ^{} is the commit that it points to.
         refs = [f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}"] if ref else ["HEAD"]
-        listed = self._run(["ls-remote", "--", self._address.url, *refs], _MOST_LISTED).decode(errors="replace")
+        listed = self._run(["ls-remote", "--", self._address.url, *refs], _MAX_LISTED).decode(errors="replace")
         commits = {name: commit for commit, _, name in (line.partition("\t") for line in listed.splitlines())}
         commit = next((commits[name] for name in refs if name in commits), None)
         if commit is None:
@@ -102,7 +102,7 @@ class Git:
         """Return the files in the folder of the address, with paths relative to it. Raises PromptError."""
         tree = f"{commit}:{self._address.folder}"
         try:
-            listed = self._run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], _MOST_LISTED)
+            listed = self._run(["ls-tree", "-r", "-z", "-l", "--full-tree", tree], _MAX_LISTED)
         except PromptError as error:
             if error.code == "too_large" or not self._address.folder:
                 raise

@@ -15,11 +15,11 @@ from servers.prompts.remote.address import MARKETPLACE, Package
 from servers.prompts.remote.git import Blob
 from servers.prompts.remote.plugins import MOST_BYTES
 
-_MOST_PACKED = 64_000_000
+_MAX_PACKED = 64_000_000
 """Maximum size of an archive, in bytes."""
-_MOST_DIRECTORY = 16_000_000
+_MAX_DIRECTORY = 16_000_000
 """Maximum size of an archive's list of files, in bytes."""
-_END, _END_BYTES, _LONGEST_COMMENT = b"PK\5\6", 22, 65_535
+_END, _END_BYTES, _MAX_COMMENT = b"PK\5\6", 22, 65_535
 """The record at the end of an archive (PKWARE APPNOTE, 4.3.16)."""
 _FOLDERS_OF_PROMPTS = frozenset({"agents", "commands", "prompts", "skills"})
 
@@ -53,7 +53,7 @@ class _Archive:
         self._above = ""
 
     def find_commit(self) -> str:
-        return _hash_file(self._path, _MOST_PACKED)
+        return _hash_file(self._path, _MAX_PACKED)
 
     def fetch(self, commit: str) -> None:
         """Do nothing, since the file is on this machine."""
@@ -112,7 +112,7 @@ def _open_archive(path: Path) -> ZipFile:
     """Open an archive. Raises PromptError if it is not one, or has too many files."""
     try:
         with path.open("rb") as file:
-            if _find_directory_size(file) > _MOST_DIRECTORY:
+            if _find_directory_size(file) > _MAX_DIRECTORY:
                 raise PromptError("too_large", "the package has too many files")
         return ZipFile(path)
     except (BadZipFile, OSError, ValueError, NotImplementedError):
@@ -122,7 +122,7 @@ def _open_archive(path: Path) -> ZipFile:
 def _find_directory_size(file: BinaryIO) -> int:
     """Return the size of the list of files, which is read before files can be counted."""
     size = file.seek(0, 2)
-    file.seek(max(0, size - _END_BYTES - _LONGEST_COMMENT))
+    file.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
     end = file.read()
     at = end.rfind(_END)
     if at < 0:

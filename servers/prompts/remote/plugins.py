@@ -15,7 +15,7 @@ from servers.prompts.remote.address import Address, parse_address
 
 MOST_BYTES = 4_000_000
 """Maximum size of a marketplace file, in bytes."""
-_MOST_PLUGINS = 500
+_MAX_PLUGINS = 500
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")
 _SSH = re.compile(r"([A-Za-z0-9_.-]+@[A-Za-z0-9.-]+):([^:]+)")
 
@@ -42,8 +42,8 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
         base = metadata.get("pluginRoot") or ""
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise PromptError("bad_prompt", "it is not a marketplace: a JSON object with a list of `plugins`") from None
-    if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MOST_PLUGINS:
-        raise PromptError("bad_prompt", f"it is not a marketplace of at most {_MOST_PLUGINS} plugins")
+    if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MAX_PLUGINS:
+        raise PromptError("bad_prompt", f"it is not a marketplace of at most {_MAX_PLUGINS} plugins")
     return list(_find_others(rows, root, base, scheme))
 
 

@@ -14,7 +14,7 @@ MOST_SOURCE = 100_000
 """Maximum size of a prompt's templates with all includes, in characters."""
 MOST_FILE_BYTES = 4_000_000
 """Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
-_MOST_MADE = 10_000_000
+_MAX_MADE = 10_000_000
 _STEPS = 100_000
 RENDER_SECONDS = 1.0
 """The limit of time, unless a rendering has its own."""
@@ -28,7 +28,7 @@ class RenderBudget:
         self._steps = _STEPS
         self._deadline = time.monotonic() + seconds
         self._characters = MOST_CHARACTERS
-        self._made = _MOST_MADE
+        self._made = _MAX_MADE
         self._bytes = 2 * MOST_FILE_BYTES
 
     def step(self) -> None:
@@ -44,7 +44,7 @@ class RenderBudget:
         PromptError if there are too many."""
         self._made -= size
         if self._made < 0:
-            reason = f"rendering makes texts and lists of more than {_MOST_MADE:,} characters and items"
+            reason = f"rendering makes texts and lists of more than {_MAX_MADE:,} characters and items"
             raise PromptError("too_large", reason)
 
     def write(self, characters: int) -> None:

@@ -36,12 +36,12 @@ _LIVE: dict[Syntax, re.Pattern[str]] = {
 """Text other than arguments that a host replaces, with a program's output or a file."""
 _FIRST_LINE = 2
 """The line at which the front matter begins, counted from 1."""
-_MOST_CODEX_WORDS = 9
+_MAX_CODEX_WORDS = 9
 _TESTED = ("string", "enum", "file", "url")
 _WRITTEN = (*_TESTED, "number")
 """The types of arguments that are written as typed. A number is not in `_TESTED`: 0 is false."""
 _AS_SKILL = "Export it as a skill: without --as."
-_MOST_SHOWN = 80
+_MAX_SHOWN = 80
 """Maximum number of characters of a line in an error."""
 
 Place = Callable[[int, Argument], str]
@@ -66,8 +66,8 @@ class Host(NamedTuple):
 
 
 def _place_codex_word(number: int, argument: Argument) -> str:
-    if number >= _MOST_CODEX_WORDS:
-        raise PromptError("bad_prompt", f"Codex numbers {_MOST_CODEX_WORDS} words, and the command has more")
+    if number >= _MAX_CODEX_WORDS:
+        raise PromptError("bad_prompt", f"Codex numbers {_MAX_CODEX_WORDS} words, and the command has more")
     return f"${number + 1}"
 
 
@@ -297,8 +297,8 @@ class _Trial(NamedTuple):
             if expected != actual:
                 lines = zip_longest(expected.splitlines(), actual.splitlines(), fillvalue="")
                 line, other = next((pair for pair in lines if pair[0] != pair[1]), ("", ""))
-                reason = f"as a {host.title} command it would have a different text: {other[:_MOST_SHOWN]!r}, not "
-                raise PromptError("bad_prompt", f"{reason}{line[:_MOST_SHOWN]!r}", _AS_SKILL)
+                reason = f"as a {host.title} command it would have a different text: {other[:_MAX_SHOWN]!r}, not "
+                raise PromptError("bad_prompt", f"{reason}{line[:_MAX_SHOWN]!r}", _AS_SKILL)
 
     def find_losses(self) -> tuple[str, ...]:
         """Return the properties of a template that a command can't express: it has no defaults, and fences of one

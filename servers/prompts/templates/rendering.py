@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 Read = Callable[[str, int], bytes]
 """Returns the contents of a library's file, up to the given number of bytes. Raises PromptError."""
 _DEEPEST = 10
-_MOST_PARTIALS = 50
-_MOST_PARTS = 8_000
+_MAX_PARTIALS = 50
+_MAX_PARTS = 8_000
 """Maximum number of parts in a prompt's templates. Compiling that many takes half a second."""
 _RENDERED = "prompt: "
 """Prefix of a template's code name, to distinguish its lines from Python's."""
@@ -174,8 +174,8 @@ class _Sources:
         with _translate_errors(chain[-1] if chain else "", line):
             names, parts = _get_sandbox().look_through(source)
         self._parts += parts
-        if self._parts > _MOST_PARTS:
-            reason = f"the templates have more than {_MOST_PARTS:,} expressions, tags and texts together"
+        if self._parts > _MAX_PARTS:
+            reason = f"the templates have more than {_MAX_PARTS:,} expressions, tags and texts together"
             raise PromptError("too_large", reason, line=line)
         for name in names:
             self._include(name, line, chain)
@@ -186,8 +186,8 @@ class _Sources:
         if name in chain:
             circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
             raise PromptError("bad_template", f"circular includes: {circle}", line=line)
-        if len(chain) >= _DEEPEST or len(self.partials) >= _MOST_PARTIALS:
-            reason = f"includes go {_DEEPEST} levels deep and {_MOST_PARTIALS} files far at most"
+        if len(chain) >= _DEEPEST or len(self.partials) >= _MAX_PARTIALS:
+            reason = f"includes go {_DEEPEST} levels deep and {_MAX_PARTIALS} files far at most"
             raise PromptError("bad_template", reason, line=line)
         try:
             source = self._read(name, MOST_SOURCE).decode("utf-8-sig").replace("\r\n", "\n").strip()

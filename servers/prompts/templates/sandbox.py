@@ -70,7 +70,7 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
 _OF_LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 _TESTS = "defined undefined none string number boolean true false in eq ne lt le gt ge even odd".split()  # noqa: SIM905
 _SPECIAL = {"loop", "range"}
-_MOST_BITS = 256
+_MAX_BITS = 256
 _WRITING = {"default", "fence", "trim", JOINED}
 """Filters that only insert their value, at least if it is not empty. `fence` does more with its language."""
 
@@ -146,7 +146,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         is too large, TypeError for operands of other types."""
         spending.get().step()
         if isinstance(left, int | float) and isinstance(right, int | float):
-            if any(isinstance(number, int) and number.bit_length() > _MOST_BITS for number in (left, right)):
+            if any(isinstance(number, int) and number.bit_length() > _MAX_BITS for number in (left, right)):
                 raise OverflowError("a number in the template is too large")
         elif operator == "+" and isinstance(left, str) and isinstance(right, str):
             require_size(len(left) + len(right))

@@ -16,7 +16,7 @@ from servers.prompts.library.folder import Folder, check_path
 from shared.program.files.atomic import fresh_name, prepared, put_in_place, rename_to_free, sync_directory
 from shared.program.files.entries import Entry, current, remove_tree, unlink
 
-_MOST_BYTES = 16_000_000
+_MAX_BYTES = 16_000_000
 """Maximum size of a file that is replaced, in bytes."""
 _one_at_a_time = Lock()
 """Held from the check of a file until it is replaced."""
@@ -105,7 +105,7 @@ def _look_at(entry: Entry, check: Check) -> os.stat_result | None:
         raise PromptError("not_written", f"{entry.place.written!r} is not a file, but a link or something else")
     if not status.st_mode & stat.S_IWUSR:
         raise PromptError("not_written", f"{entry.place.written!r} is write-protected")
-    check(read_file(entry, _MOST_BYTES))
+    check(read_file(entry, _MAX_BYTES))
     return status
 
 

@@ -36,9 +36,9 @@ MEMORY = ":memory:"
 It is a file in a temporary directory, so that readers see the writer's changes.
 """
 
-_MOST_KNOWN = 256
+_MAX_KNOWN = 256
 """Maximum number of queries whose declared types are cached."""
-_LONGEST_KNOWN = 10_000
+_MAX_KNOWN_LENGTH = 10_000
 """Maximum length of such a query, in characters."""
 
 
@@ -107,9 +107,9 @@ class Database:
             return cached
         async with self._declarers.lent() as connection:
             types = await connection.run(partial(find_declared_types, query))
-        if len(query) <= _LONGEST_KNOWN:
+        if len(query) <= _MAX_KNOWN_LENGTH:
             self._declared[query, schema_version, self.openings] = types
-            if len(self._declared) > _MOST_KNOWN:
+            if len(self._declared) > _MAX_KNOWN:
                 self._declared.popitem(last=False)
         return types
 

@@ -31,7 +31,7 @@ _COLUMNS = 5_000
 """Maximum number of columns that are searched."""
 _TABLES = 3
 """Maximum number of tables that are listed for a column."""
-_LONGEST = 500
+_MAX_LENGTH = 500
 """Maximum number of characters of SQLite's message."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
 _NO_FUNCTION = "no such function: "
@@ -237,7 +237,7 @@ def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) ->
     """Return the most similar names as a suggestion, between data marks; empty if no name is similar or the search
     fails."""
     try:
-        close = _find_close(connection, words[:_LONGEST], hidden)
+        close = _find_close(connection, words[:_MAX_LENGTH], hidden)
     except sqlite3.Error:
         return ""
     return f"The nearest names are:\n{fence(close)}" if close else ""

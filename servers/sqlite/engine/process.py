@@ -29,7 +29,7 @@ _AT_ONCE = 2
 """Maximum number of processes that work at once in the whole server."""
 _SHARE = 4
 """Each process may use one part in this many of the memory."""
-_LEAST_MEBIBYTES = 16
+_MIN_MEBIBYTES = 16
 _GRACE = 0.5
 """Seconds beyond its time limit within which a statement that checks the clock has ended."""
 _STARTING = 60
@@ -52,7 +52,7 @@ class WorkerProcess:
     """A process that is started on demand, at most one at a time."""
 
     def __init__(self, opening: OpenOptions) -> None:
-        memory = max(opening.limits.memory_mebibytes // _SHARE, _LEAST_MEBIBYTES)
+        memory = max(opening.limits.memory_mebibytes // _SHARE, _MIN_MEBIBYTES)
         limits = opening.limits._replace(memory_mebibytes=memory)
         self._opening = opening._replace(killable=True, limits=limits)
         self._process: Process | None = None

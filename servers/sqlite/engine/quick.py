@@ -37,7 +37,7 @@ else:
 
 _SECONDS = 0.001
 """Seconds for one read, and for compiling its statement."""
-_MOST_BEFORE = 0.1
+_MAX_THREAD_SECONDS = 0.1
 """A statement is tried here if a thread took at most this many seconds for it, including waits for other threads."""
 _AT_ONCE = 0.05
 """Maximum seconds of processor time for one turn of the event loop, from its first read on.
@@ -48,10 +48,10 @@ _INSTRUCTIONS = 100
 """Number of instructions of SQLite's virtual machine between checks of the clock."""
 _TRIES = 3
 """Number of consecutive times that a statement may fail to end here."""
-_MOST_KNOWN, _LONGEST_KNOWN = 100, 10_000
+_MAX_KNOWN, _MAX_KNOWN_LENGTH = 100, 10_000
 """Maximum number of statements that are remembered, and the maximum length of one in characters. SQLite caches more
 compiled statements."""
-_LONGEST_SCHEMA = 100_000
+_MAX_SCHEMA = 100_000
 """Maximum number of characters of SQL in the schema, which SQLite parses completely whenever it has changed."""
 _LONG = 0.005
 """Seconds of a read after which its statement is left to threads for a while."""
@@ -59,9 +59,9 @@ _LATE, _REST = 0.05, 10
 """After a read that takes longer than the first number of seconds, none is tried for that read's time multiplied by
 the second: the disk or the machine is slow, or a row is large.
 """
-_MOST_DOUBLED = 10
+_MAX_DOUBLED = 10
 """The maximum factor by which repeated doubling extends the pause."""
-_AGAIN, _MOST_DROPS = 5.0, 4
+_AGAIN, _MAX_DROPS = 5.0, 4
 """Seconds after which a statement that took too long is learned again, and the maximum number of times that they are
 doubled.
 
@@ -93,7 +93,7 @@ class _Known:
     """The time at which it is learned again, once it has no tries left."""
 
     def drop(self) -> None:
-        self.learns_at = time.monotonic() + _AGAIN * 2 ** min(self.drops, _MOST_DROPS)
+        self.learns_at = time.monotonic() + _AGAIN * 2 ** min(self.drops, _MAX_DROPS)
         self.tries = 0
         self.drops += 1
 
@@ -170,7 +170,7 @@ class QuickReader:
             self._costly += 1
         else:
             entry.fail()
-        self._rests_until = time.monotonic() + seconds * _REST * 2 ** min(self._costly, _MOST_DOUBLED)
+        self._rests_until = time.monotonic() + seconds * _REST * 2 ** min(self._costly, _MAX_DOUBLED)
 
     def knows(self, statement: str) -> bool:
         """Return True if it is worthwhile to `run` a statement."""
@@ -182,12 +182,12 @@ class QuickReader:
 
         A slow one is not learned at its next call, which is only fast because that thread has it compiled.
         """
-        if len(statement) > _LONGEST_KNOWN or self._opening.connecting.attached:
+        if len(statement) > _MAX_KNOWN_LENGTH or self._opening.connecting.attached:
             return False
         entry = self._known.get(statement)
         if entry is not None and (entry.tries or time.monotonic() < entry.learns_at):
             return False
-        if seconds > _MOST_BEFORE:
+        if seconds > _MAX_THREAD_SECONDS:
             self._remember(statement, 0).drop()
             return False
         return not self._is_learning and time.monotonic() >= self._rests_until
@@ -216,7 +216,7 @@ class QuickReader:
     def _remember(self, statement: str, tries: int) -> _Known:
         before = self._known.get(statement)
         entry = self._known[statement] = _Known(tries, drops=0 if before is None else before.drops)
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return entry
 
@@ -269,7 +269,7 @@ def _is_compiled_at_once(
 ) -> bool:
     """Return True if compiling takes no longer than a read may, and the schema is short enough to parse."""
     ((length,),) = ask_schema(connection, "SELECT total(length(sql)) FROM sqlite_schema")
-    if length > _LONGEST_SCHEMA:
+    if length > _MAX_SCHEMA:
         return False
     began = time.thread_time()
     try:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import Policy
 
-_MOST_ACTS = 500
+_MAX_ACTS = 500
 """Maximum number of actions of one statement; more take long to compile."""
 _OVER_AT_ONCE = frozenset(
     {
@@ -40,7 +40,7 @@ class QuickPolicy(Policy):
     ) -> int:
         """Decide whether SQLite may do this."""
         verdict = super().__call__(action, first, second, schema, source)
-        if self.acts > _MOST_ACTS or not _is_over_at_once(action, (first or "").lower(), (second or "").lower()):
+        if self.acts > _MAX_ACTS or not _is_over_at_once(action, (first or "").lower(), (second or "").lower()):
             return sqlite3.SQLITE_DENY
         return verdict
 

@@ -22,7 +22,7 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.query.query import Answer, Remainder, resume, run_query
 
-_MOST_CONNECTIONS = 1_000
+_MAX_CONNECTIONS = 1_000
 """Maximum number of cursors for which the connection that returned them is remembered."""
 
 
@@ -111,7 +111,7 @@ class Snapshots:
             )
             cursor = self._cursors.place(Position(requested, offset, state, changed), statement)
             self._connections[cursor] = connection
-            if len(self._connections) > _MOST_CONNECTIONS:
+            if len(self._connections) > _MAX_CONNECTIONS:
                 self._connections.popitem(last=False)
             keeps = statement is not None
         finally:

@@ -56,7 +56,7 @@ DIALECTS = Extension[Any](
 """For `Server.open(extensions=...)`."""
 
 
-_MOST_PAGES = 1_000
+_MAX_PAGES = 1_000
 """Pages of an endless list, after which it ends."""
 _ROWS = {row.name: row for row in REQUESTS}
 
@@ -76,7 +76,7 @@ async def list_all(running: Run[Any], context: Context[Any], method: str, key: s
     cursor: str | None = None
     if not running.identity.has(_ROWS[method].capability):
         return entries
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await ask(running, context, method, ListParams(cursor=cursor))
         entries += page[key]
         before, cursor = cursor, page.get("nextCursor")

@@ -4,9 +4,9 @@ A server parses its own arguments with it. So do commands that write or check a 
 started later: they must parse it like the server, and change a part of a word in place.
 
 The rules are argparse's, with names in full only: `--name VALUE` or `--name=VALUE`, switches as `--name` and
-`--no-name`, in any order with the words that have no name; after `--` there are no options. A word that looks like a
-negative number, or has a space in it, is an option only if it is known as one. argparse itself reports no places, and
-would be 0.4 MiB of every server; it writes the help.
+`--no-name`, in any order with positional words; after `--` there are no options. A word that looks like a negative
+number, or has a space in it, is an option only if it is known as one. argparse itself reports no places, and would be
+0.4 MiB of every server; it writes the help.
 """
 
 import re

@@ -61,7 +61,7 @@ Framing = Literal["lines", "content-length"]
 
 _NO_MESSAGE = "an error without a message"
 _HEADERS = b"content-length:", b"content-type:"
-_LONGEST_NAME = max(map(len, _HEADERS))
+_MAX_NAME = max(map(len, _HEADERS))
 
 MAX_MESSAGE = 64 * 1024 * 1024
 """Default maximum size of a message, in bytes."""
@@ -243,7 +243,7 @@ class Codec:
         if self._is_standard and not self._is_client:
             return LineBuffer(self._max_message)
         # Header names are case-insensitive (RFC 9110, section 5.1).
-        name = start[:_LONGEST_NAME].lower()
+        name = start[:_MAX_NAME].lower()
         if name.startswith(_HEADERS):
             from .content_length import ContentLengthBuffer
 

@@ -29,7 +29,7 @@ MAX_HEADER = 8_192
 
 _NAME = b"content-length"
 _LINE = re.compile(_NAME + rb":[ \t]{0,8}[0-9]{1,15}[ \t]{0,8}\r?\n")
-_LONGEST_LINE = 64
+_MAX_LINE = 64
 _BEGUN_LINE = re.compile(
     rb"[}\]]\s*(%b|%b:[ \t]{0,8}[0-9]{0,15}[ \t]{0,8}\r?)\Z"
     % (b"|".join(_NAME[:size] for size in range(1, len(_NAME) + 1)), _NAME)
@@ -141,7 +141,7 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
             if not is_told and (early_answer := _early_answer(buffer, limit)) is not None:
                 yield early_answer
                 is_told = True
-        searched = max(0, there - _LONGEST_LINE)
+        searched = max(0, there - _MAX_LINE)
         if (yield None) and not is_told:
             yield _answer_at_end(buffer, limit if is_oversized else None)
     body = _take(buffer, there if end is None else end)
@@ -195,7 +195,7 @@ def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> in
     """Return the start of the next header, if it is before the `end` of a body, or of the part that has arrived."""
     if buffer.find(b"\n", start, end) >= 0 and (line := _LINE.search(buffer[start:end].lower())) is not None:
         return start + line.start()
-    start = max(0, end - _LONGEST_LINE)
+    start = max(0, end - _MAX_LINE)
     if is_whole and (line := _BEGUN_LINE.search(buffer[start:end].lower())) is not None:
         return start + line.start(1)
     return None
@@ -208,7 +208,7 @@ def _id_of(body: bytes | bytearray) -> str | int | None:
 def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:
     """Drop everything before the next `line`."""
     while (next_line := line.search(buffer.lower())) is None:
-        del buffer[:-_LONGEST_LINE]
+        del buffer[:-_MAX_LINE]
         yield None
     del buffer[: next_line.start()]
 

@@ -47,7 +47,7 @@ GATHER_SECONDS = 0.001
 much as ten operations."""
 _ENTRY = 5
 _DIGEST = sha1(BATCH.encode(), usedforsecurity=False).hexdigest()
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_FIRST_PAUSE, _MAX_PAUSE = 0.05, 1.0
 
 
 class _Operation:
@@ -249,7 +249,7 @@ class Link:
                     break
                 self._away(error, batch)
                 await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
                 continue
             if not self.is_joined:
                 break

@@ -162,7 +162,7 @@ def test_a_name_that_is_no_utf8_is_not_suggested(folder: Folder) -> None:
 
 
 def test_of_a_directory_so_much_is_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.prompts.library.folder._MOST_FILES", 1)
+    monkeypatch.setattr("servers.prompts.library.folder._MAX_FILES", 1)
     assert len(folder.children("src")) == 2
 
 

@@ -23,7 +23,7 @@ from ...terminal.questions import asking
 from ...terminal.session import Session
 from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
 
-_MOST_LINKS = 100
+_MAX_LINKS = 100
 """Maximum number of links in one answer that are read."""
 
 
@@ -173,17 +173,15 @@ async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: 
     can't be read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
-    for uri in uris[:_MOST_LINKS]:
+    for uri in uris[:_MAX_LINKS]:
         try:
             answer = await client.request("resources/read", {"uri": uri}, timeout=session.seconds)
         except (OSError, McpError) as error:
             session.say(f"{uri}: {str(error) or 'no answer in time'}")
         else:
             linked += pieces_of_contents(answer.get("contents"))
-    if len(uris) > _MOST_LINKS:
-        session.say(
-            f"{format_count(len(uris) - _MOST_LINKS, 'more link')} not saved: of one answer {_MOST_LINKS} are"
-        )
+    if len(uris) > _MAX_LINKS:
+        session.say(f"{format_count(len(uris) - _MAX_LINKS, 'more link')} not saved: of one answer {_MAX_LINKS} are")
     return linked
 
 

@@ -24,7 +24,7 @@ _OF_AMP = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
 """Elements of AMP with the attributes of those in HTML."""
 _ADDRESSES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
 _NOWHERE = ("about:", "javascript:", "data:", "blob:")
-_LONGEST_TITLE = 300
+_MAX_TITLE = 300
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
 _FALLBACKS = names_in("object")
 
@@ -77,7 +77,7 @@ def _address(element: HtmlElement) -> str:
 
 def _make_link(element: HtmlElement, address: str) -> None:
     names = [element.get("title"), element.get("aria-label"), element.get("alt")]
-    if element.tag in _FALLBACKS and length(element) <= _LONGEST_TITLE:
+    if element.tag in _FALLBACKS and length(element) <= _MAX_TITLE:
         names.append(element.text_content())
     title = next(filter(None, map(squeeze, names)), _KINDS[element.tag])
     for inner in list(element):
@@ -87,7 +87,7 @@ def _make_link(element: HtmlElement, address: str) -> None:
     for name in (*_ADDRESSES, "srcset", "width", "height"):
         element.attrib.pop(name, None)
     element.set(EMBEDDED, address)
-    element.set("alt", title[:_LONGEST_TITLE])
+    element.set("alt", title[:_MAX_TITLE])
 
 
 def _show_document(frame: HtmlElement) -> None:

@@ -26,8 +26,8 @@ _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", 
 """Elements that no page shows: scripts, sheets, templates, and their fallbacks."""
 _MAX_CHARACTERS = 500_000
 """Maximum total size of a page's style sheets, in characters."""
-_LONGEST_VALUE = 200
-_MOST_RULES = 5_000
+_MAX_VALUE = 200
+_MAX_RULES = 5_000
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
 _BRACES = re.compile(r"([{}])")
 _SHOWS = re.compile(r"display\s*:|visibility\s*:|opacity\s*:|position\s*:|clip", re.IGNORECASE)
@@ -157,7 +157,7 @@ def sheet_rules(root: HtmlElement) -> Rules:
         if (sheet.get("media") or "all").strip().lower() not in ("all", "screen"):
             continue
         for selector, declarations in _rules(text):
-            if len(hidden) >= _MOST_RULES:
+            if len(hidden) >= _MAX_RULES:
                 break
             _note(selector, declarations, hidden)
     names = [name for name, lasts in hidden.items() if lasts is not None]
@@ -241,7 +241,7 @@ def _declared(style: str) -> dict[str, str]:
         name, colon, value = declaration.partition(":")
         value, bang, _ = value.partition("!")
         if colon:
-            (important if bang else declared)[name.strip()] = value.strip()[:_LONGEST_VALUE]
+            (important if bang else declared)[name.strip()] = value.strip()[:_MAX_VALUE]
     return declared | important
 
 

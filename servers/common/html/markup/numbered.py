@@ -12,7 +12,7 @@ from servers.common.html.tree import squeeze
 
 _NUMBER = "data-line-number"
 _CODE = ("pre", "code")
-_FEWEST_LINES = 2
+_MIN_LINES = 2
 _FRAGMENT = "fragment"
 """The class of an example by Doxygen, whose lines may have no numbers."""
 _NO_BREAK = "\u00a0"
@@ -26,7 +26,7 @@ def remove_line_numbers(root: HtmlElement) -> None:
         pairs = [(row[0], row[1]) for row in rows if len(row) == 2]
         if len(pairs) == 1:
             _remove_column(*pairs[0])
-        elif len(pairs) == len(rows) >= _FEWEST_LINES and all(_is_numbered(cell) for cell, _ in pairs):
+        elif len(pairs) == len(rows) >= _MIN_LINES and all(_is_numbered(cell) for cell, _ in pairs):
             lines = [code.text_content().strip("\n") for _, code in pairs]
             for child in list(table):
                 table.remove(child)
@@ -49,7 +49,7 @@ def _is_of_lines(block: HtmlElement) -> bool:
     """Return True if a block consists of lines of code: they have numbers, or it is a fragment by Doxygen."""
     classes = (block.get("class") or "").split()
     texts = (block.text, *(line.tail for line in block))
-    if len(block) < _FEWEST_LINES or any(map(squeeze, texts)):
+    if len(block) < _MIN_LINES or any(map(squeeze, texts)):
         return False
     if any(LINES.isdisjoint((line.get("class") or "").split()) for line in block):
         return False
@@ -63,7 +63,7 @@ def _is_number(element: HtmlElement) -> bool:
 def _remove_column(numbers: HtmlElement, code: HtmlElement) -> None:
     """Remove a cell of line numbers, if the next cell contains code."""
     words = " ".join(numbers.itertext()).split()
-    if len(words) < _FEWEST_LINES or not words[0].isdecimal() or next(code.iter(*_CODE), None) is None:
+    if len(words) < _MIN_LINES or not words[0].isdecimal() or next(code.iter(*_CODE), None) is None:
         return
     first = int(words[0])
     if words != [str(number) for number in range(first, first + len(words))]:

@@ -29,7 +29,7 @@ _NO_PANEL_ROLES = names_in("dialog alertdialog menu menubar listbox navigation s
 _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _MAX_ELEMENTS = 20
 """Maximum number of elements in a line with a button, and of texts in which a panel's label is searched."""
-_LONGEST_LABEL = 200
+_MAX_LABEL = 200
 _LEVELS = 3
 """Number of levels around a list of tabs on which its panels are searched."""
 
@@ -162,7 +162,7 @@ def _label(panel: HtmlElement, controls: list[HtmlElement]) -> None:
     if control.get("role") != "tab" and (control.get("data-bs-toggle") or control.get("data-toggle")) == "collapse":
         _embolden(control)
     elif control.get("role") == "tab" or control.get("data-bs-toggle") or control.get("data-toggle"):
-        words = squeeze(control.text_content())[:_LONGEST_LABEL]
+        words = squeeze(control.text_content())[:_MAX_LABEL]
         if not any(sign.isalpha() for sign in words) or panel in control.iterancestors():
             return
         drop(control)

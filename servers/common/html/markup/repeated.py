@@ -18,9 +18,9 @@ _AROUND = names_in("nav header footer dialog menu select form label button a")
 _AROUND_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _MIN_AVERAGE = 60
 """Minimum average number of characters of panels. Shorter elements are tooltips or messages."""
-_LONGEST_LABEL = 200
+_MAX_LABEL = 200
 _LINKED = 0.5
-_MOST_LABELS = 20
+_MAX_LABELS = 20
 _NOWHERE = ("#", "javascript:")
 
 Shape = tuple[Hashable, ...]
@@ -66,21 +66,21 @@ def _places(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Sha
 def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collection[HtmlElement]) -> bool:
     """Return True if the blocks in an element have the same tag and first class, all but one are hidden, and a list
     with as many labels precedes them."""
-    blocks = list(islice(around, _MOST_LABELS + 1))
+    blocks = list(islice(around, _MAX_LABELS + 1))
     visible = [block for block in blocks if block not in hidden]
     kinds = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
     if len(visible) != 1 or len(kinds) != 1 or len(blocks) != len(panels) + 1:
         return False
     outer = around if is_alone(visible[0]) or around.getprevious() is not None else around.getparent()
     before = None if outer is None else outer.getprevious()
-    lists = () if before is None else islice(before.iter(), _MOST_LABELS)
+    lists = () if before is None else islice(before.iter(), _MAX_LABELS)
     return any(len(candidate) == len(blocks) and all(map(_is_label, candidate)) for candidate in lists)
 
 
 def _is_label(element: HtmlElement) -> bool:
     """Return True if an element is a short text without a link to another page."""
     links = (link.get("href") or "#" for link in element.iter("a"))
-    return 0 < length(element) <= _LONGEST_LABEL and all(link.startswith(_NOWHERE) for link in links)
+    return 0 < length(element) <= _MAX_LABEL and all(link.startswith(_NOWHERE) for link in links)
 
 
 def _shape(element: HtmlElement) -> Shape:

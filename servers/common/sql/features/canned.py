@@ -30,7 +30,7 @@ _PAGING = (
     Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
 )
 _SWEEP_SECONDS = 2.0
-_QUIET, _LONGEST = 0.1, 1.0
+_QUIET, _MAX_WAIT_SECONDS = 0.1, 1.0
 
 
 async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
@@ -92,7 +92,7 @@ class _Canned:
 
     async def _settle(self) -> None:
         """Wait until nothing has changed for a moment, because editors write a file in several steps."""
-        with anyio.move_on_after(_LONGEST):
+        with anyio.move_on_after(_MAX_WAIT_SECONDS):
             while self.noticed.is_set():
                 self.noticed = anyio.Event()
                 with anyio.move_on_after(_QUIET):

@@ -38,9 +38,9 @@ from .context import (
 T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
 """Performs an action with the existing consent, or returns the figures for the question."""
-_MOST_STATEMENTS = 500
+_MAX_STATEMENTS = 500
 OneOrSeveral = Annotated[
-    str | Annotated[list[str], Field(min_length=1, max_length=_MOST_STATEMENTS)],
+    str | Annotated[list[str], Field(min_length=1, max_length=_MAX_STATEMENTS)],
     WithJsonSchema({"type": "string"}),
     Field(description="one statement, or several separated by ;"),
 ]
@@ -161,8 +161,8 @@ def _make_statements(
     parts = [*dialect.split_statements(query)] if isinstance(query, str) else query
     if isinstance(query, str) and len(parts) < 2:
         return [Statement(query, source.bind(parameters))]
-    if len(parts) > _MOST_STATEMENTS:
-        raise SqlError("too_large", f"there are more than {_MOST_STATEMENTS} statements", "Run fewer at once.")
+    if len(parts) > _MAX_STATEMENTS:
+        raise SqlError("too_large", f"there are more than {_MAX_STATEMENTS} statements", "Run fewer at once.")
     if not parameters:
         return [Statement(sql) for sql in parts]
     if isinstance(parameters, dict) and isinstance(query, str):

@@ -13,7 +13,7 @@ from servers.common.sql.importing.layouts import Layout
 
 BATCH = 1_000
 """Number of rows between checks of the clock."""
-_MOST_ROWS = 10_000_000
+_MAX_ROWS = 10_000_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 Rows = Sequence[Sequence[str]]
@@ -46,8 +46,8 @@ class Records:
             rows = raw if {*map(len, raw)} == {width} else self._fit(raw)
             self._before = self.count
             self.count += len(rows)
-            if self.count > _MOST_ROWS:
-                raise SqlError("too_large", f"there are more than {_MOST_ROWS:,} rows", "Import them in parts.")
+            if self.count > _MAX_ROWS:
+                raise SqlError("too_large", f"there are more than {_MAX_ROWS:,} rows", "Import them in parts.")
             self._on_batch()
             if rows:
                 yield rows

@@ -25,7 +25,7 @@ KEPT_SHARE = 2
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
 """A secret, then both digests of the position, then twice its offset, plus one if it is `changed`."""
-_MOST_OFFSET = 2**31 - 1
+_MAX_OFFSET = 2**31 - 1
 """The largest row count that PostgreSQL accepts."""
 
 K = TypeVar("K")
@@ -126,4 +126,4 @@ def _parse(cursor: str) -> Position | None:
     except (ValueError, struct.error):
         return None
     offset, changed = divmod(number, 2)
-    return Position(requested, offset, state, bool(changed)) if offset <= _MOST_OFFSET else None
+    return Position(requested, offset, state, bool(changed)) if offset <= _MAX_OFFSET else None

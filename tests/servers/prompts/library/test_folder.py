@@ -93,7 +93,7 @@ def test_a_walk_goes_sixteen_directories_deep(tmp_path: Path) -> None:
 
 
 def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_FILES", 3)
+    monkeypatch.setattr(module, "_MAX_FILES", 3)
     text = "---\ndescription: x\n---\nSay it."
     found = library(tmp_path, {"a.md": text, "dir/b.md": text})
     assert (found.names, found.problems()) == (["a", "dir-b"], [])
@@ -107,7 +107,7 @@ def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypat
 
 
 def test_of_one_directory_no_more_is_listed_than_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_FILES", 3)
+    monkeypatch.setattr(module, "_MAX_FILES", 3)
     write(tmp_path, dict.fromkeys("abcdef", "x"))
     assert len(Folder(tmp_path).children("")) == 4
 

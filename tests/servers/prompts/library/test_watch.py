@@ -138,7 +138,7 @@ class Burst(Notices):
 
 
 async def test_a_look_waits_for_the_end_of_a_burst(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "_LONGEST", 60.0)
+    monkeypatch.setattr(watch, "_MAX_WAIT_SECONDS", 60.0)
     told = Told()
     async with told.send, told.receive, anyio.create_task_group() as tasks:
         tasks.start_soon(Watch(Libraries([lib]), Burst(lib)).run, told.send.send_nowait)

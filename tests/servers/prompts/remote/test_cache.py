@@ -167,7 +167,7 @@ def test_names_that_are_too_long_stay_out(repository: Repository) -> None:
 def test_of_many_files_that_stay_out_the_first_are_named(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "_MOST_NAMED", 1)
+    monkeypatch.setattr(cache, "_MAX_NAMED", 1)
     for name in ("b", "c", "d"):
         os.symlink("a.md", repository.root / name)
     repository.commit({})
@@ -207,7 +207,7 @@ def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytes
     monkeypatch.setattr(cache, "MOST_TOTAL", 1_000_000)
     assert "more than 1,000,000 bytes together" in refusal(checkout(repository))
     monkeypatch.undo()
-    monkeypatch.setattr(cache, "_MOST_FILES", 2)
+    monkeypatch.setattr(cache, "_MAX_FILES", 2)
     assert "more than 2 files" in refusal(checkout(repository))
     assert [path.name for path in checkout(repository)._home.iterdir()] == []
 

@@ -111,10 +111,10 @@ def test_a_file_that_gives_more_than_it_declares_is_damage(tmp_path: Path) -> No
 def test_an_archive_that_is_too_large_or_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "team.zip"
     made = pack(path, {"a.md": "one", "b.md": "two"})
-    monkeypatch.setattr(package, "_MOST_DIRECTORY", 60)
+    monkeypatch.setattr(package, "_MAX_DIRECTORY", 60)
     assert refusal(made) == "the package has too many files"
-    monkeypatch.setattr(package, "_MOST_DIRECTORY", 1_000)
-    monkeypatch.setattr(package, "_MOST_PACKED", 100)
+    monkeypatch.setattr(package, "_MAX_DIRECTORY", 1_000)
+    monkeypatch.setattr(package, "_MAX_PACKED", 100)
     assert refusal(made) == "the file has more than 100 bytes"
     path.write_bytes(os.urandom(50))
     assert refusal(made) == "it is not a zip archive that can be read"

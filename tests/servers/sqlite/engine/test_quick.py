@@ -482,7 +482,7 @@ ANSWERED = [
 async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("_MOST_BEFORE", "_LATE"):
+    for limit in ("_MAX_THREAD_SECONDS", "_LATE"):
         monkeypatch.setattr(quick, limit, PATIENCE)  # else a machine that is busy elsewhere would learn nothing
     async with inside("--max-cell", "100", file) as peer:
         for query in ANSWERED:
