@@ -260,7 +260,7 @@ async def a14_a_change_that_nobody_can_hear_is_logged(library: Library) -> bool:
             ctx.changes.resource("dice://last")
             return 4
         ''')
-    return "nobody can be notified that dice://last changed" in log
+    return "no one can be notified that dice://last changed" in log
 
 
 async def a15_a_method_without_its_object_is_refused_with_the_way_out(library: Library) -> bool:
