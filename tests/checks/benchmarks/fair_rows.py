@@ -47,7 +47,7 @@ def fair_rows(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
         for ask, count in _worst(folder):
             # A client may have 64 calls under way, and each kind gets some of them.
             stack.enter_context(_busy(web, ask, count // 4 or 1))
-        yield targets.MIXED_PING, statistics.quantiles(_times(partial(web.ask, PING, session, 2), 2_000), n=1_000)[-1]
+        yield targets.MIXED_PING, statistics.quantiles(_times(partial(web.ask, PING, session, 2), 1_000), n=1_000)[-1]
 
 
 def _worst(folder: Path) -> Iterator[tuple[Ask, int]]:
