@@ -63,6 +63,8 @@ _BUTTON = KINDS.index("button")
 _PRE = KINDS.index("pre")
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
+_LONGEST_WIDGET = 100
+"""Maximum number of lines of a block that consists of code and labels."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks for which omitted text is counted separately."""
 
@@ -259,6 +261,8 @@ def _complete_items(page: Lines, keep: list[bool]) -> None:
 
 def _is_code_widget(page: Lines, block: Block) -> bool:
     """Return True if a block consists of code and labels: a title, the name of a language, a button to copy."""
+    if block.end - block.first > _LONGEST_WIDGET:
+        return False
     return all(line.within[_PRE] or len(line.text) <= _MAX_LABEL for line in page.lines[block.first : block.end])
 
 
