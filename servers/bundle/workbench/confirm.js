@@ -12,7 +12,9 @@ export function confirmCall(tool, given) {
       { "aria-labelledby": "confirm-title" },
       h("h2", { id: "confirm-title", text: visible(`Run ${tool.title || tool.name}?`, 200) }),
       h("p", {
-        text: "The server does not declare this tool read-only, so it may change something. It will be called with these arguments:",
+        text:
+          "The server does not declare this tool read-only, so it may change something. " +
+          "It will be called with these arguments:",
       }),
       foldingJson(given),
     );

@@ -6,8 +6,8 @@ import { copyAndSay, remark } from "./pieces.js";
 
 const TOKEN_VARIABLE = "MCP_TOKEN";
 const LIFETIME =
-  "These URLs work until the command that serves them ends, for example with Ctrl+C; `open` uses a different port next " +
-  "time unless you set --port. For a permanent entry, let the client start the server itself: run " +
+  "These URLs work until the command that serves them ends, for example with Ctrl+C; `open` uses a different port " +
+  "next time unless you set --port. For a permanent entry, let the client start the server itself: run " +
   "`mcp-server-bundle install` with the server's name and the arguments that it has here.";
 const PLAIN_FORM = {
   title: "Other clients",
@@ -94,7 +94,12 @@ function connectParts(app, servers) {
     remark(LIFETIME),
     remark(token),
     ...CLIENT_FORMS.map((form) => clientPart(app, form, servers, hasToken)),
-    copyablePart(app, PLAIN_FORM.title, plainConfiguration(servers, hasToken), "Many clients read JSON in this form."),
+    copyablePart(
+      app,
+      PLAIN_FORM.title,
+      plainConfiguration(servers, hasToken),
+      "Many clients read JSON in this form.",
+    ),
     copyablePart(app, "Terminal", call, "Without a client: use tools, resources and prompts from the command line."),
     copyablePart(
       app,

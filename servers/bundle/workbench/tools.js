@@ -21,7 +21,9 @@ export function toolsPanel(app, server) {
       `${tool.name} ${tool.title ?? ""} ${tool.description ?? ""}`.toLowerCase().includes(wanted),
     );
     clear(list, ...found.map((tool) => toolLink(app, server, tool)));
-    if (!found.length) list.append(h("li", {}, remark(tools.length ? "No tool matches." : "The server has no tools.")));
+    if (!found.length) {
+      list.append(h("li", {}, remark(tools.length ? "No tool matches." : "The server has no tools.")));
+    }
     both.toggleAttribute("data-chosen", Boolean(app.item));
     const tool = tools.find(({ name }) => name === (app.item ?? last)) ?? found[0] ?? tools[0];
     if (!tool) return;
