@@ -34,18 +34,18 @@ async def check_url(
         token = environment_from(launch.client, machine).get(variable, "")
         if not token:
             title = launch.client.title
-            what = f"not checked:  {variable}, from which {title} takes the token, is not set in this shell"
+            what = f"not checked: {variable}, from which {title} takes the token, is not set in this shell"
             return [warning(launch.where, what, f"set {variable} where {title} is started")], None
         headers["Authorization"] = f"Bearer {token}"
     if "${" in url or any("${" in value for value in headers.values()):
-        return [fine(launch.where, "not checked:  its entry has variables that only the client knows")], None
+        return [fine(launch.where, "not checked: its entry has variables that only the client knows")], None
     if find_spec("aiohttp") is None:
         return [
-            warning(launch.where, "not checked:  aiohttp is missing", installation.install_command("client"))
+            warning(launch.where, "not checked: aiohttp is missing", installation.install_command("client"))
         ], None
     try:
         if urlsplit(url).scheme not in ("http", "https"):
-            return [fine(launch.where, "not checked:  its URL is not http:// or https://")], None
+            return [fine(launch.where, "not checked: its URL is not http:// or https://")], None
         # One after the other: a server may allow only one session.
         attempts = [
             await converse(connect_http(url, ClientOptions(mode=mode), headers=headers), mode, seconds)
