@@ -8,6 +8,7 @@ denylist.
 """
 
 import os
+import sys
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,7 +89,7 @@ class Descent:
 
         None if `open_file` must open or refuse it. Raises OSError.
         """
-        if isinstance(self._here, str) or self._step(self._way, name) is None:
+        if sys.platform == "win32" or isinstance(self._here, str) or self._step(self._way, name) is None:
             return None
         # Done for each of many thousands of files, so without `fstat`: no link is followed, and `pread` refuses pipes
         # and sockets that replaced the file after the scan. Only root could have put a device there.
