@@ -181,7 +181,8 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
 
 
 def _place(document: Any, location: Sequence[int | str]) -> str:
-    """Return the keys that lead to `location`. An entry of a list is called by its name, or by its number from 1."""
+    """Return the keys that lead to `location`. List entries are identified by name or, if they have none, by
+    position, counting from 1."""
     keys: list[str] = []
     value = document
     for part in location:

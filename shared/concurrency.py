@@ -192,6 +192,6 @@ class ExpiryQueue(dict[Any, float]):
         # The first key that has not expired ends the loop, since all keys after it expire later.
         over = takewhile(lambda item: item[1] <= now, self.items())
         for key, _ in list(islice(over, AT_ONCE)):
-            if self.pop(key, None) is not None:  # the action of another key may have stopped it
+            if self.pop(key, None) is not None:  # may have been removed by another key's action
                 self._action(key)
         self.arm()

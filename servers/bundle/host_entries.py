@@ -85,8 +85,8 @@ def joined_entry(
     """Return the entry that combines `servers`, from the catalog or from the file `config`, with the variables of
     `environment`.
 
-    Raises ValueError, in one line, for an invalid name or file, and for a server that would open the directory in
-    which the client happens to start it.
+    Raises ValueError with a one-line message if a name or the file is invalid, or if a server would open the
+    directory in which the client happens to start it.
     """
     words = ["run", "--join", *servers]
     if config is not None:

@@ -38,7 +38,8 @@ _STAR = re.compile(fnmatch.translate("*"))
 
 
 class Glob:
-    """One or more patterns, compiled. Raises `PathError` `bad_pattern` for a pattern that it can't match."""
+    """One or more patterns, compiled. Raises `PathError` with code `bad_pattern` for a pattern that it can't
+    match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
@@ -114,7 +115,7 @@ def reach(pattern: str) -> tuple[str, ...]:
     """Return patterns for everything in the directories where `pattern` may match.
 
     Many patterns share them, because conditions on the last name, and on anything below a `**`, are left out. Raises
-    PathError `bad_pattern`.
+    PathError with code `bad_pattern`.
     """
     reached = set()
     for variant in _expanded(pattern):

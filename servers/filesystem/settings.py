@@ -179,7 +179,7 @@ def _is_usable(path: Path) -> bool:
 
 
 def _default_journal() -> Path | None:
-    # Without a home directory, each answer has a note.
+    # Without a home directory there is no journal; each response says so.
     with suppress(ValueError):
         return Path(state_folder(this_machine())) / "undo"
     return None

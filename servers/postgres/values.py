@@ -77,8 +77,8 @@ def encode_column(kind: Type, values: Sequence[Cell], max_bytes: int) -> Sequenc
 def encode_parameter(value: Any) -> bytes | None:
     """Return the text of a parameter, which is plain JSON or an object as from `encode_column`.
 
-    A list becomes an array, or JSON if the statement expects that; other objects become JSON. Raises SqlError
-    `bad_parameters`.
+    A list becomes an array, or JSON if the statement expects that; other objects become JSON. Raises SqlError with
+    code `bad_parameters`.
     """
     if value is None:
         return None

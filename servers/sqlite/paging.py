@@ -10,7 +10,7 @@ from servers.sqlite.values import encode_row, encode_rows, find_types, type_of
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:
     """Return as many of the next `rows` as fit, and the fetched rows that did not fit.
 
-    Raises SqlError `too_large` if not even one row fits.
+    Raises SqlError with code `too_large` if not even one row fits.
     """
     page = PageBuilder(names, limits, encode_rows)
     rest: list[Row] = []

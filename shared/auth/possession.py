@@ -55,7 +55,8 @@ class Possession:
         thumbprint = granted.thumbprint or ""
         if not compare_digest(thumbprint.encode(), proof.thumbprint.encode()):
             return _refuse(resource, BadProof.code, "the proof is signed with a different key")
-        # Before the proof is stored: the client makes another one with the nonce, and this one is never accepted.
+        # Check the nonce before recording the proof as used: the client will send a new proof, and this one will
+        # never be accepted.
         if self._nonces is not None and not self._nonces.is_ours(proof.nonce, now):
             headers = (("dpop-nonce", self._nonces.current(now)),)
             return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", headers)

@@ -183,7 +183,7 @@ class Client(TypedCalls, Entered):
         decides that itself, and how long it retains the task and its result. A server of 2025-11-25 is asked for a
         task if the tool supports tasks, and to retain the task for `kept_seconds`; it may choose another time.
 
-        Questions that arrive before the task exists are answered here. Raises the errors of `call_tool`.
+        Questions that arrive before the task exists are answered here. Raises the same errors as `call_tool`.
         """
         params = await self._call_of(name, arguments, timeout)
         await self._permitted("tools/call", params)
@@ -246,14 +246,14 @@ class Client(TypedCalls, Entered):
     async def ping(self) -> None:
         """Wait for an answer from the server; in protocol versions without a ping, `server/discover` is used.
 
-        Raises the errors of `request`.
+        Raises the same errors as `request`.
         """
         await self.request("server/discover" if self.stateless else "ping")
 
     async def set_log_level(self, level: LogLevel) -> None:
         """Ask the server to send log messages of at least this severity from now on.
 
-        Raises the errors of `request`, and McpError if a server of the handshake era did not declare logging.
+        Raises the same errors as `request`, and McpError if a server of the handshake era did not declare logging.
         """
         if not self.stateless and not self.server.can("logging"):
             raise McpError("the server does not declare that it sends log messages")

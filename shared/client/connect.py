@@ -110,7 +110,7 @@ async def connect_http(
     `OAuth`, replaces `token`, and obtains a token if the server requires one; if that fails, calls raise AuthError.
 
     A server that accepts no POSTs there is tried over HTTP+SSE (2025-11-25, Transports, Backwards Compatibility).
-    Raises the errors of entering a `Client`; PeerError 401 or 403 means that the server requires a token, or a
+    Raises the same errors as entering a `Client`; PeerError 401 or 403 means that the server requires a token, or a
     different token.
     """
     from ..transports.http.client.client import open_http
@@ -146,7 +146,7 @@ async def connect_sse(
 ) -> AsyncIterator[Client]:
     """Connect to the server whose HTTP+SSE event stream is at `url`; the arguments are those of `connect_http`.
 
-    Raises the errors of `open_sse`, and those of entering a `Client`.
+    Raises the same errors as `open_sse`, and those of entering a `Client`.
     """
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import lent_http
@@ -170,7 +170,7 @@ async def connect_websocket(
     """Connect to the server at `url`, which begins with ws:// or wss://. `token`, as a bearer token, and `headers`
     are sent in the handshake only; `auth` is as in `connect_http`.
 
-    Raises the errors of `open_websocket`, including PeerError 401 and 403, and those of entering a `Client`.
+    Raises the same errors as `open_websocket`, including PeerError 401 and 403, and those of entering a `Client`.
     """
     from ..transports.websocket import open_websocket
 

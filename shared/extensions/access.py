@@ -198,7 +198,8 @@ class Access:
             if policy.concerns(principal):
                 needed = self._needed(running, name, params)
                 if needed is not None:
-                    # What the principal could never have does not exist for it: a refusal would reveal it.
+                    # Treat anything the principal could never access as nonexistent: a refusal would reveal that it
+                    # exists.
                     if not self.policy.could_have(principal, needed.scopes):
                         raise needed.absence()
                     self.policy.require(principal, needed.scopes)

@@ -71,8 +71,8 @@ def watched_folders(file: Path) -> set[Path]:
 
 
 def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None:
-    """Serve the file in this process until a signal ends it. `words` are the options as text. Raises the errors of
-    the file."""
+    """Serve the file in this process until a signal ends it. `words` are the options as text. Raises the same errors
+    as the file."""
     try:
         module = load_module(file)
     except SystemExit:
@@ -96,8 +96,8 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
 
 
 def load_module(file: Path) -> ModuleType:
-    """Import `file` and return its module, or another module with that name that is already imported. Raises the
-    errors of the file."""
+    """Import `file` and return its module, or another module with that name that is already imported. Raises the same
+    errors as the file."""
     sys.path.insert(0, str(file.parent))
     return import_module(file.stem)
 

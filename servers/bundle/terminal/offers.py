@@ -38,7 +38,7 @@ class Offers(NamedTuple):
 
 
 async def find_offers(client: Client) -> Offers:
-    """Request all lists that the server has. Raises the errors of a request."""
+    """Request all lists that the server has. Raises the same errors as a request."""
     server, plain = client.server, client.plain
     return Offers(
         dict(server.info),
@@ -141,6 +141,6 @@ def _heading(out: Console, text: str) -> None:
 
 
 def _paragraph(out: Console, text: object, indent: int) -> None:
-    """Print a text of the server, wrapped at the width of the terminal."""
+    """Print text from the server, wrapped to the width of the terminal."""
     if isinstance(text, str) and text.strip():
         out.print(Padding(cell(text.strip()), (0, 0, 0, indent)), soft_wrap=False)

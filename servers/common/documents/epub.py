@@ -25,7 +25,7 @@ _XHTML = ("application/xhtml+xml", "text/html")
 def read_epub(body: bytes) -> Document:
     """Return all chapters, with links between them and pictures replaced by their descriptions.
 
-    Raises DocumentError `unreadable`, for example for an encrypted book.
+    Raises DocumentError with code `unreadable`, for example for an encrypted book.
     """
     package = Package(body)
     root_file = next(package.xml(_CONTAINER).iter("{*}rootfile"), None)

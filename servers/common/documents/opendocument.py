@@ -46,7 +46,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
     """Return the text, with a heading for each sheet or slide: all of them, the slides in `pages`, or one `sheet` by
     its name.
 
-    Raises DocumentError `unreadable`, and `bad_argument` like `choose_pages`, or if there are no slides.
+    Raises DocumentError with code `unreadable`, and `bad_argument` like `choose_pages`, or if there are no slides.
     """
     package = Package(body)
     if _MANIFEST in package.names and b"encryption-data" in package.read(_MANIFEST):

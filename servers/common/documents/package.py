@@ -45,8 +45,8 @@ class Package:
     """An archive whose parts are read by name."""
 
     def __init__(self, body: bytes) -> None:
-        """Open an archive. Raises DocumentError `unreadable` for other files, and if the content exceeds the
-        limits."""
+        """Open an archive. Raises DocumentError with code `unreadable` for other files, and if the content exceeds
+        the limits."""
         try:
             self._archive = ZipFile(BytesIO(body))
         except (BadZipFile, ValueError, NotImplementedError):
@@ -58,7 +58,7 @@ class Package:
         self.names = {entry.filename for entry in entries}
 
     def read(self, name: str) -> bytes:
-        """Return a part. Raises DocumentError `unreadable` if it is missing, damaged or encrypted."""
+        """Return a part. Raises DocumentError with code `unreadable` if it is missing, damaged or encrypted."""
         try:
             return self._archive.read(name)
         except KeyError:
@@ -88,7 +88,8 @@ class Package:
         return relations
 
     def main_part(self) -> str:
-        """Return the name of the main part of an Office Open XML document. Raises DocumentError `unreadable`."""
+        """Return the name of the main part of an Office Open XML document. Raises DocumentError with code
+        `unreadable`."""
         for relation in self.relations("").values():
             if relation.kind == "officeDocument":
                 return relation.target
@@ -103,8 +104,8 @@ class Package:
 
 
 def parse_xml(text: bytes) -> Element:
-    """Return the root element of an XML document. Raises DocumentError `unreadable` for other text, and for deep
-    nesting."""
+    """Return the root element of an XML document. Raises DocumentError with code `unreadable` for other text, and for
+    deep nesting."""
     parser = etree.XMLParser(
         resolve_entities=False, load_dtd=False, no_network=True, remove_comments=True, remove_pis=True
     )

@@ -36,7 +36,7 @@ class Pdf:
     """An open PDF whose pages can be counted."""
 
     def __init__(self, body: bytes) -> None:
-        """Open a PDF. Raises DocumentError `unreadable` if it needs a password or is damaged."""
+        """Open a PDF. Raises DocumentError with code `unreadable` if it needs a password or is damaged."""
         try:
             self._reader = PdfReader(BytesIO(body))
             self.total = len(self._reader.pages)
@@ -71,7 +71,7 @@ class Pdf:
     def read(self, requested: str | None, seconds: float) -> PdfText:
         """Return the `requested` pages that can be read within `seconds`; a note lists the rest.
 
-        Raises DocumentError `bad_argument` like `choose_pages`.
+        Raises DocumentError with code `bad_argument` like `choose_pages`.
         """
         deadline = time.monotonic() + seconds
         numbers = choose_pages(requested, self.total)

@@ -73,7 +73,7 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     """Return the visible sheets as far as the limits allow, with the first row of each as the table's header.
 
     With a `name`, only the sheet with that name is returned, even if it is hidden. Formulas appear as their last
-    computed values; macros are never read. Raises DocumentError `unreadable`.
+    computed values; macros are never read. Raises DocumentError with code `unreadable`.
     """
     package = Package(body)
     try:

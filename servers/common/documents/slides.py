@@ -32,7 +32,7 @@ MAX_SLIDES = 2_000
 def read_slides(body: bytes, pages: str | None = None) -> Document:
     """Return the slides in `pages`, or all if it is None; hidden ones are left out.
 
-    Raises DocumentError `unreadable`, and `bad_argument` like `choose_pages`.
+    Raises DocumentError with code `unreadable`, and `bad_argument` like `choose_pages`.
     """
     package = Package(body)
     main = package.main_part()

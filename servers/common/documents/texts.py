@@ -35,7 +35,7 @@ def may_be_document(start: bytes) -> bool:
 
 
 def require_libraries() -> None:
-    """Raise DocumentError `not_installed` if a library is missing."""
+    """Raise DocumentError with code `not_installed` if a library is missing."""
     if any(find_spec(library) is None for library in LIBRARIES):
         reason = "reading documents needs packages that are not installed"
         raise DocumentError("not_installed", reason, "Install the extra 'documents'.")

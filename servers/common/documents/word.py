@@ -54,7 +54,7 @@ def read_word(body: bytes) -> Document:
     """Return the text with its headings, lists, tables, links, notes and formulas, and with descriptions instead of
     pictures.
 
-    Raises DocumentError `unreadable`.
+    Raises DocumentError with code `unreadable`.
     """
     package = Package(body)
     main = package.main_part()

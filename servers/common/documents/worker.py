@@ -64,7 +64,7 @@ def text_reader(kind: DocumentKind) -> TextReader:
 def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple[str | None, str | None]:
     """Return the pages or the sheet name that `pages` means for a document of this kind.
 
-    Raises DocumentError `bad_argument` if the document has neither.
+    Raises DocumentError with code `bad_argument` if the document has neither.
     """
     if pages is None or kind == "slides" or media_type.endswith(".presentation"):
         return pages, None
@@ -74,7 +74,7 @@ def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple
 
 
 def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> None:
-    """Raise DocumentError `bad_argument`, with the names of all sheets, if other sheets were read."""
+    """Raise DocumentError with code `bad_argument` and the names of all sheets if other sheets were read."""
     if names != [sheet]:
         listed = [*map(_quote_name, names), *(f"{_quote_name(name)} (hidden)" for name in hidden)]
         shown = ", ".join(listed[:20])

@@ -34,7 +34,7 @@ Way = tuple[States, States]
 
 
 class Denylist:
-    """The denied names. Raises `PathError` `bad_pattern` for an invalid glob."""
+    """The denied names. Raises `PathError` with code `bad_pattern` for an invalid glob."""
 
     def __init__(self, deny: Iterable[str] = (), allow: Iterable[str] = ()) -> None:
         deny = tuple(deny)

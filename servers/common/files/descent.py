@@ -129,7 +129,7 @@ class Descent:
         return place if located is None else Place(*located, place.written)
 
     def _way_on(self, way: Way, names: Names) -> Way:
-        """Return the denylist's state after those names. Raises PathError `denied`."""
+        """Return the denylist's state after those names. Raises PathError with code `denied`."""
         for name in names:
             further = self._roots.denylist.step(way, name)
             if further is None:

@@ -81,7 +81,8 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
 
 @contextmanager
 def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
-    """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError `busy`.
+    """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError with code
+    `busy`.
 
     Yield for each entry its locked file, open for reading at its start, with its status; None if there is no file, or
     it can't be locked.
@@ -131,7 +132,7 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`, and return
     it.
 
-    Raises PathError `busy` if another process keeps it locked for too long.
+    Raises PathError with code `busy` if another process keeps it locked for too long.
     """
     until = time.monotonic() + PATIENCE
     status = entry.stat
@@ -174,7 +175,7 @@ def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
 def _lock(descriptor: int, until: float, entry: Entry) -> bool:
     """Lock the entry's file. Return False if the system or the file system has no locks.
 
-    Raises PathError `busy` if it is still locked at the time `until` (`time.monotonic`).
+    Raises PathError with code `busy` if it is still locked at the time `until` (`time.monotonic`).
     """
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False

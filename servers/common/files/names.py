@@ -37,7 +37,7 @@ _IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
 def path_of(written: str) -> str:
-    """Return the path that `written` means, absolute or relative. Raises `PathError` `bad_path`."""
+    """Return the path that `written` means, absolute or relative. Raises `PathError` with code `bad_path`."""
     check_written(written)
     path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
     if path == "~" or path.startswith(("~/", "~" + os.sep)):
@@ -98,7 +98,7 @@ def uri(path: str) -> str:
 
 
 def path_from_uri(written: str) -> str:
-    """Return the absolute path of a `file:` URI, percent-decoded once. Raises `PathError` `bad_path`."""
+    """Return the absolute path of a `file:` URI, percent-decoded once. Raises `PathError` with code `bad_path`."""
     rest, authority = written[len(_FILE_URI) :], ""
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")

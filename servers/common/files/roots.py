@@ -56,7 +56,7 @@ class Roots:
         self._ways = [self.way_into(components(str(path))) for path in self.paths]
 
     def place(self, written: str) -> Place:
-        """Return the place that `written` means. Raises `PathError` `bad_path` or `outside_roots`."""
+        """Return the place that `written` means. Raises `PathError` with code `bad_path` or `outside_roots`."""
         path = path_of(written)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
             return self._relative(path, written)

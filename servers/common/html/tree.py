@@ -147,8 +147,8 @@ def is_alone(element: HtmlElement) -> bool:
 
 
 def _referred(reference: re.Match[str]) -> str:
-    """Return a numeric character reference, or the characters that a browser shows for it if a tree can't contain its
-    character."""
+    """Return a numeric character reference unchanged or, if lxml rejects its character, what a browser would display
+    instead."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     if number <= sys.maxunicode and not _NOT_XML.match(chr(number)):
         return reference[0]

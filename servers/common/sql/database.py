@@ -43,7 +43,7 @@ class Database(Protocol):
     def bind(self, parameters: Parameters) -> Parameters:
         """Convert a client's parameters to the form that the database accepts.
 
-        They are plain JSON, or objects as in results. Raises SqlError `bad_parameters`.
+        They are plain JSON, or objects as in results. Raises SqlError with code `bad_parameters`.
         """
 
     async def check(self) -> None:
@@ -79,7 +79,7 @@ class Database(Protocol):
         """Return the first rows of a table, ordered by its key if it has one."""
 
     async def read_row(self, table: str, key: str, limits: AnswerLimits) -> TableRows:
-        """Return the row with that key, as `uris.join_key` writes it. Raises SqlError `not_found`."""
+        """Return the row with that key, as `uris.join_key` writes it. Raises SqlError with code `not_found`."""
 
     async def find_keys(self, table: str, typed: str) -> list[str]:
         """Return row keys that begin with `typed`."""

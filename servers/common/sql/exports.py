@@ -82,7 +82,7 @@ class Exports:
     def get(self, name: str, who: str | None) -> Export:
         """Return the export with that name, which belongs to `who`.
 
-        Raises SqlError `not_found`, or `elsewhere` if another process made it.
+        Raises SqlError with code `not_found`, or `elsewhere` if another process made it.
         """
         export = self._exports.get(name)
         if export is None or export.who != who:
@@ -91,7 +91,7 @@ class Exports:
         return export
 
     async def read(self, export: Export, offset: int, length: int) -> bytes:
-        """Read at most `length` bytes of an export. Raises SqlError `not_found` if it was removed."""
+        """Read at most `length` bytes of an export. Raises SqlError with code `not_found` if it was removed."""
         return await to_thread.run_sync(_read, export, offset, length)
 
 

@@ -27,7 +27,8 @@ class ProcessNames:
         return self._mark + _draw(_SECRET_BYTES)
 
     def check_here(self, name: str, what: str, suggestion: str) -> None:
-        """Raise SqlError `elsewhere`, with a `suggestion`, if the `name` of `what` was created by another process."""
+        """Raise SqlError with code `elsewhere` and a `suggestion` if the `name` of `what` was created by another
+        process."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
             reason = f"{what} is available only from the server process that created it, and this is another one"
             raise SqlError("elsewhere", reason, suggestion)

@@ -25,7 +25,7 @@ class Insights:
         return len(self._kept)
 
     def append(self, insight: str) -> int:
-        """Add an insight, and return how many old ones were removed. Raises SqlError `too_large`."""
+        """Add an insight, and return how many old ones were removed. Raises SqlError with code `too_large`."""
         size = _measure(insight)
         if size > _BYTES // 10:
             raise SqlError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")

@@ -32,7 +32,8 @@ class Pool(ABC, Generic[C]):
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[C]:
-        """Lend a connection for the time of the block. Raises SqlError, `busy` if none is returned in time."""
+        """Lend a connection for the time of the block. Raises SqlError with code `busy` if none is returned in
+        time."""
         connection = await self.take()
         try:
             yield connection
@@ -41,14 +42,15 @@ class Pool(ABC, Generic[C]):
 
     @abstractmethod
     async def take(self) -> C:
-        """Take a connection, once `_wait` has been awaited. Raises SqlError, `busy` if none is returned in time."""
+        """Take a connection, once `_wait` has been awaited. Raises SqlError with code `busy` if none is returned in
+        time."""
 
     @abstractmethod
     def give(self, connection: C) -> None:
         """Return a connection to the pool."""
 
     async def _wait(self) -> None:
-        """Wait for a free connection. Raises SqlError `busy`."""
+        """Wait for a free connection. Raises SqlError with code `busy`."""
         if self._slots.value == 0 and self.on_exhausted is not None:
             await self.on_exhausted()
         try:

@@ -110,7 +110,7 @@ class DatabaseWatch(ABC, Generic[W]):
         """Report changes of the target of `uri` from now on, and return the key of these reports.
 
         The target is a database, its schema, or a table, which need not exist yet. A row stands for its table. Raises
-        SqlError `not_found` and `bad_database`.
+        SqlError with code `not_found` and `bad_database`.
         """
         whole = self._uris.parse(f"{uri}/schema")
         if whole is not None and whole.table is None:
@@ -151,12 +151,12 @@ class DatabaseWatch(ABC, Generic[W]):
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         """Report changes of a table, or of the whole database `name`, under `key`, and return the key.
 
-        Raises SqlError `bad_database`.
+        Raises SqlError with code `bad_database`.
         """
 
     @abstractmethod
     async def _find_table(self, database: str, table: str) -> str:
-        """Return the name of a table in the form in which the engine compares names. Raises SqlError
+        """Return the name of a table in the form in which the engine compares names. Raises SqlError with code
         `bad_database`."""
 
     def _report(self, key: str) -> None:

@@ -34,7 +34,7 @@ class Selection(NamedTuple):
 async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> CallToolResult:
     """Return the passages of a page that answer `selection.find`, or its changes since the version `selection.since`.
 
-    Raises FetchError, `bad_argument` for a version that is not stored.
+    Raises FetchError with code `bad_argument` for a version that is not stored.
     """
     if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Give one of them.")

@@ -157,7 +157,7 @@ DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]]
 
 
 class Unpacker:
-    """Decoder for all encodings of one body, in the reverse order of their application. Raises FetchError
+    """Decoder for all encodings of one body, in the reverse order of their application. Raises FetchError with code
     `bad_response` if it is damaged."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
@@ -171,7 +171,7 @@ class Unpacker:
             raise FetchError("bad_response", "the body is not compressed as its Content-Encoding says") from None
 
     def close(self) -> None:
-        """End the body. Raises FetchError `bad_response` if it is incomplete."""
+        """End the body. Raises FetchError with code `bad_response` if it is incomplete."""
         if not all(decoder.whole() for decoder in self._decoders):
             raise FetchError("bad_response", "the compressed body ends too early")
 
@@ -185,7 +185,8 @@ class Unpacker:
 
 
 def make_unpacker(content_encoding: str) -> Unpacker:
-    """Return the decoders for a `Content-Encoding`. Raises FetchError `bad_response` for an unrequested encoding.
+    """Return the decoders for a `Content-Encoding`. Raises FetchError with code `bad_response` for an unrequested
+    encoding.
 
     Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do.
     """

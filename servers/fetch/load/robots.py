@@ -72,7 +72,7 @@ class Robots:
         """Lets one caller at a time load a robots.txt; the others then find it in the cache."""
 
     async def check(self, url: httpx.URL) -> None:
-        """Raise FetchError `robots` if the site forbids `url`, or the page's own error if the site can't be
+        """Raise FetchError with code `robots` if the site forbids `url`, or the page's own error if the site can't be
         reached.
         """
         place = url.join("/robots.txt")

@@ -65,8 +65,8 @@ class Slots:
 
     @asynccontextmanager
     async def occupied(self, host: str) -> AsyncIterator[None]:
-        """Occupy a slot for the time of the block. Raises FetchError `busy` if too many requests are already
-        waiting."""
+        """Occupy a slot for the time of the block. Raises FetchError with code `busy` if too many requests are
+        already waiting."""
         if self._present >= self._most:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have finished.")
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
@@ -93,7 +93,7 @@ class Pauses:
             self._until.popitem(last=False)
 
     def check(self, host: str) -> None:
-        """Raise FetchError `status` during the pause of `host`."""
+        """Raise FetchError with code `status` during the pause of `host`."""
         until, status = self._until.get(host, (0.0, 0))
         remaining = until - monotonic()
         if remaining <= 0:

@@ -67,8 +67,8 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     """Return the passages that share words with `question`, in text order: the best ones that fit into `room`
     characters, or the beginning of the best one if none fits.
 
-    Raises FetchError `not_found` if no passage contains any of the words, and `bad_argument` for a question without
-    words.
+    Raises FetchError with code `not_found` if no passage contains any of the words, and `bad_argument` for a question
+    without words.
     """
     passages = list(islice(_joined(text[:LOOKED_AT]), _MAX_PASSAGES))
     ranked = _rank(text, passages, question)

@@ -136,7 +136,7 @@ class Watcher:
         return url
 
     def unwatch(self, url: str) -> None:
-        """Stop watching a page, if it is watched, and requesting it."""
+        """Stop watching and requesting a page, if it is being watched."""
         page = self._pages.pop(url, None)
         if page is not None:
             page.scope.cancel()

@@ -42,7 +42,7 @@ class _Entry(NamedTuple):
 
 
 def read_feed(source: Source) -> Page:
-    """Return the metadata and the entries of a feed. Raises FetchError `unreadable` if it is not a feed."""
+    """Return the metadata and the entries of a feed. Raises FetchError with code `unreadable` if it is not a feed."""
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     first = _first_entries(text)
     # A stream of bytes, since feedparser would treat a string as a URL or a file name.

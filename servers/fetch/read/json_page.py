@@ -25,7 +25,7 @@ class _Number(str):
 def read_json(source: Source) -> Page:
     """Return the page with the value at a JSON Pointer, or with the whole document. JSON Lines become a single list.
 
-    Raises FetchError `not_found` if the pointer matches nothing, `unreadable` if the page is not JSON, and
+    Raises FetchError with code `not_found` if the pointer matches nothing, `unreadable` if the page is not JSON, and
     `bad_argument` if it is not a pointer.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)

@@ -50,7 +50,7 @@ class Heading(NamedTuple):
 def read_markdown(source: Source) -> Page:
     """Return the text as it was sent, a `section` of it, its links, or its metadata with an outline.
 
-    Raises FetchError `not_found` for a missing section.
+    Raises FetchError with code `not_found` for a missing section.
     """
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     # Lines, counted like markdown-it.

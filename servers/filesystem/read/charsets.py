@@ -47,7 +47,7 @@ def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = No
     """Return `data`, which starts at `offset` in the file, as text without its byte order mark; and its charset,
     which is `encoding` if given.
 
-    Raises FilesError `not_text`, or `bad_encoding`.
+    Raises FilesError with code `not_text`, or `bad_encoding`.
     """
     text = plain(data) if encoding is None else None
     if text is not None:
@@ -75,7 +75,7 @@ def decode_part(
     """Return a part of a text, which starts at `offset` in the file, without its byte order mark; and its charset.
 
     An incomplete last character is left out, unless `data` is the `whole` rest of the file. The charset differs from
-    the given one if the file seemed to be UTF-8 until now but is not. Raises FilesError `not_text`.
+    the given one if the file seemed to be UTF-8 until now but is not. Raises FilesError with code `not_text`.
     """
     decoder = codecs.getincrementaldecoder(charset.name)()
     try:
@@ -95,16 +95,16 @@ def decode_part(
 
 
 def require_exact(text: str, charset: Charset, data: bytes, written: str) -> None:
-    """Raise FilesError `bad_edit` if `text`, decoded from the file's `data`, would not be encoded to the same
-    bytes."""
+    """Raise FilesError with code `bad_edit` if `text`, decoded from the file's `data`, would not be encoded to the
+    same bytes."""
     if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
         reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
         raise FilesError("bad_edit", written, reason, "Give encoding if it is a different one, or append.")
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:
-    """Return `text` as the bytes of a file in `charset`. Raises FilesError `bad_edit` if the charset can't encode
-    it."""
+    """Return `text` as the bytes of a file in `charset`. Raises FilesError with code `bad_edit` if the charset can't
+    encode it."""
     try:
         return charset.mark + text.encode(charset.name)
     except UnicodeEncodeError as error:
@@ -116,8 +116,8 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
 
 
 def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: str) -> None:
-    """Raise FilesError `unsure_charset` if the guess that `data` is in `charset` is too weak to write `text`: another
-    charset is likely as well, and encodes a character that was not `seen` in the file differently.
+    """Raise FilesError with code `unsure_charset` if the guess that `data` is in `charset` is too weak to write
+    `text`: another charset is likely as well, and encodes a character that was not `seen` in the file differently.
     """
     if charset.given or charset.name.startswith("utf"):
         return
@@ -155,7 +155,7 @@ def _reads(data: bytes, name: str) -> bool:
 def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) -> Charset:
     """Return the charset that the caller names for a file that begins with `start`.
 
-    A `fresh` file gets a byte order mark if the name implies one. Raises FilesError `bad_encoding`.
+    A `fresh` file gets a byte order mark if the name implies one. Raises FilesError with code `bad_encoding`.
     """
     label = encoding.strip().lower().replace("_", "-")
     if label in ("utf-8-sig", "utf-16", "utf-32"):
@@ -186,7 +186,7 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
     """Return the charset of a text without a byte order mark, judged by `data` at `offset` in the file.
 
     Unless it is `whole`, `data` may end within a character. If it is not UTF-8, only a sample is examined, so the
-    time is bounded. Raises FilesError `not_text`.
+    time is bounded. Raises FilesError with code `not_text`.
     """
     at = nul = data.find(0)
     if nul < 0:

@@ -52,7 +52,7 @@ class Documents:
 
         It returns None for an archive that is not a document, and raises FilesError.
 
-        Raises FilesError `not_installed`.
+        Raises FilesError with code `not_installed`.
         """
         try:
             require_libraries()

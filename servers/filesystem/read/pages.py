@@ -68,7 +68,8 @@ def read_text(
 ) -> TextRead:
     """Return a part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
 
-    Raises FilesError `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since the cursor.
+    Raises FilesError with code `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since
+    the cursor.
     """
     require_possible(part, place.written)
     with beneath.open_file(place) as handle:
@@ -190,8 +191,8 @@ def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
 
 
 def _line_start(source: Readable, written: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
-    """Return the byte position at which line `number` begins. Raises FilesError `bad_range` if there are fewer
-    lines."""
+    """Return the byte position at which line `number` begins. Raises FilesError with code `bad_range` if there are
+    fewer lines."""
     position, line, block = 0, 1, b""
     while following := source.read(position, _BLOCK):
         check()

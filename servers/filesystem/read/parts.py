@@ -49,7 +49,7 @@ class Cursor(NamedTuple):
 
 
 def require_possible(part: Part, written: str) -> None:
-    """Raise FilesError `bad_range` if the arguments contradict each other."""
+    """Raise FilesError with code `bad_range` if the arguments contradict each other."""
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
         reason = "head with offset, tail, and cursor can't be combined"
@@ -60,7 +60,7 @@ def require_possible(part: Part, written: str) -> None:
 
 
 def cursor_of(text: str, etag: str, written: str) -> Cursor:
-    """Parse a cursor. Raises FilesError `changed` if the file's etag has changed."""
+    """Parse a cursor. Raises FilesError with code `changed` if the file's etag has changed."""
     match = _CURSOR.fullmatch(text)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"

@@ -68,7 +68,7 @@ class _Plain:
 
 
 def compiled(query: Query) -> Matcher:
-    """Return the matcher for a query. Raises FilesError `bad_pattern`, or `not_installed` if the engine is
+    """Return the matcher for a query. Raises FilesError with code `bad_pattern`, or `not_installed` if the engine is
     missing."""
     pattern, literal = query.pattern, query.literal
     if not pattern or len(pattern) > MAX_LENGTH:

@@ -59,7 +59,7 @@ def encode_cursor(position: Position) -> str:
 
 
 def decode_cursor(cursor: str) -> Position:
-    """Return the position of a cursor. Raises FilesError `bad_cursor`."""
+    """Return the position of a cursor. Raises FilesError with code `bad_cursor`."""
     try:
         number, *parts = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).split(b"\0")
         if not parts or not all(parts):

@@ -133,7 +133,7 @@ class Journal:
     async def read(self, page: Page, selection: Selection, wait: float) -> Changes:
         """Return a page of the changes since its cursor. If there are none, wait up to `wait` seconds for one.
 
-        Without a cursor, return only a new cursor. Raises FilesError `bad_cursor`, and `too_many`.
+        Without a cursor, return only a new cursor. Raises FilesError with code `bad_cursor`, and `too_many`.
         """
         await self._begin()
         # Notices of this server's own writes may come later.

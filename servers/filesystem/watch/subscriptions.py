@@ -63,7 +63,7 @@ class GlobTrees:
         """Notify `key` of changes below `place` that match the glob `pattern`. A tree counts towards its first
         owner's quota.
 
-        Raises FilesError `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
+        Raises FilesError with code `bad_pattern`, `outside_roots` for a link that leads out, and `too_many`.
         """
         if key in self._globs:
             return
@@ -120,7 +120,7 @@ class GlobTrees:
 
 
 def _require_inside(beneath: RootedFiles, place: Place) -> None:
-    """Raise FilesError `outside_roots` if the place is outside the roots, or denied."""
+    """Raise FilesError with code `outside_roots` if the place is outside the roots, or denied."""
     try:
         beneath.stat(place)
     except FilesError as error:

@@ -105,7 +105,7 @@ class Watcher:
     async def watch(self, key: str, place: Place, beneath: RootedFiles | None = None) -> None:
         """Notify `key` of changes at `place` from now on. The place need not exist.
 
-        Raises FilesError `outside_roots` for a link that leads out, and `too_many`.
+        Raises FilesError with code `outside_roots` for a link that leads out, and `too_many`.
         """
         if key in self._watched:
             return
@@ -126,7 +126,7 @@ class Watcher:
         """Notify `key` of changes below `place` that match one of the globs. Its entries count towards the owner's
         share.
 
-        Raises FilesError `bad_pattern`, and `too_many`.
+        Raises FilesError with code `bad_pattern`, and `too_many`.
         """
         tree = Tree(beneath or self._beneath, place, Glob(patterns), self._quota, owner)
         await self._look(tree)

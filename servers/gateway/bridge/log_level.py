@@ -31,7 +31,7 @@ class SharedLevel:
         self._levels: dict[object, str] = {}
 
     async def set_level(self, client: object, level: str) -> None:
-        """Store the level of `client`, a client or a group of them, and update the server. Raises the errors of
+        """Store the level of `client`, a client or a group of them, and update the server. Raises the same errors as
         `send_level`, and RpcError while the server is not available."""
         before = self._least_severe()
         self._levels[client] = level

@@ -136,7 +136,7 @@ async def through_task(
     ask: Ask, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: TaskClient
 ) -> dict[str, Any]:
     """Send a request to a server with sessions, as a task if `task_params` are not None, and return its result.
-    Raises the errors of `ask` and `follow`."""
+    Raises the same errors as `ask` and `follow`."""
     if task_params is None:
         return await ask(method, params)
     result = await ask(method, {**params, "task": task_params})

@@ -10,7 +10,7 @@ from shared.client.options import ClientOptions
 
 Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens a session with the server, as `partial(connect, target)` does, with these options except those of the
-transport. Raises the errors of `shared.client.connect`."""
+transport. Raises the same errors as `shared.client.connect`."""
 
 
 MAX_PROCESSES = 64

@@ -132,7 +132,7 @@ class Joined:
                 greet(link)
 
     def announce(self, message: LogMessage) -> None:
-        """Forward a log message of one of the servers that concerns all clients."""
+        """Forward to all clients a log message from one server that concerns them all."""
         self._opening.changes.announce(message)
 
     def _list_resources(self, part: Part, page: dict[str, Any]) -> None:

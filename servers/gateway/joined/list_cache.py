@@ -166,7 +166,7 @@ class ListCache:
 
 
 async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
-    """Fetch all pages of a list. Raises the errors of `Part.ask`, and InvalidResult for a result that is not a
+    """Fetch all pages of a list. Raises the same errors as `Part.ask`, and InvalidResult for a result that is not a
     list."""
     entries: dict[str, dict[str, Any]] = {}
     fresh_ms, is_public, cursor = FRESH_MS, True, None

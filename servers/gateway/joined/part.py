@@ -134,12 +134,13 @@ class Part:
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
         """Send a request of the gateway with these params, made for the call of `context`, and return the result.
-        Raises the errors of `hand_on`."""
+        Raises the same errors as `hand_on`."""
         return await self.hand_on(replace(context, call=context.call.inner(row, params)), row, params)
 
     async def hold(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
-        """Begin a subscription for the call of `context`; return its run and its key. Raises the errors of `hand_on`,
-        ResourceNotFound if the resource can't be subscribed to, InvalidParams if there are too many subscriptions."""
+        """Begin a subscription for the call of `context`; return its run and its key. Raises the same errors as
+        `hand_on`, ResourceNotFound if the resource can't be subscribed to, InvalidParams if there are too many
+        subscriptions."""
 
         async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
             return {"key": await running.changes.hold(context, uri)}

@@ -43,7 +43,7 @@ class Subscriptions:
         """The gateway's keys by the owner's keys. Two may share one if the owner reused it after it was closed."""
 
     async def begin(self, context: Context[Any], uri: str) -> str:
-        """Begin a subscription for the call of `context`, and return the gateway's key. Raises the errors of
+        """Begin a subscription for the call of `context`, and return the gateway's key. Raises the same errors as
         `Owners.first`."""
 
         async def hold(part: Part, own: str) -> tuple[Part, str, Run[Any], str]:

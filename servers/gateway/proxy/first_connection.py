@@ -41,7 +41,7 @@ class FirstConnection:
 
     @asynccontextmanager
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
-        """Connect, and yield the client. Raises the errors of connecting."""
+        """Connect, and yield the client. Raises the same errors as connecting."""
         # The bridge's own message about its first attempt is replaced by one line here.
         _BRIDGE.addFilter(self._has_begun)
         self._end_of_time = min(self._end_of_time, anyio.current_time() + self._seconds)

@@ -52,8 +52,8 @@ class Comparison(NamedTuple):
 
 
 async def list_tools(client: Client) -> list[dict[str, Any]]:
-    """Return all tools of the server, none if it has no such list. Raises the errors of a request, and InvalidResult
-    for an entry that is not a tool."""
+    """Return all of the server's tools, or none if it does not offer tools. Raises the same errors as a request, and
+    InvalidResult for an entry that is not a tool."""
     if not client.server.can("tools"):
         return []
     tools: list[Any] = await client.plain.list_tools()

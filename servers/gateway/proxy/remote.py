@@ -54,7 +54,7 @@ def connect_as_user(
     url: str, options: ClientOptions, headers: Mapping[str, str]
 ) -> AbstractAsyncContextManager[Client]:
     """Return a client of the server at `url` that sends `headers`; if they don't identify the user, it uses the
-    stored login. Raises the errors of `connect`."""
+    stored login. Raises the same errors as `connect`."""
     if _identifies_user(headers) or not (accounts_folder() / "tokens.json").exists():
         return connect(url, options, headers=headers)
     from .accounts import stored_credentials

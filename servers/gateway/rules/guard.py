@@ -73,7 +73,7 @@ class Guard:
 
     async def begin(self, running: Run[Any], link: Connection, listing: Listing, *, shows_pages: bool) -> None:
         """Pin all tools at first use, and load pins accepted since then. `link` is the connection of the call;
-        `shows_pages` is true if its client shows pages. Raises the errors of `listing`."""
+        `shows_pages` is true if its client shows pages. Raises the same errors as `listing`."""
         if self._running is None:
             self._running = running
             running.changes.join(self)

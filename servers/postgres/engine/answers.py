@@ -74,7 +74,7 @@ def decode(value: Cell, oid: int) -> Any:
 
 
 def encode(value: object) -> Cell:
-    """Encode the value of a parameter, whose type PostgreSQL infers. Raises SqlError `bad_parameters`."""
+    """Encode the value of a parameter, whose type PostgreSQL infers. Raises SqlError with code `bad_parameters`."""
     match value:
         case None | bytes():
             return value

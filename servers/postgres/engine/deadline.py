@@ -43,7 +43,7 @@ class Deadline:
             self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
-        """Raise SqlError `timeout` after the deadline."""
+        """Raise SqlError with code `timeout` after the deadline."""
         if self.left == 0:
             raise self.reason()
 

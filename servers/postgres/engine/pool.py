@@ -41,7 +41,8 @@ class Pool(pool.Pool[Link]):
         return await self._take(ask, Deadline(self._seconds))
 
     async def begin(self, deadline: Deadline, mode: str = "READ ONLY") -> Link:
-        """Take a connection and begin a transaction on it. Raises SqlError, `busy` if none is returned in time."""
+        """Take a connection and begin a transaction on it. Raises SqlError with code `busy` if none is returned in
+        time."""
 
         async def begin(link: Link, patience: float | None) -> None:
             await link.begin(deadline, mode, patience=patience)

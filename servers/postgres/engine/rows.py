@@ -67,7 +67,7 @@ class Collector:
         self._cut = False
 
     async def add(self, result: PGresult) -> None:
-        """Add the row of a result. Raises SqlError `too_large` if it does not fit."""
+        """Add the row of a result. Raises SqlError with code `too_large` if it does not fit."""
         row = tuple([result.get_value(0, index) for index in range(result.nfields)])
         size = sum([len(value) for value in row if value])
         if size > self._room.row_bytes:

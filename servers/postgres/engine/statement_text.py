@@ -77,7 +77,7 @@ class Token(NamedTuple):
 
 
 class Statement:
-    """The text of one statement, split into tokens. Raises SqlError `bad_statement` if it is malformed."""
+    """The text of one statement, split into tokens. Raises SqlError with code `bad_statement` if it is malformed."""
 
     def __init__(self, sql: str) -> None:
         if len(sql) > _MOST:
@@ -152,7 +152,8 @@ class Statement:
 
 
 def check_reads(sql: str) -> Statement:
-    """Return the statement if it may be run for reading. Otherwise raises SqlError `refused` with the reason."""
+    """Return the statement if it may be run for reading. Otherwise raises SqlError with code `refused` and the
+    reason."""
     if asks_for_schema(sql):
         raise _refuse("PostgreSQL has no such command", DESCRIBING)
     statement = Statement(sql)
@@ -211,7 +212,8 @@ def find_name(sql: str, position: int) -> str | None:
 
 
 def split_statements(script: str) -> list[str]:
-    """Split a script into statements without the semicolons between them. Raises SqlError `bad_statement`."""
+    """Split a script into statements without the semicolons between them. Raises SqlError with code
+    `bad_statement`."""
     tokens = [*_cut(script)]
     ends = [*_find_ends(script, tokens), len(tokens)]
     parts = [tokens[start:end] for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
@@ -249,7 +251,7 @@ def find_parameters(sql: str) -> list[str]:
 def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """Return the statement with `$1`, … instead of each `:name`, and the values for them in that order.
 
-    Raises SqlError `bad_parameters` if a value is missing or unused.
+    Raises SqlError with code `bad_parameters` if a value is missing or unused.
     """
     numbers: dict[str, int] = {}
     parts: list[str] = []
@@ -270,7 +272,8 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _cut(sql: str) -> Iterator[Token]:
-    """Yield the tokens, without white space and comments. Raises SqlError `bad_statement` if one is unterminated."""
+    """Yield the tokens, without white space and comments. Raises SqlError with code `bad_statement` if one is
+    unterminated."""
     at = 0
     while at < len(sql):
         match = _TOKEN.match(sql, at)

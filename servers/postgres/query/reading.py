@@ -105,7 +105,8 @@ async def check(sql: str) -> Statement:
 
 
 def bind(query: Query) -> tuple[str, list[Cell]]:
-    """Return the statement with `$1`, … and the encoded values for them. Raises SqlError `bad_parameters`."""
+    """Return the statement with `$1`, … and the encoded values for them. Raises SqlError with code
+    `bad_parameters`."""
     if isinstance(query.parameters, Mapping):
         sql, values = bind_named(query.sql, query.parameters)
         return sql.removeprefix(_BOM), [*map(encode_parameter, values)]

@@ -87,7 +87,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
     """Return the table or view with that name, written as in a statement, without quotes, or in another case if that
     is unambiguous.
 
-    Raises SqlError `not_found` with the most similar names.
+    Raises SqlError with code `not_found` and the most similar names.
     """
     table_name = table_name.strip()
     parts = await _drop_database(ask, _split(table_name))

@@ -16,7 +16,7 @@ from servers.postgres.schema.indexes import read_foreign_keys, read_indexes
 
 
 async def list_tables(page: TablePage, ask: Ask) -> TableList:
-    """List the tables and views that the page requests. Raises SqlError, `bad_cursor` among others."""
+    """List the tables and views that the page requests. Raises SqlError with code `bad_cursor` among others."""
     relations = await read_relations(ask)
     columns = await read_columns(ask) if page.words else {}
     entries = [

@@ -96,7 +96,7 @@ async def listen(ask: Ask) -> None:
 
 
 async def wait_for_notices(link: Link) -> AsyncIterator[Notice]:
-    """Yield notices until the connection ends, which raises SqlError `unavailable`."""
+    """Yield notices until the connection ends, which raises SqlError with code `unavailable`."""
     while True:
         await link.wait_for_notices()
         while link.notifications:

@@ -131,7 +131,7 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     """Check that a client may run the statement, and return its words.
 
     The words come without comments and leading parentheses. Unquoted words are in capitals, other tokens as written.
-    Raises SqlError `refused`.
+    Raises SqlError with code `refused`.
     """
     statement = Statement(sql)
     texts = ((token, statement.text(token)) for token in statement.tokens)
@@ -172,7 +172,7 @@ def _check_calls(names: Iterable[str]) -> None:
 
 
 def check_table(words: Words) -> None:
-    """Raise SqlError `refused` unless the statement creates a permanent table, and nothing else."""
+    """Raise SqlError with code `refused` unless the statement creates a permanent table, and nothing else."""
     kind = [word for word in words[1:3] if word != "UNLOGGED"]
     if words[0] != "CREATE" or kind[:1] != ["TABLE"]:
         raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")

@@ -21,7 +21,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         options = _build_parser().parse_args(arguments)
     except SystemExit as ending:
-        # argparse has printed its message: 2, or 0 after --help.
+        # argparse has already printed a message. The exit code is 2, or 0 after --help.
         return int(ending.code or 0)
     try:
         code = _run(options)

@@ -1,9 +1,9 @@
 """Placeholders: the replacements that each host makes for `$1`, `$ARGUMENTS` and so on, and their arguments.
 
-A host takes one text after a command's name and splits it into words; a client of MCP sends arguments by name. So a
-text with words numbered without gaps has an argument for each. Any other text with placeholders has one argument,
-`arguments`, which is split like in the host. Nothing is executed (`!`) or read (`@`), and the user's input is never
-searched for placeholders.
+A host takes one text after a command's name and splits it into words; a client of MCP sends arguments by name. A text
+whose numbered placeholders have no gaps therefore gets one argument per number. Any other text with placeholders gets
+a single argument, `arguments`, which is split as the host would split it. Nothing is executed (`!`) or read (`@`),
+and the user's input is never searched for placeholders.
 
 The rules of Claude Code and Codex are those observed with their versions 2.1.330 and 0.80.0; those of Gemini CLI and
 VS Code are documented. Those of opencode are partly documented, and otherwise taken from compatible programs.

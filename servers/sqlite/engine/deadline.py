@@ -114,7 +114,7 @@ class StatementDeadline:
             self._job.reached = Reached(done, total, words)
 
     def check(self) -> None:
-        """Raise SqlError `timeout` or `cancelled` if it is time to stop."""
+        """Raise SqlError with code `timeout` or `cancelled` if it is time to stop."""
         if self():
             raise self.reason()
 

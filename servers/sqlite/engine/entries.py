@@ -181,7 +181,7 @@ def list_entries(connection: sqlite3.Connection) -> list[Entry]:
 
 def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     """Return the table or view with that name, in upper or lower case, either plain or as written in a statement.
-    Raises SqlError `not_found`, with the nearest names."""
+    Raises SqlError with code `not_found` and the nearest names."""
     entries = list_all_entries(connection)
     # As SQLite compares names: only the case of ASCII letters is ignored.
     question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"

@@ -1,7 +1,7 @@
 """SQLite extensions that the operator loads. They run as code in this process, so clients can't choose any.
 
-They are loaded before the policy takes effect, which refuses `load_extension` in all statements. Statements may call
-the functions that they add, and create and read virtual tables of their modules.
+They are loaded before the policy that forbids `load_extension` takes effect. Statements may call the functions that
+they add, and create and read virtual tables of their modules.
 """
 
 import logging
@@ -26,7 +26,7 @@ class SqliteExtension(NamedTuple):
 
 
 def parse_extension(written: str) -> SqliteExtension:
-    """Parse an extension in the operator's notation: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
+    """Parse an extension as written on the command line: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
     parts = _WRITTEN.fullmatch(written)
     if parts is None:
         raise ValueError("an extension path is empty")
@@ -51,7 +51,7 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
 
 
 def _load(connection: sqlite3.Connection, extension: SqliteExtension) -> None:
-    # The Python method accepts an entry point since 3.12. With NULL, SQLite determines it.
+    # The Python method has accepted an entry point only since Python 3.12. If it is NULL, SQLite determines it.
     try:
         connection.execute("SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)).fetchall()
     except sqlite3.Error as error:

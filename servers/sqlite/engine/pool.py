@@ -25,8 +25,8 @@ class Pool(pool.Pool[Connection]):
         """Called when a connection has been returned and its work is done."""
 
     async def take(self, preferred: Connection | None = None) -> Connection:
-        """Take a connection, the `preferred` one if that is idle. Raises SqlError `busy` if none is returned in
-        time."""
+        """Take a connection, the `preferred` one if that is idle. Raises SqlError with code `busy` if none is
+        returned in time."""
         await self._wait()
         if self._idle:
             if preferred is not None and preferred in self._idle:

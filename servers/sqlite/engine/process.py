@@ -162,7 +162,7 @@ def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
 
 @asynccontextmanager
 async def _place(seconds: float) -> AsyncIterator[None]:
-    """Wait until another process may work. Raises SqlError `busy`."""
+    """Wait until another process may work. Raises SqlError with code `busy`."""
     places = _places.get(None)
     if places is None:
         places = anyio.Semaphore(_AT_ONCE)

@@ -69,7 +69,7 @@ class Snapshots:
     ) -> RowsAndCursor:
         """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
 
-        Raises SqlError, `bad_cursor` if it belongs to another query or client.
+        Raises SqlError with code `bad_cursor` if it belongs to another query or client.
         """
         requested = fingerprint(who, database.name, query)
         if cursor is None:

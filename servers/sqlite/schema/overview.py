@@ -19,7 +19,7 @@ _SHARE = 0.1
 def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: StatementDeadline) -> TableList:
     """List the tables and views that the page requests, without internal tables of SQLite and virtual tables.
 
-    Raises SqlError `bad_cursor`."""
+    Raises SqlError with code `bad_cursor`."""
     with hold_snapshot(connection, deadline):
         entries, estimates = list_entries(connection), read_row_estimates(connection)
         requested = (

@@ -73,7 +73,7 @@ class KeyringTokens:
         await self._file.put(key, entry)
 
     async def delete(self, key: Key) -> None:
-        """Delete the value. Raises the errors of `put`."""
+        """Delete the value. Raises the same errors as `put`."""
         entry = self._file.entries().get(key)
         if entry is not None and entry.get(IN_KEYRING):
             await self._ask(self._forget, _name(key))

@@ -62,7 +62,7 @@ class FileTokens:
             entries.setdefault(key[0], {})[key[1]] = dict(value)
 
     async def delete(self, key: Key) -> None:
-        """Delete the value. Raises the errors of `put`."""
+        """Delete the value. Raises the same errors as `put`."""
         if key not in self.entries():
             return
         with self._changing() as entries:

@@ -87,7 +87,7 @@ class TokenEndpoint:
         )
 
     async def ask_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
-        """Return the whole answer to a token request. Raises the errors of `ask`."""
+        """Return the whole answer to a token request. Raises the same errors as `ask`."""
         # An empty parameter counts as omitted (RFC 6749, section 3.2).
         present = {name: value for name, value in fields.items() if value}
         with _sendable():

@@ -49,7 +49,7 @@ class _Flight:
         self._error: McpError | OSError | None = None
 
     async def lead(self, request: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        """Make the request for all callers. Raises the errors of the request."""
+        """Make the request for all callers. Raises the same errors as the request."""
         try:
             self._result = await request()
         except TimeoutError:  # others may have more time
@@ -62,8 +62,8 @@ class _Flight:
         return self._result
 
     async def follow(self) -> dict[str, Any] | None:
-        """Wait for the leader. Returns a separate copy of the result; None if the leader gave up. Raises the errors
-        of the request."""
+        """Wait for the leader. Returns a separate copy of the result; None if the leader gave up. Raises the same
+        errors as the request."""
         await self._ended.wait()
         if self._error is not None:
             raise self._error
@@ -93,7 +93,7 @@ class CachedRequests:
         timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Return the result, as an object that belongs to the caller. Raises the errors of `request`, and
+        """Return the result, as an object that belongs to the caller. Raises the same errors as `request`, and
         TimeoutError if no answer arrives in `timeout` seconds."""
         question = self._question(method, params or {})
         if question is None:

@@ -28,7 +28,7 @@ async def iter_pages(
 ) -> AsyncIterator[Page]:
     """Iterate over the pages of a list; each is requested when the previous one has been consumed.
 
-    Raises the errors of `request`, InvalidResult, and McpError for an endless list.
+    Raises the same errors as `request`, InvalidResult, and McpError for an endless list.
     """
     cursors: set[str] = set()
     page_params: dict[str, Any] = {**(params or {})}

@@ -49,7 +49,7 @@ class Requests:
         on_progress: Progress | None = None,
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
-        """Return the result. Raises the errors of `Client.request`."""
+        """Return the result. Raises the same errors as `Client.request`."""
         reports = None if on_progress is None else _Reports(on_progress)
         on_notice = None if reports is None else reports.on_notice
         request: dict[str, Any] = {} if params is None else {**params}
@@ -91,7 +91,7 @@ class Requests:
         on_notice: OnNotice | None = None,
     ) -> tuple[dict[str, Any], TaskState | None]:
         """Return the answer to a tool call, and the task that continues the call, if any: the server creates one on
-        its own, or because `task` requests it. Raises the errors of `Client.request`."""
+        its own, or because `task` requests it. Raises the same errors as `Client.request`."""
         params = call if task is None else {**call, "task": task}
         result = await self._run_rounds("tools/call", params, seconds, on_notice)
         if self._link.connection.session.stateless:
@@ -169,7 +169,7 @@ class Requests:
     async def exchange(
         self, method: str, params: dict[str, Any], caller: Caller, seconds: float | None
     ) -> dict[str, Any] | InputWanted:
-        """Make one round of a request. Raises the errors of `Client.exchange`."""
+        """Make one round of a request. Raises the same errors as `Client.exchange`."""
         result = await self._round(method, params, seconds, None, caller)
         if isinstance(result, dict):
             self._learn(method, result)

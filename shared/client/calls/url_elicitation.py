@@ -1,5 +1,5 @@
 """The pages that users are sent to: a server may report that a visit is complete, and may refuse a request until a
-page has been visited (2025-11-25, Elicitation, URL Mode). Later versions do neither."""
+page has been visited (2025-11-25, Elicitation, URL Mode). In later versions, servers do neither."""
 
 from collections.abc import Iterable
 from typing import Any

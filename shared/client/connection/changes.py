@@ -102,7 +102,7 @@ class Changes(AsyncIterator[Change]):
         return change
 
     async def __aenter__(self) -> Self:
-        """Subscribe. Raises the errors of iterating."""
+        """Subscribe. Raises the same errors as iterating."""
         self._start()
         try:
             await self._keeper.established.wait()

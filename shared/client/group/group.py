@@ -157,7 +157,7 @@ class ClientGroup(Entered):
         *,
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> StartedTool:
-        """Start the tool with a name from `list_tools`, like `Client.start_tool`. Raises the errors of
+        """Start the tool with a name from `list_tools`, like `Client.start_tool`. Raises the same errors as
         `call_tool`."""
         member, own = await self._resolve(name, TOOLS, timeout)
         return await member.client.start_tool(own, arguments, timeout=timeout)
@@ -169,7 +169,7 @@ class ClientGroup(Entered):
         *,
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
-        """Return the rendered prompt with a name from `list_prompts`. Raises the errors of `call_tool`."""
+        """Return the rendered prompt with a name from `list_prompts`. Raises the same errors as `call_tool`."""
         member, own = await self._resolve(name, PROMPTS, timeout)
         return await member.client.get_prompt(own, arguments, timeout=timeout)
 
@@ -181,7 +181,7 @@ class ClientGroup(Entered):
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> ReadResourceResult:
         """Return the contents of a resource of `server`; on another server, the same URI may identify another
-        resource. Raises the errors of `call_tool`."""
+        resource. Raises the same errors as `call_tool`."""
         return await self._member(server).client.read_resource(uri, timeout=timeout)
 
     async def _resolve(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:

@@ -142,7 +142,7 @@ class LoadedSkill:
         fetched once.
 
         Raises SkillRefused for a file that is not the skill's, which affects only this call, and for one that does
-        not match the entry, which ends the skill. Raises the errors of `Client.request`.
+        not match the entry, which ends the skill. Raises the same errors as `Client.request`.
         """
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))

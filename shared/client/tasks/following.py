@@ -140,8 +140,8 @@ async def follow(
 
 
 async def cancel(way: TaskChannel, id: str) -> None:
-    """Ask the server to cancel the task. Raises the errors of `TaskChannel.ask`; some servers refuse with PeerError
-    if the task has already ended."""
+    """Ask the server to cancel the task. Raises the same errors as `TaskChannel.ask`; some servers refuse with
+    PeerError if the task has already ended."""
     await way.ask("tasks/cancel", {"taskId": id})
 
 

@@ -37,7 +37,7 @@ class StartedTool:
         """Return the result of the tool. The task's questions are answered in the meantime, and `on_task` receives
         its states.
 
-        Raises the errors of `Client.call_tool`, and TaskLost; cancelling the wait does not cancel the task.
+        Raises the same errors as `Client.call_tool`, and TaskLost; cancelling the wait does not cancel the task.
         """
         return await self._read(self.tool, await self.plain_result(on_task))
 
@@ -54,7 +54,7 @@ class StartedTool:
         return None if self.id is None else await fetch_state(self._channel, self.id)
 
     async def cancel(self) -> None:
-        """Ask the server to cancel the task, if there is one. Raises the errors of `Client.request`, including
+        """Ask the server to cancel the task, if there is one. Raises the same errors as `Client.request`, including
         PeerError if the task has already ended."""
         if self.id is not None:
             await cancel(self._channel, self.id)

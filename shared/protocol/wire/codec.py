@@ -135,7 +135,7 @@ class Codec:
         return self._read_all([*frames.feed(self._first), *frames.end()])
 
     def feed_body(self, body: bytes | bytearray) -> list[Message]:
-        """Return the messages in the next item of a stream, which is one JSON text."""
+        """Return the messages in the next item of a stream; each item is one JSON text."""
         return [self._decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
 
     def decode_body(self, body: bytes | bytearray) -> Message:

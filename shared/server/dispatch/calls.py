@@ -87,8 +87,8 @@ class Work(Protocol):
         """The methods that may be answered at once."""
 
     def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
-        """Answer a call of such a method on its link; return None if the call needs `answer`. Raises the errors of a
-        handler."""
+        """Answer a call of such a method on its link; return None if the call needs `answer`. Raises the same errors
+        as a handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""

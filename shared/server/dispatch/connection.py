@@ -430,7 +430,7 @@ class Connection:
             await self.wait_writable()
 
     async def ask_standalone(self, question: Question) -> Response | Failure:
-        """Return the peer's answer to a question that belongs to no call. Raises the errors of
+        """Return the peer's answer to a question that belongs to no call. Raises the same errors as
         `ServerSession.ask_standalone`."""
         id_ = self.session.ask_standalone(question)
         self.answers.expect([id_])

@@ -211,7 +211,7 @@ class Context(Generic[State]):
         return list((await self.inputs({key: list_roots()}))[key].roots)
 
     async def inputs(self, questions: Mapping[str, Question]) -> dict[str, Any]:
-        """Ask several questions at once, and return the answers as models, by key. Raises the errors of `ask`,
+        """Ask several questions at once, and return the answers as models, by key. Raises the same errors as `ask`,
         PeerError if the client answers with an error, AnswerTimeout if no answer arrives, and DeclarationError if a
         key named another question in this call."""
         if (task := self._task) is not None:
@@ -254,7 +254,7 @@ class Context(Generic[State]):
         """Ask the client the questions of another server, by key the method and params, and return the raw answers.
 
         Waits for the answers if the protocol allows it. Otherwise the call ends, and the next round finds the answers
-        in `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the errors of
+        in `call.round.answers`, and `carried`, which is not None, in `call.round.carried`. Raises the same errors as
         `inputs`, and RpcError with the error of the client.
         """
         questions = {key: question_of(*request) for key, request in requests.items()}

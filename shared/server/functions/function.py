@@ -44,7 +44,7 @@ class JsonSchema(GenerateJsonSchema):
         return False
 
     def nullable_schema(self, schema: Any) -> Any:
-        """Return a choice between two schemas, because some hosts do not understand a list of types."""
+        """Express a nullable type as `anyOf`, because some hosts do not accept a list in `type`."""
         return {"anyOf": [self.generate_inner(schema["schema"]), {"type": "null"}]}
 
     def any_schema(self, schema: Any) -> Any:

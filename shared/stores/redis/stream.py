@@ -333,7 +333,7 @@ class RedisStream:
         ids = b"\n".join(json_of(request_id) for request_id in self.ids)
         events.log.link.tell("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
-        # Until now it was in memory only: most streams end so, and Redis never knows them.
+        # Until now, the stream existed only in memory. Most streams end without ever being written to Redis.
         for number, message in enumerate(waiting, 1):
             self._append(message, "answer" if was_over and number == len(waiting) else "")
         self._has_ended = was_over

@@ -1,8 +1,8 @@
-"""Footnotes: the marks in a text, and the notes that they refer to.
+"""Footnotes: the markers in a text, and the notes that they refer to.
 
-A mark is a superscript number, letter or sign. Most marks are links to the note, which links back. Some are not
+A marker is a superscript number, letter or sign. Most markers are links to the note, which links back. Some are not
 linked, and the note begins with the same superscript. Both ends are marked in the tree, and the writer turns them
-into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a mark even if no note is found;
+into `[^2]` and `[^2]: ...`. A superscript number after the end of a sentence is a marker even if no note is found;
 after a unit or a variable it is an exponent.
 """
 
@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import BLOCKS, HEADINGS, drop, has_text, is_alone, length, names_in, squeeze
 
 NOTE = "data-note"
-"""The attribute with a footnote's label, on its mark and on the note."""
+"""The attribute with a footnote's label, on its marker and on the note."""
 _LABEL = re.compile(
     r"\d{1,4}|[a-zA-Z]{1,2}|[ivxlcIVXLC]{1,6}|[*\u2020\u2021\u00a7\u00b6]{1,3}|(?:note|nb|n)[ \u00a0]?\d{1,3}"
 )
@@ -30,7 +30,7 @@ _HOLDERS = BLOCKS - {*HEADINGS, "body", "main", "article", "table", "tbody", "tr
 _MAX_NOTE = 5_000
 """Maximum length of a note, in characters."""
 _MAX_MARKS = 5_000
-"""Maximum number of linked marks on a page."""
+"""Maximum number of linked markers on a page."""
 _WRAPPERS = names_in("sup span b i em small cite")
 _SENTENCE_END = re.compile(r"[.,;:!?\"\u201d\u2019\u00bb\u3002\u300d\u2026][*_`]*$")
 _WORD_END = re.compile(r"[^\W\d_]{3,}[)\"\u201d\u2019]?$|\)$")
@@ -45,8 +45,8 @@ def mark_footnotes(root: HtmlElement) -> None:
 
 
 def _label(element: HtmlElement) -> str:
-    """Return the text of a mark without brackets, or "" if the element is not a mark."""
-    # A mark has few children, so the text of larger elements need not be read.
+    """Return the text of a footnote marker without brackets, or "" if the element is not a marker."""
+    # A marker has few children, so the text of larger elements need not be read.
     words = squeeze(element.text_content()).strip(_BRACKETS) if len(element) < 6 else ""
     return words.replace(" ", "-") if _LABEL.fullmatch(words) else ""
 
@@ -91,7 +91,7 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
     """
     block = next((element for element in (target, *target.iterancestors()) if element.tag in BLOCKS), None)
     if block is not None and block.tag in HEADINGS and _TEXINFO.fullmatch(squeeze(block.text_content())):
-        # Texinfo puts the mark into a separate heading, in parentheses, unlike a chapter's number.
+        # Texinfo puts the marker into a separate heading, in parentheses, unlike a chapter's number.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
         block = _with_what_follows(block) if is_note else None
     if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _MAX_NOTE:
@@ -100,7 +100,7 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
 
 
 def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
-    """Join a heading that is only a mark with the text up to the next heading; return None if the text is too
+    """Join a heading that is only a marker with the text up to the next heading; return None if the text is too
     long."""
     blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
     if sum(map(length, blocks)) > _MAX_NOTE:
@@ -113,7 +113,7 @@ def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
 
 
 def _is_raised(link: HtmlElement) -> bool:
-    """Return True if a link is superscript, or its attributes identify it as a footnote mark."""
+    """Return True if a link is superscript, or its attributes identify it as a footnote marker."""
     if next(link.iterancestors("sup"), None) is not None or next(link.iter("sup"), None) is not None:
         return True
     attributes = " ".join(filter(None, map(link.get, ("class", "role", "epub:type", "rel"))))
@@ -121,14 +121,14 @@ def _is_raised(link: HtmlElement) -> bool:
 
 
 def _names_around(mark: HtmlElement) -> Iterator[str]:
-    """Yield the ids and names of a mark, its descendants and the closest elements around it."""
+    """Yield the ids and names of a marker, its descendants and the closest elements around it."""
     around = [mark, *mark.iter(), *(holder for holder in list(mark.iterancestors())[:3] if holder.tag in _WRAPPERS)]
     for element in around:
         yield from filter(None, (element.get("id"), element.get("name")))
 
 
 def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
-    """Remove the links from a note back to its marks, and the label before its text."""
+    """Remove the links from a note back to its markers, and the label before its text."""
     for link in list(note.iter("a")):
         words = squeeze(link.text_content())
         to_mark = (link.get("href") or "").startswith("#") and link.get("href")[1:] in names
@@ -149,7 +149,7 @@ def _drop_links_back(note: HtmlElement, names: set[str], label: str) -> None:
 
 
 def _put_mark(mark: HtmlElement, label: str) -> None:
-    """Replace the link of a mark, and the elements that wrap only this link, with an element for the mark."""
+    """Replace the link of a marker, and the elements that wrap only this link, with an element for the marker."""
     while is_alone(mark) and mark.getparent().tag in _WRAPPERS:
         mark = mark.getparent()
     sign = Element("sup", {NOTE: label})

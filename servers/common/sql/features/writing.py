@@ -142,7 +142,7 @@ async def execute_statements(
 
 
 def require_files(ctx: Ctx) -> Path:
-    """Return the operator's directory of files. Raises SqlError `refused` if it is not set."""
+    """Return the operator's directory of files. Raises SqlError with code `refused` if it is not set."""
     files: Path | None = ctx.state.settings.files
     if files is None:
         raise SqlError("refused", "this server has no directory for files", "The operator can name one with --files.")

@@ -92,7 +92,7 @@ class Cursors(Generic[K]):
     def find(self, cursor: str, requested: bytes) -> Position:
         """Return the position of any replica's cursor.
 
-        Raises SqlError `bad_cursor` if the cursor belongs to another query or client.
+        Raises SqlError with code `bad_cursor` if the cursor belongs to another query or client.
         """
         position = _parse(cursor)
         if position is None or position.request != requested:

@@ -75,7 +75,7 @@ class PageBuilder:
     def add(self, rows: Sequence[Row]) -> list[Row]:
         """Add as many of the rows as fit, and return the rest.
 
-        Raises SqlError `too_large` if not even the first row fits.
+        Raises SqlError with code `too_large` if not even the first row fits.
         """
         fitting, size = self._fit(rows, alone=not self.given)
         self.made += fitting

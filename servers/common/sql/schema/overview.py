@@ -61,7 +61,8 @@ class TablePage(NamedTuple):
 
 
 def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: TablePage) -> TableList:
-    """Return the part of the `entries` that the page requests, ordered by name. Raises SqlError `bad_cursor`."""
+    """Return the part of the `entries` that the page requests, ordered by name. Raises SqlError with code
+    `bad_cursor`."""
     after = None if page.cursor is None else _parse_cursor(page.cursor)
     budget = ByteBudget(page.bytes - _FRAME)
     following = [entry for entry in entries if after is None or entry.name > after]

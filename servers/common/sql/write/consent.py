@@ -38,7 +38,8 @@ class Consent(NamedTuple):
     agreed: Figures | None = None
 
     def covers(self, figures: Figures) -> bool:
-        """Return True if these changes may be made. Raises SqlError `changed` if the user has agreed to others."""
+        """Return True if these changes may be made. Raises SqlError with code `changed` if the user has agreed to
+        others."""
         if self.rows is None or (figures.rows <= self.rows and not figures.defined) or figures == self.agreed:
             return True
         if self.agreed is None:

@@ -137,7 +137,7 @@ class Written(NamedTuple):
 def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
 ) -> Written:
-    """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError `too_large`.
+    """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError with code `too_large`.
 
     This is done before the commit, so that changes that can't be reported are not made.
     """

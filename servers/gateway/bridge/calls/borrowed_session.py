@@ -82,7 +82,7 @@ class LeasedSession:
         call: UpstreamCall,
     ) -> dict[str, Any]:
         """Send one request, by method and params, and return its result. `reports` requests progress notifications,
-        `level` sets the log level, and `task` are the params of a task, if any. Raises the errors of
+        `level` sets the log level, and `task` are the params of a task, if any. Raises the same errors as
         `Client.exchange` and `follow`."""
         if self.client is None:
             raise Unreached("the session was closed")

@@ -71,7 +71,7 @@ class Pool:
         """Return the server's result, or raise its next questions. If there is no free session, the call waits within
         its time limit.
 
-        Raises the errors of `Client.exchange`, of opening a session, and of `Parking`.
+        Raises the same errors as `Client.exchange`, opening a session, and `Parking`.
         """
         call = await self.parking.take_up(context)
         if call is None:
@@ -138,8 +138,8 @@ class Pool:
         return session
 
     def _crowded(self, owner: str) -> list[LeasedSession]:
-        """Return the sessions of which one must end before `owner` may have another; an empty list if there is room.
-        If there are several clients, none gets all sessions."""
+        """Return the sessions from which one must be closed before `owner` may open another, or an empty list if
+        there is room. No single client may use more than three quarters of the sessions."""
         own = [session for session in self._sessions if session.owner == owner]
         if len(own) >= self._most_of_one:
             return own

@@ -100,8 +100,8 @@ class SharedSession:
         self._base, self._level = base, level
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
-        """Return the server's result. Raises the errors of `Client.exchange`, RpcError while there is no session, and
-        the errors of `Parking` and `Context.pass_on`."""
+        """Return the server's result. Raises the same errors as `Client.exchange`, RpcError while there is no
+        session, and the errors of `Parking` and `Context.pass_on`."""
         if context.peer.lasts:
             relay = CallRelay(context, self._base.on_server_message)
             try:

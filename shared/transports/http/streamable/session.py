@@ -111,7 +111,7 @@ class HttpSession:
 
     async def publish_scopes(self) -> None:
         """Inform other replicas of the scopes that its calls have required, which readers there require as well.
-        Raises the errors of `publish`."""
+        Raises the same errors as `publish`."""
         if self._connection.session.needed_scopes != self._known.needed_scopes:
             await self.publish()
 

@@ -116,8 +116,8 @@ class SessionRequests:
             return refusal
         last_event = http.headers.get(LAST_EVENT_ID)
         try:
-            # A GET with an id resumes the stream of that event, also one that a POST has begun (2025-11-25,
-            # Resumability and Redelivery).
+            # A GET with an id resumes the stream of that event, even if a POST started it (2025-11-25, Resumability
+            # and Redelivery).
             reader = await (session.resume(last_event) if last_event else session.listen())
         except OSError:
             return OUT_OF_REACH

@@ -276,7 +276,7 @@ class Streams:
         for id_ in stream.ids:
             posts.pop(id_, None)
         self._sessions.leave(self._id, stream.ids)
-        # These have their own status, which can be sent only while the response has not begun.
+        # These errors have their own HTTP status, which can be sent only before the response starts.
         if isinstance(answer, Failure) and answer.kind in REFUSING and stream.is_read:
             self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
