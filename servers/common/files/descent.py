@@ -8,8 +8,8 @@ denylist.
 """
 
 import os
-import sys
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
