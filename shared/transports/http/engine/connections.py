@@ -231,6 +231,9 @@ class Connection(HttpToolsProtocol):
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         self.flow.resume_reading()
+        if self.flow.write_paused:  # the client has not read the previous answer
+            protocol.pause_writing()
+        self._notify_read()  # from now on, `protocol` counts the answer
         if early:
             protocol.data_received(early)
 

@@ -2,13 +2,15 @@
 
 import asyncio
 import socket as sockets
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from shared.server.dispatch.limits import CallLimits, Limits
 from shared.transports.http import server as http_server
@@ -18,7 +20,7 @@ from tests.clock import forward
 from tests.quiet import quiet
 from tests.shared.transports.http.http_wire import Site, make_server, served
 from tests.shared.transports.http.sse_wire import initialized
-from tests.shared.transports.http.web_socket import web_socket
+from tests.shared.transports.http.web_socket import UPGRADE, WebSocket, web_socket
 
 LARGE = 800_000
 
@@ -117,8 +119,8 @@ def large_answers() -> Any:
     return app
 
 
-def requested(site: Site) -> bytes:
-    message, headers = site.stateless("tools/call", {"name": "large", "arguments": {}})
+def requested(site: Site, name: str = "large") -> bytes:
+    message, headers = site.stateless("tools/call", {"name": name, "arguments": {}})
     headers = {**headers, "Accept-Encoding": "identity"}
     request = site.client.build_request("POST", "/mcp", json=message, headers=headers)
     lines = [f"{name}: {value}" for name, value in request.headers.items()]
@@ -189,6 +191,50 @@ async def test_a_web_socket_that_does_not_read_is_cut_off(reads: bool, monkeypat
                 await socket.next()
                 answers += 1
         assert answers == 20 if reads else answers < 20
+
+
+@asynccontextmanager
+async def unread_answer(site: Site) -> AsyncIterator[SocketStream]:
+    """A connection on which an answer waits that is larger than the buffers of the system."""
+    async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
+        await stream.send(requested(site, "huge"))
+        while not site.running.calls.room.used:
+            await asyncio.sleep(0)
+        await quiet()
+        yield stream
+
+
+def upgrade(site: Site) -> bytes:
+    lines = [f"{name}: {value}" for name, value in UPGRADE.items()]
+    return "\r\n".join(["GET /mcp HTTP/1.1", f"Host: localhost:{site.port}", *lines, "", ""]).encode()
+
+
+async def test_an_answer_counts_when_its_connection_becomes_a_web_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "Unread", partial(Unread, 1))
+    app, _ = huge_answers()
+    async with served(app) as site, unread_answer(site) as stream:
+        await stream.send(upgrade(site))
+        while site.running.calls.room.used:
+            await asyncio.sleep(0)
+        await pass_time()
+        received = 0
+        with suppress(anyio.BrokenResourceError, anyio.EndOfStream):
+            while True:
+                received += len(await stream.receive())
+    assert 0 < received < HUGE
+
+
+async def test_an_answer_before_a_web_socket_is_read() -> None:
+    app, _ = huge_answers()
+    async with served(app) as site, unread_answer(site) as stream:
+        await stream.send(upgrade(site))
+        while site.running.calls.room.used:
+            await asyncio.sleep(0)
+        received = BufferedByteReceiveStream(stream)
+        assert (await received.receive_until(b"\r\n\r\n", 10_000)).startswith(b"HTTP/1.1 200 ")
+        assert b"HTTP/1.1 101 " in await received.receive_until(b"\r\n\r\n", 2 * HUGE)
+        socket = WebSocket(site, stream, received, "")
+        await socket.initialize()
 
 
 # Calls that wait for their clients to read
