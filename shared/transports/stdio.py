@@ -64,7 +64,8 @@ class StdioTransport:
 
     def __init__(self, fd_in: int, fd_out: int, max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> None:
         codec = Codec(max_message, dialects=dialects)
-        self._in, self._out = _Input(fd_in, codec), _Output(fd_out, codec)
+        self._out = _Output(fd_out, codec)
+        self._in = _Input(fd_in, codec, self._out)
         self.ended = self._in.ended
         """Set when reading has ended: the peer has closed its stream, or `stop` was called."""
         # Wrapper methods would add a coroutine for each message.
@@ -119,8 +120,9 @@ class _Descriptor:
 class _Input(_Descriptor):
     """The input end."""
 
-    def __init__(self, fd: int, codec: Codec) -> None:
+    def __init__(self, fd: int, codec: Codec, output: "_Output") -> None:
         super().__init__(fd, codec)
+        self._output = output
         self.ended = anyio.Event()
         self.is_abandoned = False
         """True if the peer has closed its stream, and the sent data stay unread."""
@@ -181,14 +183,17 @@ class _Input(_Descriptor):
             self._is_armed = False
         self._stop_looking()
 
-    def _look(self) -> None:
-        """End the input if the peer has closed it while nothing was read."""
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look, self._output.written)
+
+    def _look(self, written: int) -> None:
+        """End the input if the peer has closed it, and has read nothing since so many bytes were `written`."""
         self._timer = None
-        if _hangs_up(self._fd):
+        if _hangs_up(self._fd) and self._output.written == written:
             self.is_abandoned = True
             self.stop()
         else:
-            self._timer = asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look)
+            self._look_later()
 
     def _stop_looking(self) -> None:
         if self._timer is not None:
@@ -199,7 +204,8 @@ class _Input(_Descriptor):
         # Level-triggered: while there is unread data, the loop would call this without end.
         if self._arrival is None or self._arrival.done():
             self._disarm()  # nothing reads at the moment: the peer has to wait
-            self._timer = asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look)
+            if not self.ended.is_set():
+                self._look_later()
             return
         try:
             chunk = os.read(self._fd, _CHUNK)
@@ -241,6 +247,8 @@ class _Output(_Descriptor):
 
     def __init__(self, fd: int, codec: Codec) -> None:
         super().__init__(fd, codec)
+        self.written = 0
+        """The number of bytes that `send` has written. It grows as the peer reads."""
         self._tried: tuple[Sequence[Outgoing], bytes] = (), b""
         """The messages that could not be written at once, with their encoding."""
 
@@ -292,13 +300,17 @@ class _Output(_Descriptor):
             count_bytes(len(data))
         if not (self._is_file or self._waits):
             await _write_in_thread(self._fd, data)
+            self.written += len(data)
             return
         view = memoryview(data)
         while view:
             try:
-                view = view[os.write(self._fd, view) :]
+                written = os.write(self._fd, view)
             except BlockingIOError:
                 await anyio.wait_writable(self._fd)
+            else:
+                view = view[written:]
+                self.written += written
 
 
 def _hangs_up(fd: int) -> bool:

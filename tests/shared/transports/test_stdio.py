@@ -265,6 +265,49 @@ async def test_a_peer_that_is_read_again_is_looked_at_no_more() -> None:
         assert transport._in._timer is None  # an idle server sleeps
 
 
+async def test_a_peer_that_closed_its_stream_and_reads_slowly_is_not_gone() -> None:
+    with piped() as (transport, outbox, inbox), anyio.fail_after(1_000):
+        os.write(outbox, PING % 1 + b"\n")
+        assert len(await transport.receive()) == 1
+        os.write(outbox, PING % 2 + b"\n")
+        os.close(outbox)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(transport.send, [Outgoing(Notification("x", {"text": "x" * 5_000_000}))])
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(3):
+                os.read(inbox, 100_000)
+                await anyio.wait_all_tasks_blocked()
+                forward(stdio._UNREAD_SECONDS)
+                await anyio.wait_all_tasks_blocked()
+            assert not transport.ended.is_set()
+            for _ in range(2):
+                forward(stdio._UNREAD_SECONDS)
+                await anyio.wait_all_tasks_blocked()
+            assert transport.ended.is_set()
+            tasks.cancel_scope.cancel()
+
+
+async def test_a_peer_whose_stream_has_ended_may_wait_for_its_answers() -> None:
+    with piped() as (transport, outbox, _), anyio.fail_after(1_000):
+        os.close(outbox)
+        with pytest.raises(anyio.EndOfStream):
+            await transport.receive()
+        gone: list[str] = []
+
+        async def wait_until_gone() -> None:
+            await transport.gone()
+            gone.append("gone")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait_until_gone)
+            for _ in range(3):
+                await anyio.wait_all_tasks_blocked()
+                forward(stdio._UNREAD_SECONDS)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    assert not gone
+
+
 async def test_what_was_received_before_stop_is_not_lost() -> None:
     with piped() as (transport, outbox, _):
         os.write(outbox, PING % 1 + b"\n" + PING % 2 + b"\n")
