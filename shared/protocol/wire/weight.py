@@ -55,8 +55,11 @@ def weigh_texts(result: dict[str, Any]) -> int | None:
     if isinstance(result, Prepared):
         return 2 * len(result.json)  # it has both forms
     # Nearly all other results are a few texts or images, and perhaps a little metadata.
-    parts, meta = result.get("content") or result.get("contents"), result.get("_meta") or ()
-    if "structuredContent" in result or "view" in meta or not isinstance(parts, list) or len(parts) > _MANY_PARTS:
+    parts, meta = result.get("content") or result.get("contents"), result.get("_meta") or {}
+    # Another server may have sent any value.
+    if not isinstance(parts, list) or not isinstance(meta, dict):
+        return None
+    if "structuredContent" in result or "view" in meta or len(parts) > _MANY_PARTS:
         return None
     size = 0
     for part in parts:

@@ -93,3 +93,4 @@ def test_a_result_counts_with_all_its_parts():
     assert weigh_result({"content": [text], "_meta": {"view": "b" * 1_000}}) > 1_000
     assert weigh_result({"contents": [{"uri": "a://b", "blob": "b" * 500}, text]}) == 600
     assert weigh_result({"content": ["plain"]}) > 0  # a method of one's own may have any result
+    assert weigh_result({"content": [text], "_meta": 7}) > 100  # as a server behind a gateway may answer
