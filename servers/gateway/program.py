@@ -41,7 +41,7 @@ def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) 
     own_fields = {name: field for name, field in _Own.model_fields.items() if is_command or name != "join"}
     parser = OptionParser(
         program,
-        [Group(own_fields), Group(_OPTIONS, "options of every server", "MCP")],
+        [Group(own_fields), Group(_OPTIONS, "common server options", "MCP")],
         "Serve several servers as one over stdio, so that a client needs only one entry for all of them.",
         EPILOG,
         "--join [OPTION ...] [NAME ...]" if is_command else None,

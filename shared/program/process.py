@@ -74,7 +74,7 @@ class GeneralOptions(BaseModel):
     no_auth: bool = Field(False, description="let other machines connect without a token")
     dialects: Literal["on", "off"] = Field(
         "on",
-        description="whether clients may speak dialects of the protocol, or send headers on stdio",
+        description="accept variants of the protocol, and Content-Length headers on stdio",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="lowest level logged to stderr"
@@ -92,10 +92,10 @@ class GeneralOptions(BaseModel):
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
     max_calls: int = Field(64, ge=1, description="calls of one client running at the same time")
     question_seconds: float = Field(600.0, gt=0, description="seconds until a question to a user is withdrawn")
-    max_tasks: int = Field(10_000, ge=1, description="tasks of all clients, running or ended")
+    max_tasks: int = Field(10_000, ge=1, description="tasks of all clients, running or finished")
     max_client_tasks: int = Field(1_000, ge=1, description="tasks of one client")
     max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes of the results of all tasks")
-    task_seconds: float = Field(3_600.0, gt=0, description="seconds until a task expires, running or ended")
+    task_seconds: float = Field(3_600.0, gt=0, description="seconds until a task expires, running or finished")
     max_sessions: int = Field(10_000, ge=1, description="sessions open at the same time, for HTTP")
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 

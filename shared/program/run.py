@@ -166,7 +166,7 @@ def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
         program,
         [
             Group(app.settings_model.model_fields, f"{name} options", own_prefix(app)),
-            Group(Options.model_fields, "options of every server", "MCP"),
+            Group(Options.model_fields, "common server options", "MCP"),
         ],
         implementation.description,
         f"Each option can also be set by the environment variable in brackets. {epilog}",

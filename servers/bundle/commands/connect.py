@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         [
             Group(_Target.model_fields),
             Group({**_Credentials.model_fields, **Limits.model_fields}, "options of connect", _OWN),
-            Group(OVER_STDIO, "options of every server", PREFIX),
+            Group(OVER_STDIO, "common server options", PREFIX),
         ],
         "Relay a server at a URL to a host that starts its servers and talks to them over stdio. Both may speak "
         "any version of the protocol. A lost connection is restored.",

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         [
             Group(_Started.model_fields),
             Group({**_How.model_fields, **Limits.model_fields}, "options of expose", _OWN),
-            Group(OVER_HTTP, "options of every server", PREFIX),
+            Group(OVER_HTTP, "common server options", PREFIX),
         ],
         "Start a stdio server with a command, and serve it over HTTP. Server and clients may speak any version of "
         "the protocol. The command's stderr is logged, and the command is restarted if it ends.",

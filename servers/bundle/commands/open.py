@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     others = {name: field for name, field in OPTIONS.items() if name not in _SETTLED}
     parser = OptionParser(
         f"{program_name()} open",
-        [Group(_Own.model_fields), Group(others, "options of every server", "MCP", is_rare=True)],
+        [Group(_Own.model_fields), Group(others, "common server options", "MCP", is_rare=True)],
         "Serve several servers to this machine only, and open the workbench, where you can see and use them, in the "
         "browser.",
         EPILOG,

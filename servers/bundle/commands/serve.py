@@ -23,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
         f"{program_name()} serve",
         [
             Group({**Selection.model_fields, **PageOptions.model_fields}),
-            Group(OPTIONS, "options of every server", "MCP"),
+            Group(OPTIONS, "common server options", "MCP"),
         ],
         "Serve several servers on one port, each at /NAME/mcp, and the workbench, a web page that uses them, at /.",
         EPILOG,
