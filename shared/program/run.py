@@ -20,10 +20,12 @@ from anyio.abc import TaskGroup
 from pydantic import BaseModel
 
 from ..auth.policy import Rules
+from ..errors import DeclarationError
 from ..extensions.dialects import DIALECTS
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.dispatch.connection import serve
 from ..server.extension import Extension
+from ..server.functions.location import locating
 from ..server.run import Run
 from ..server.server import Server
 from .messages import exit_with_error, needs_extra, program_name
@@ -48,7 +50,7 @@ from .process import (
 from .replication import StoresOf, stores_of
 from .rules import keeping_to
 from .settings.option_parser import OptionParser
-from .settings.options import Group, Words, Written, read_options
+from .settings.options import Group, Words, Written, option_spellings, read_options
 from .worker import has_workers
 
 if TYPE_CHECKING:
@@ -160,6 +162,7 @@ def own_prefix(app: Server[Any]) -> str:
 
 
 def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
+    _check_settings(app.settings_model)
     implementation = app.implementation
     name = implementation.name
     parser = OptionParser(
@@ -173,6 +176,19 @@ def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
     )
     parser.version = f"{name} {implementation.version}"
     return parser
+
+
+def _check_settings(model: type[BaseModel]) -> None:
+    """Raise DeclarationError, with the author's file and line, for a field that is also an option of every server,
+    or that has the same spelling on a command line."""
+    common = {"--help", "--help-all", "--version", *option_spellings(Options.model_fields)}
+    for name, field in model.model_fields.items():
+        if name in Options.model_fields or not common.isdisjoint(option_spellings({name: field})):
+            with locating(None):
+                raise DeclarationError(
+                    f"{model.__name__}.{name}: every server has an option with this name; give the field another, "
+                    f"such as own_{name}"
+                )
 
 
 def _settings_file(app: Server[Any], words: Words) -> tuple[Mapping[str, Written], str | None]:

@@ -13,10 +13,12 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from pydantic import create_model
 
 from servers.filesystem.server import app as filesystem
 from shared import Implementation, Server
 from shared.contracts import TaskLimits
+from shared.errors import DeclarationError
 from shared.program.process import Failed, set_limits
 from shared.program.run import Options, run, run_app
 from tests.raw import (
@@ -246,6 +248,19 @@ def test_a_declaration_that_does_not_fit_is_said_in_one_line(capfd: pytest.Captu
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("door: ")
     assert line.endswith("tool 'work' may run as a task: give the server the extension `tasks()`")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("host", str), ("help", str), ("token", str), ("auth", bool), ("version", bool)]
+)
+def test_a_settings_field_with_the_name_of_a_common_option_is_refused(name: str, kind: Any) -> None:
+    fields: Any = {name: (kind, kind())}
+    app = Server[None](Implementation(name="notes", version="1"), settings=create_model("Settings", **fields))
+    with pytest.raises(
+        DeclarationError,
+        match=rf"test_run\.py:\d+: Settings\.{name}: every server has an option with this name; .* own_{name}",
+    ):
+        run(app, ["--help"])
 
 
 def test_a_program_that_failed_says_why_and_ends_with_1(capfd: pytest.CaptureFixture[str]) -> None:
