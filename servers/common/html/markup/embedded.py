@@ -27,18 +27,19 @@ _NOWHERE = ("about:", "javascript:", "data:", "blob:")
 _MAX_TITLE = 300
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
 _FALLBACKS = names_in("object")
+_IN_PLACE = names_in("fallback placeholder")
+"""Attributes of what AMP shows in place of an element."""
+_SOURCES = ("source", "track")
 
 
 def show_embedded(root: HtmlElement) -> None:
     """Replace each frame, video, sound and object with a link, and pictures loaded by scripts with the real ones."""
+    for element in list(root.iter("embed", *_SOURCES)):
+        _end(element)
     for element in list(root.iter(*_OF_AMP)):
-        element.tag = element.tag.removeprefix("amp-")
-        if element.tag == "img":
-            del element[:]  # for browsers that can't show the picture
+        _unfold_amp(element)
     for element in list(root.iter("noscript")):
         _show_pictures(element)
-    for element in list(root.iter("embed", "source", "track")):
-        _end(element)
     for element in list(root.iter(*_KINDS)):
         if element.getparent() is None or _is_pixel(element):
             continue
@@ -60,11 +61,23 @@ def unfold_link(element: HtmlElement) -> None:
     element.set("href", address)
 
 
-def _end(element: HtmlElement) -> None:
-    """Move children that the parser has put into a void element to the position after it."""
+def _unfold_amp(element: HtmlElement) -> None:
+    """Turn an element of AMP into that of HTML, without what is shown in its place. Without an end tag, it holds the
+    text after it."""
+    element.tag = element.tag.removeprefix("amp-")
+    for child in list(element):
+        if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
+            (drop if child.tail else element.remove)(child)
+    _end(element, kept=_SOURCES)
+
+
+def _end(element: HtmlElement, kept: tuple[str, ...] = ()) -> None:
+    """Move children that the parser has put into an element that is void, or that holds only the `kept` ones, to the
+    position after it."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
-        element.addnext(child)
+        if child.tag not in kept:
+            element.addnext(child)
 
 
 def _address(element: HtmlElement) -> str:

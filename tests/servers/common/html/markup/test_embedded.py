@@ -31,6 +31,15 @@ def test_elements_of_amp_are_those_of_html():
     assert markdown(picture + frame) == "![A](https://example.com/a.webp)[B](https://example.com/b)"
 
 
+def test_an_element_of_amp_without_its_end_tag_holds_nothing():
+    for html, link in [
+        ("<amp-img src=/a.webp alt=A><noscript><img src=/a.jpg></noscript>", "![A](https://example.com/a.webp)"),
+        ("<amp-iframe src=/b title=B><p placeholder>Wait</p>", "[B](https://example.com/b)"),
+        ("<amp-video title=C><source src=/c.mp4><div fallback>Too old.</div>", "[C](https://example.com/c.mp4)"),
+    ]:
+        assert markdown(f"<div>{html}<p>one</p></div><p>two</p>") == f"{link}\n\none\n\ntwo", html
+
+
 def test_it_is_a_link_in_other_formats_too():
     html = "<p>x <iframe src=/a title=A></iframe></p>"
     assert read_body(html, format="links").text == "- [A](https://example.com/a)"
