@@ -45,8 +45,10 @@ _MIN_SCRIPTS = 2_000
 """Minimum number of characters of scripts that do more than count visits."""
 _ROOTS = frozenset(("root", "app", "__next", "__nuxt", "___gatsby", "svelte", "react-root", "q-app", "app-root"))
 _INVISIBLE = frozenset(("script", "style", "noscript", "template"))
-_CDATA = re.compile(r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL)
-"""A section of literal text in XHTML, and scripts and styles, in which such a section is in a comment."""
+_CDATA = re.compile(
+    r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL
+)
+"""A section of literal text in XHTML; and comments, scripts and styles, in which there is none."""
 _ASKS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
@@ -59,8 +61,8 @@ def read_html_page(source: Source) -> Page:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Return literal text as markup, and scripts and styles unchanged."""
-    return match[0] if match[1] else html.escape(match[2])
+    """Return literal text as markup, and comments, scripts and styles unchanged."""
+    return match[0] if match[2] is None else html.escape(match[2])
 
 
 class VisiblePage(NamedTuple):

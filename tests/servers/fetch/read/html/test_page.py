@@ -193,7 +193,8 @@ def test_literal_text_of_xhtml_is_text():
     script = (
         "<script type='application/ld+json'>/*<![CDATA[*/ {\"@type\": \"Article\"} /*]]>*/</script><script src='x'/>"
     )
-    body = f"<head><title>T</title>{script}</head><body><p>Write <code><![CDATA[<b> & </b>]]></code> here.</p></body>"
+    text = "<!-- <![CDATA[ --><p>Write <code><![CDATA[<b> & </b>]]></code> here.</p>"
+    body = f"<head><title>T</title>{script}</head><body>{text}</body>"
     page = source("html", f"<html xmlns='http://www.w3.org/1999/xhtml'>{body}</html>")
     page = page._replace(kind=Kind("html", "application/xhtml+xml"))
     assert "Write `<b> & </b>` here." in read_html_page(page).text
