@@ -196,6 +196,7 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
         0,
         *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True)),
     ]
+    prose = [0, *accumulate(not line.within[_PRE] and len(line.text) > _MAX_LABEL for line in page.lines)]
     for block in page.blocks:
         tag = block.element.tag
         if tag not in ("dl", "pre") and (tag != "table" or not _is_innermost(block)):
@@ -205,7 +206,7 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
         while around is not None and (
             around.element.tag == "figure"
             or around.end - around.first == len(lines)
-            or (tag == "pre" and _is_code_widget(page, around))
+            or (tag == "pre" and _is_code_widget(around, prose))
         ):
             around = around.around
         if not lines or around is None or any(map(lines[0].within.__getitem__, _FURNITURE_KINDS)):
@@ -259,11 +260,10 @@ def _complete_items(page: Lines, keep: list[bool]) -> None:
             ]
 
 
-def _is_code_widget(page: Lines, block: Block) -> bool:
-    """Return True if a block consists of code and labels: a title, the name of a language, a button to copy."""
-    if block.end - block.first > _LONGEST_WIDGET:
-        return False
-    return all(line.within[_PRE] or len(line.text) <= _MAX_LABEL for line in page.lines[block.first : block.end])
+def _is_code_widget(block: Block, prose: list[int]) -> bool:
+    """Return True if a block consists of code and labels: a title, the name of a language, a button to copy. `prose`
+    counts the other lines before each line, since a block is examined for each of its examples."""
+    return block.end - block.first <= _LONGEST_WIDGET and prose[block.first] == prose[block.end]
 
 
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
