@@ -1,6 +1,9 @@
 """Tests of servers: a server and a client in one process, joined by a pair of queues, or several runs of a server
 that share their state, like its replicas on several machines.
 
+async with connect_memory(server) as client:
+    result = await client.call_tool("roll", {"sides": 20})
+
 async with connected(server) as end:
     await end.send_bytes(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
 """
@@ -12,6 +15,8 @@ from typing import Any
 import anyio
 from pydantic import BaseModel
 
+from .client.client import Client
+from .client.options import ClientOptions
 from .contracts import Stores
 from .extensions.dialects import DIALECTS
 from .protocol.identity import Principal
@@ -21,7 +26,21 @@ from .server.server import Server
 from .stores import memory
 from .transports.memory import MemoryTransport, memory_pair
 
-__all__ = ["connected", "replicas"]
+__all__ = ["connect_memory", "connected", "replicas"]
+
+
+@asynccontextmanager
+async def connect_memory(
+    server: Server[Any] | Run[Any],
+    options: ClientOptions | None = None,
+    *,
+    settings: BaseModel | None = None,
+    principal: Principal | None = None,
+) -> AsyncIterator[Client]:
+    """Yield a client of a server in this process; `server`, `settings` and `principal` are as in `connected`. Raises
+    the errors of entering a `Client`, and those of the lifespan."""
+    async with connected(server, settings, principal=principal) as end, Client(end, options) as client:
+        yield client
 
 
 @asynccontextmanager

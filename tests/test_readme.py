@@ -179,6 +179,16 @@ def test_the_client_that_is_shown_does_what_is_printed_there(tmp_path: Path) -> 
     assert (tmp_path / "dice.py").exists()
 
 
+@pytest.mark.slow
+def test_the_test_that_is_shown_passes(tmp_path: Path) -> None:
+    path = "docs/authors.md"
+    (tmp_path / "dice.py").write_text(code(path, "python"))
+    (tmp_path / "test_dice.py").write_text(code(path, "python\n# ~/test_dice.py"))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_dice.py"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110)
+    assert "1 passed" in ran.stdout, ran.stdout
+
+
 def test_every_link_within_the_checkout_leads_somewhere() -> None:
     """`tests/docs` follows them on the site, with their anchors."""
     for path in PAGES:

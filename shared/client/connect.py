@@ -46,8 +46,14 @@ def connect(
     overrides the dialect of the options; `how`, and the errors raised, are those of `connect_http`,
     `connect_websocket` and `connect_stdio`.
 
-    Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target.
+    Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target, or the target is
+    neither.
     """
+    if not isinstance(target, Sequence):
+        raise TypeError(
+            f"connect needs a URL or a command, not a {type(target).__name__}; for a Server in this process, use "
+            "testing.connect_memory"
+        )
     if dialect is not None:
         options = replace(options or ClientOptions(), dialect=dialect)
     if not isinstance(target, str):
