@@ -66,10 +66,11 @@ class HttpSession:
         one."""
         self._keeping = keeping
         self._known = NEW
-        events, retry_ms, room = keeping.log.session(record.id), keeping.limits.retry_ms, running.calls.room
+        serving = running.parts.for_principal(record.principal)
+        events, retry_ms, room = keeping.log.session(record.id), keeping.limits.retry_ms, serving.calls.room
         self._streams = Streams(record.id, events, keeping.store, retry_ms, room=room, client=record.client)
         self._connection = running.connect(record.principal, self._deliver, record.client)
-        self.changes = running.parts.for_principal(record.principal).changes
+        self.changes = serving.changes
         """The registry of the session's subscriptions."""
         self._adopting: dict[str, str] | None = None
         """The resources that this replica begins to report instead of other replicas, by the id of the subscribing

@@ -105,7 +105,7 @@ class WebSocketSession:
         # Under another ASGI server there is no connection to take over.
         if not hand_over(http.receive, self._socket, answer):
             return _ELSEWHERE
-        self._room = running.calls.room
+        self._room = running.parts.for_principal(http.principal).calls.room
         try:
             end = partial(self.lapse_of_token, running.calls.limits.drain_seconds)
             with self._scope, logged(self.fail), ending_with_token(http.principal, lambda: None, end):

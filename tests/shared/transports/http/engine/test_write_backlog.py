@@ -12,6 +12,7 @@ import pytest
 from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from shared.auth.policy import ALL_OTHERS
 from shared.server.dispatch.limits import CallLimits, Limits
 from shared.transports.http import server as http_server
 from shared.transports.http.engine import connections as http_connections
@@ -286,10 +287,13 @@ async def on_sse(site: Site, may_read: anyio.Event) -> int:
         return len((await stream.event()).data)
 
 
+@pytest.mark.parametrize("is_narrowed", [False, True])
 @pytest.mark.parametrize("answer", [stateless, in_session, on_web_socket, on_sse])
-async def test_calls_wait_while_their_client_reads_no_large_answers(answer: Answer) -> None:
+async def test_calls_wait_while_their_client_reads_no_large_answers(answer: Answer, is_narrowed: bool) -> None:
     app, ran = huge_answers()
-    async with served(app) as site:
+    async with served(app) as site, app.open() as narrowed:
+        if is_narrowed:
+            site.running.parts.narrow(ALL_OTHERS, narrowed)
         may_read, sizes = anyio.Event(), list[int]()
 
         async def ask() -> None:
@@ -303,6 +307,7 @@ async def test_calls_wait_while_their_client_reads_no_large_answers(answer: Answ
                 await quiet()
             assert len(ran) < 4
             may_read.set()
-        while site.running.calls.room.used:  # nothing of what was read takes room
-            await asyncio.sleep(0)
+        for running in site.running.parts.all:
+            while running.calls.room.used:  # nothing of what was read takes room
+                await asyncio.sleep(0)
     assert [size > HUGE for size in sizes] == 6 * [True]
