@@ -5,7 +5,7 @@ import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 
 from anyio import move_on_after
 from pydantic import BaseModel, ValidationError
@@ -43,6 +43,7 @@ log = logging.getLogger("shared.server.dispatch.context")
 State = TypeVar("State")
 Form = TypeVar("Form", bound=BaseModel)
 
+_LEVELS = get_args(LogLevel)
 _CANNOT_CONFIRM = (
     "cannot_confirm: this server asks the user before it changes anything, and this client can't be asked. "
     "Use a client that supports form elicitation"
@@ -120,7 +121,9 @@ class Context(Generic[State]):
     @must_be_awaited
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send the client a log message, if the client requested that level, and if the server declares
-        `capabilities={"logging": {}}`. Never put secrets in `data`."""
+        `capabilities={"logging": {}}`. Never put secrets in `data`. Raises ValueError for an unknown level."""
+        if level not in _LEVELS:
+            raise ValueError(f"ctx.log has no level {level!r}; levels: {', '.join(_LEVELS)}")
         if not self.running.identity.has(("logging",)) and not self.running.is_log_warned:
             self.running.is_log_warned = True
             log.warning('no client receives `ctx.log`: the server does not declare capabilities={"logging": {}}')

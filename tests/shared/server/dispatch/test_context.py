@@ -397,6 +397,17 @@ async def test_a_call_fails_if_a_plain_function_reports_progress_without_the_loo
     assert "ctx.progress was not awaited" in caplog.text
 
 
+async def test_an_unknown_log_level_is_refused_with_the_levels():
+    async def work(ctx: Context[None]) -> str:
+        """Logs."""
+        with pytest.raises(ValueError, match=r"ctx\.log has no level 'warn'; levels: debug, info, notice, warning"):
+            await ctx.log("warn", "late")  # type: ignore[arg-type]
+        return "done"
+
+    async with talking(app_with(work)) as peer:
+        assert await peer.text("work") == "done"
+
+
 async def test_a_plain_function_reports_progress_by_the_loop():
     def work(ctx: Context[None]) -> str:
         """Works in a thread."""
