@@ -5,9 +5,9 @@ finds the features of its run in `opening.features`, and may change them while i
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from inspect import isasyncgenfunction, isroutine, unwrap
+from inspect import Parameter, isasyncgenfunction, isroutine, signature, unwrap
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -78,7 +78,7 @@ class Declaration(Features[State]):
         self.wanted: Callable[[AnyRun], Awaitable[None]] | None = None
         self.health: Callable[[AnyRun], Mapping[str, Any]] | None = None
         self.ready: Callable[[AnyRun], Awaitable[str | None]] | None = None
-        self._lifespan: Callable[[Any], AbstractAsyncContextManager[State]] | None = None
+        self._lifespan: Callable[[Any], AbstractAsyncContextManager[State] | AsyncIterator[State]] | None = None
         self._translations: dict[type[Exception], Callable[[Any], McpError]] = {}
         self._is_frozen = False
         for features in include:
@@ -87,14 +87,18 @@ class Declaration(Features[State]):
     # Declaring
 
     def lifespan(self, function: F) -> F:
-        """Run this async generator around each run of the server: it accepts an `Opening` and yields the state."""
+        """Run this async generator around each run of the server: it accepts an `Opening` and yields the state. It
+        may already be an `@asynccontextmanager`."""
         self.require_changeable()
         with locating(function):
             # A lambda may return another function's generator, like a decorator's wrapper.
             is_generator = isasyncgenfunction(unwrap(function)) or function.__name__ == "<lambda>"
-            if isroutine(function) and not is_generator:
-                raise DeclarationError("@lifespan takes an `async def` that yields the state once")
-        self._lifespan = asynccontextmanager(function)
+            if isroutine(function) and not (is_generator and _takes_opening(function)):
+                raise DeclarationError(
+                    "@lifespan takes an `async def` that yields the state once, with the opening as its parameter: "
+                    "`async def open_state(opening): ...; yield state`"
+                )
+        self._lifespan = function
         return function
 
     def on_subscribe(self, hook: F) -> F:
@@ -165,7 +169,10 @@ class Declaration(Features[State]):
 
     def living(self, opening: Any) -> AbstractAsyncContextManager[State | None]:
         """Return the lifespan's context manager for the run of this `Opening`, which yields the state."""
-        return nullcontext() if self._lifespan is None else self._lifespan(opening)
+        if self._lifespan is None:
+            return nullcontext()
+        opened = self._lifespan(opening)
+        return opened if isinstance(opened, AbstractAsyncContextManager) else asynccontextmanager(lambda: opened)()
 
     # Errors sent to clients
 
@@ -206,3 +213,15 @@ class Declaration(Features[State]):
             return answer
         log.error("the translation of %s returned %r, not an error such as ToolError", kind.__name__, answer)
         return None
+
+
+def _takes_opening(function: Callable[..., Any]) -> bool:
+    """Return True if the lifespan can be called with the opening alone."""
+    own = signature(function, follow_wrapped=False)
+    # Wrappers such as that of `asynccontextmanager` pass everything on.
+    passes_on = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own.parameters.values())
+    try:
+        (signature(function) if passes_on else own).bind(None)
+    except TypeError:
+        return False
+    return True

@@ -3,8 +3,8 @@
 import sys
 import threading
 import typing
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
 from datetime import date
 from functools import partial, wraps
 from pathlib import Path
@@ -308,6 +308,27 @@ def test_a_lifespan_yields() -> None:
 
     with pytest.raises(DeclarationError, match="@lifespan takes an `async def` that yields the state once"):
         made().lifespan(living)
+
+
+def test_a_lifespan_takes_the_opening() -> None:
+    async def living() -> AsyncIterator[None]:
+        yield
+
+    for function in (living, asynccontextmanager(living)):
+        with pytest.raises(DeclarationError, match=r"\d+: @lifespan takes an `async def` .* `async def open_state\("):
+            made().lifespan(function)
+
+
+async def test_a_lifespan_may_be_a_context_manager() -> None:
+    app: Server[str] = Server(Implementation(name="made", version="1"))
+
+    @app.lifespan
+    @asynccontextmanager
+    async def living(_: Any) -> AsyncIterator[str]:
+        yield "open"
+
+    async with app.open() as run:
+        assert run.state == "open"
 
 
 def test_a_server_is_declared_with_its_name_and_version() -> None:
