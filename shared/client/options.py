@@ -74,8 +74,8 @@ class ClientOptions:
     on_notification: Notify | None = None
     """Receives every notification that belongs to no call and no subscription."""
     log_level: str | None = None
-    """The lowest level of log messages to request; None leaves the choice to the server, which sends none in the
-    stateless era."""
+    """The lowest level of log messages to request; None leaves the choice to the server. In the stateless era,
+    servers send only what is requested: there, None requests "info" with `on_log`, and otherwise no messages."""
     check_arguments: bool = False
     """True if arguments are checked against the schema of their tool before they are sent: a model's mistake is then
     reported without a round trip. Requires the extra `client`."""
@@ -150,4 +150,5 @@ class ClientOptions:
         verbs = {"elicitation": "create", "sampling": "createMessage"}
         requests: dict[str, Any] = {kind: {verb: {}} for kind, verb in verbs.items() if kind in follows}
         tasks: dict[str, Any] = {"cancel": {}, "requests": requests} if requests and has_tasks else {}
-        return ClientIdentity(dict(info), capabilities, self.log_level, extensions, tasks)
+        log_level = self.log_level or (None if self.on_log is None else "info")
+        return ClientIdentity(dict(info), capabilities, log_level, extensions, tasks)

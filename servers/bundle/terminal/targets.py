@@ -1,5 +1,6 @@
 """Resolution of SERVER on a command line: to a command with its environment, or to a URL."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -87,10 +88,14 @@ def find_target(request: ServerChoice) -> Target:
 
 
 def _of_file(file: Path, request: ServerChoice) -> Target:
-    """Return a user's own server in one Python file, which this Python starts. Raises Misuse if it does not exist."""
+    """Return a user's own server in one Python file, which this Python starts, with its options and modules from this
+    process's environment. Raises Misuse if it does not exist."""
     if not file.is_file():
         raise Misuse(f"there is no file {file}")
-    return Target(file.name, (sys.executable, str(file), *request.words), request.env)
+    # MCP_TRANSPORT could take the server off stdio, where it is expected.
+    own = {name: value for name, value in os.environ.items() if name.startswith("MCP_") or name == "PYTHONPATH"}
+    own.pop("MCP_TRANSPORT", None)
+    return Target(file.name, (sys.executable, str(file), *request.words), {**own, **request.env})
 
 
 # CLIENT:NAME: a server in the configuration of a client on this machine, with its variables expanded. The modules

@@ -39,7 +39,20 @@ def test_a_file_of_ones_own_is_started_by_this_python(home: Path) -> None:
         find_target(ServerChoice("dice.py"))
     file = home / "project" / "dice.py"
     file.touch()
-    assert find_target(ServerChoice("dice.py", ("-v",))) == Target("dice.py", (sys.executable, str(file), "-v"))
+    target = find_target(ServerChoice("dice.py", ("-v",)))
+    assert (target.name, target.command) == ("dice.py", (sys.executable, str(file), "-v"))
+
+
+def test_a_file_of_ones_own_has_the_options_and_modules_of_the_environment(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "project" / "dice.py").touch()
+    here = {"MCP_DICE_SIDES": "20", "MCP_DICE_SEED": "1", "PYTHONPATH": "lib"}
+    for name, value in {**here, "MCP_TRANSPORT": "http", "API_KEY": "secret"}.items():
+        monkeypatch.setenv(name, value)
+    env = find_target(ServerChoice("dice.py", env={"MCP_DICE_SEED": "2"})).env
+    assert {**env, **here, "MCP_DICE_SEED": "2"} == env
+    assert not env.keys() & {"MCP_TRANSPORT", "API_KEY"}
 
 
 REFUSED = [

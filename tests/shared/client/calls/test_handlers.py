@@ -279,8 +279,7 @@ async def test_that_roots_changed_is_told_in_the_handshake_era_alone() -> None:
 @ERAS
 async def test_log_messages_are_told(mode: str) -> None:
     logged: list[Any] = []
-    options: dict[str, Any] = {"log_level": "info", "on_log": lambda *message: logged.append(message)}
-    async with Small().connected(mode=mode, **options) as client:
+    async with Small().connected(mode=mode, on_log=lambda *message: logged.append(message)) as client:
         await client.call_tool("count", {"to": 1})
     assert logged == [("warning", None, "counted")]
 
