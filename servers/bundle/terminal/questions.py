@@ -66,15 +66,25 @@ async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUr
 async def _visit(url: str) -> None:
     """Show a link; it is not opened here, since opening it may be harmful. Raises _Declined."""
     write_line(f"  {plain(url)}\nOpen it in a browser where you trust it.")
-    if (await ask("Continue? [y/N] ") or "").lower() not in ("y", "yes"):
+    await _agree("Continue?")
+
+
+async def _agree(question: str) -> None:
+    """Ask for a yes. Raises _Declined for any other answer."""
+    if (await ask(f"{question} [y/N] ") or "").lower() not in ("y", "yes"):
         raise _Declined
 
 
 async def fill_in(schema: Any) -> dict[str, Any]:
     """Return the user's input for a form. Raises _Declined."""
-    write_line("(an empty line takes the value in brackets, or none; Ctrl+D declines)")
     content: dict[str, Any] = {}
-    for parameter in parameters_of(schema).values():
+    parameters = parameters_of(schema)
+    if not parameters:
+        # A form without fields asks for consent alone: without a question here, every act would be agreed to.
+        await _agree("Agree?")
+        return content
+    write_line("(an empty line takes the value in brackets, or none; Ctrl+D declines)")
+    for parameter in parameters.values():
         value = await _field(parameter)
         if value is not None:
             content[parameter.name] = value

@@ -52,6 +52,17 @@ def test_call_puts_the_questions_of_the_server(tmp_path: Path) -> None:
         assert FORM in shell.shown
 
 
+@pytest.mark.parametrize(("answer", "status"), [("", 1), ("n", 1), ("y", 0)])
+def test_a_question_without_fields_is_agreed_to_by_yes_alone(tmp_path: Path, answer: str, status: int) -> None:
+    (tmp_path / "a.txt").touch()
+    options = ["--", "--allow-write", "--confirm", str(tmp_path)]
+    with terminal(["call", "filesystem", "delete_file", "path=a.txt", *options], tmp_path) as shell:
+        shell.wait_for("Agree? [y/N] ")
+        shell.type(f"{answer}\n")
+        assert shell.end() == status
+    assert (tmp_path / "a.txt").exists() is (status == 1)
+
+
 @pytest.mark.slow
 def test_ctrl_d_declines(tmp_path: Path) -> None:
     with terminal(["call", "everything", "elicit_visit"], tmp_path) as shell:
