@@ -228,7 +228,11 @@ class _Input(_Descriptor):
         messages = self._decoded(chunk)
         if self._take is not None and self._is_armed and chunk:
             # Waking `receive` would take another turn of the loop, which costs as much as a small answer.
-            messages = self._take(messages)
+            try:
+                messages = self._take(messages)
+            except Exception as error:  # noqa: BLE001 - the loop would only log it, and go on without these messages
+                arrival.set_exception(error)
+                return
             if not messages:
                 return
         arrival.set_result(messages)

@@ -342,6 +342,17 @@ async def test_a_taker_gets_messages_when_they_arrive_and_receive_gets_what_it_r
     assert rest == [Request(3, "ping")]
 
 
+async def test_receive_raises_the_fault_of_a_taker() -> None:
+    def take(_messages: Sequence[Message]) -> Sequence[Message]:
+        raise ZeroDivisionError
+
+    with piped() as (transport, outbox, _), anyio.fail_after(PATIENCE):
+        transport.receive_by(take)
+        os.write(outbox, PING % 1 + b"\n")
+        with pytest.raises(ZeroDivisionError):
+            await transport.receive()
+
+
 def on_files(tmp_path: Path) -> StdioTransport:
     path = tmp_path / "in"
     path.write_bytes(b"".join(PING % number + b"\n" for number in range(10_000)))
