@@ -1,18 +1,19 @@
 """A file watch provided by the operating system.
 
 It watches directories without their subdirectories, and is replaced as a whole when the set changes: the new watch is
-opened before the old one is closed. A directory counts as the same only if it has the same inode, because a watch
-does not survive its directory, and only while no notice reports its removal or creation, because inodes are reused at
-once. A notice only says that something may have changed. watchfiles is imported only here, at first use.
+opened before the old one is closed. A watch does not survive its directory, so directories are compared by inode.
+Inodes are reused immediately, so a reported removal or creation also invalidates the comparison. A notice only says
+that something may have changed. watchfiles is imported only here, at first use.
 
 If watchfiles is missing or the system refuses, for example because of its limit on watches, there is no watch:
-`degraded` is True, and a new watch is tried after a while. A watch that fails, for which a single name that is not
-UTF-8 is enough, sends no more notices, so it is replaced.
+`is_polling` is True, and a new watch is tried after a while. A watch fails permanently if it meets even one name that
+is not UTF-8; it is then replaced.
 
-Each user of a watch handles notices in its own way, so there is no common loop here. Files are checked at their own
-pace, in a thread chosen by whether their file system is local or remote. A check of a library leads to the next
-watch, and its duration determines the pace. Changes of a database are reported at once, followed by a pause, and its
-own writes are reported separately. A common loop would need an option for each of these.
+The three servers that use a watch have no common loop, which would need an option for each difference between them.
+The filesystem server checks files at their own pace, in a thread chosen by whether their file system is local or
+remote. In the prompts server, checking a library determines which directories to watch next, and the duration of the
+check determines the pace. The sqlite server reports changes of a database immediately and then pauses; it reports its
+own writes separately.
 """
 
 import logging
@@ -27,18 +28,22 @@ from anyio import CapacityLimiter, to_thread
 
 T = TypeVar("T")
 
-FLOOD = 2_000
-"""Number of simultaneous notices from which checking everything is cheaper."""
+CHECK_ALL_THRESHOLD = 2_000
+"""Number of simultaneous notices at or above which checking everything is cheaper."""
 
 _IDLE_STEP_MS = 20
+"""Interval in milliseconds at which watchfiles collects changes."""
 _BRISK_STEP_MS = 5
+"""The same interval for `_BRISK_SECONDS` after a change."""
 _BRISK_SECONDS = 2.0
 _REFUSED_SECONDS = 30.0
+"""Seconds until a new watch is tried after the system has refused one."""
 _ERRED_SECONDS = 1.0
+"""Seconds until a new watch is tried after one has failed or a directory has become unreadable."""
 
 _MODIFIED = 2
 """The number with which watchfiles reports a change of an existing entry."""
-_DEAD = -1, -1
+_NOT_WATCHED = -1, -1
 """Replaces the device and inode of a directory that no longer exists, or is not the one being watched."""
 
 log = logging.getLogger("servers.common.notices")
@@ -55,16 +60,16 @@ def open_watch(directories: list[str]) -> Any:
 class Notices:
     """Notices of changes in a set of directories, which may itself change.
 
-    Blocking, and for one thread at a time; `close` it when done.
+    Its methods block, and only one thread may use it at a time. Call `close` when done.
     """
 
     def __init__(self, opener: Callable[[list[str]], Any] = open_watch) -> None:
         self._opener = opener
-        self._armed: dict[str, tuple[int, int]] = {}
+        self._watched: dict[str, tuple[int, int]] = {}
         self._watch: Any = None
-        self._opened = self._again = self._last = 0.0
+        self._opened_at = self._retry_at = self._last_change_at = 0.0
         self._refusal: str | None = None
-        self.degraded = False
+        self.is_polling = False
         """True if the system sends no notices, so that changes must be polled."""
 
     def arm(self, directories: Iterable[str]) -> bool:
@@ -74,7 +79,7 @@ class Notices:
         for path in directories:
             try:
                 path.encode()
-                status = os.stat(path)  # noqa: PTH116 - a path for each of thousands of directories would take long
+                status = os.stat(path)  # noqa: PTH116 - a Path for each of thousands of directories would be slow
             except (OSError, UnicodeEncodeError):
                 # Removed, or with a name that watchfiles can't handle; the regular check of everything detects
                 # changes there.
@@ -84,8 +89,8 @@ class Notices:
         if not requested:
             self.close()
             return False
-        same = requested == self._armed
-        if same and (self._watch is not None or time.monotonic() < self._again):
+        same = requested == self._watched
+        if same and (self._watch is not None or time.monotonic() < self._retry_at):
             return False
         fresh = self._open(sorted(requested))
         if fresh is None and self._watch is not None:
@@ -93,67 +98,67 @@ class Notices:
             self.close()
             fresh = self._open(sorted(requested))
         self.close()
-        self._watch, self._armed, self._opened = fresh, requested, time.monotonic()
-        if self._refusal is not None and not self.degraded:
+        self._watch, self._watched, self._opened_at = fresh, requested, time.monotonic()
+        if self._refusal is not None and not self.is_polling:
             log.warning("no change notifications (%s): polling instead", self._refusal)
-        if fresh is not None and self.degraded:
+        if fresh is not None and self.is_polling:
             log.info("change notifications work again")
-        self.degraded = self._refusal is not None
+        self.is_polling = self._refusal is not None
         return fresh is not None or not same
 
     @property
-    def deaf(self) -> bool:
+    def has_no_watch(self) -> bool:
         """True if there is currently no watch, for any reason."""
         return self._watch is None
 
     def watches(self, path: str) -> bool:
         """Return True if `path` is one of the directories."""
-        return path in self._armed
+        return path in self._watched
 
     def wait(self, stop: threading.Event, seconds: float) -> set[str] | None:
         """Return the changed paths, an empty set after `seconds`, or None if any path may have changed.
 
-        Setting `stop` ends the wait, with either of the latter.
+        Setting `stop` ends the wait; the result is then an empty set or None.
         """
         if self._watch is None:
             stop.wait(seconds)
             return set()
-        step = _BRISK_STEP_MS if time.monotonic() - self._last < _BRISK_SECONDS else _IDLE_STEP_MS
+        step = _BRISK_STEP_MS if time.monotonic() - self._last_change_at < _BRISK_SECONDS else _IDLE_STEP_MS
         try:
             changes = self._watch.watch(step, step, max(1, int(seconds * 1_000)), stop)
         except RuntimeError:
-            armed, now = self._armed, time.monotonic()
+            watched, now = self._watched, time.monotonic()
             self.close()
             # A watch that fails immediately is not recreated immediately: a busy file with a bad name would cause
             # constant work.
-            if now - self._opened < _ERRED_SECONDS:
-                self._armed, self._again = armed, now + _ERRED_SECONDS
+            if now - self._opened_at < _ERRED_SECONDS:
+                self._watched, self._retry_at = watched, now + _ERRED_SECONDS
             return None
         if isinstance(changes, str):
             # When stopped, watchfiles drops its pending notices.
             return set() if changes == "timeout" else None
-        self._last = time.monotonic()
+        self._last_change_at = time.monotonic()
         for change, path in changes:
-            if change != _MODIFIED and path in self._armed:
-                self._armed[path] = _DEAD
-        return None if len(changes) >= FLOOD else {path for _, path in changes}
+            if change != _MODIFIED and path in self._watched:
+                self._watched[path] = _NOT_WATCHED
+        return None if len(changes) >= CHECK_ALL_THRESHOLD else {path for _, path in changes}
 
     def close(self) -> None:
         """Close the watch, its thread and its descriptor."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None
-        self._armed = {}
+        self._watched = {}
 
     def _open(self, directories: list[str]) -> Any:
         self._refusal = None
         try:
             return self._opener(directories)
         except (FileNotFoundError, PermissionError):
-            # Removed or made inaccessible since the check, which is not a refusal by the system.
-            self._again = time.monotonic() + _ERRED_SECONDS
+            # The directory was removed or became unreadable after the check; the system did not refuse the watch.
+            self._retry_at = time.monotonic() + _ERRED_SECONDS
         except (ImportError, OSError, RuntimeError) as error:
-            self._again = time.monotonic() + _REFUSED_SECONDS
+            self._retry_at = time.monotonic() + _REFUSED_SECONDS
             self._refusal = str(error)
         return None
 
@@ -166,7 +171,7 @@ async def wait_in_thread(
 ) -> T:
     """Return the result of `wait`, run in a thread of the `limiter`, after at most `seconds`.
 
-    It ends when `stop` is set, which cancellation also does.
+    Setting `stop` ends the wait; cancellation sets it too.
     """
     stop = stop or threading.Event()
     async with anyio.create_task_group() as tasks:

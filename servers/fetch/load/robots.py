@@ -1,7 +1,7 @@
-"""A site's rules for programs: robots.txt, after RFC 9309.
+"""A site's rules for programs: robots.txt, as specified by RFC 9309.
 
 `Crawl-delay` is not in the RFC. It is meant for crawlers that visit many pages, so checks of watched pages obey it,
-but requests for single pages do not. For those, the limit of requests to one host and `Retry-After` protect the site.
+but requests for single pages do not. For those, the limit on requests per host and `Retry-After` protect the site.
 """
 
 import re
@@ -23,21 +23,21 @@ from servers.fetch.network.urls import host_of
 
 MAX_BYTES = 500 * 1024
 """Maximum number of bytes of a robots.txt that are read; the rest is ignored."""
-HOPS = 5
+MAX_REDIRECTS = 5
 CACHE_SECONDS = 24 * 3_600.0
 """Seconds for which rules are cached."""
 FAILURE_CACHE_SECONDS = 60.0
 """Seconds until a robots.txt that could not be fetched is requested again."""
-HOSTS = 1_000
+MAX_CACHED_HOSTS = 1_000
 MAX_CACHED_CHARACTERS = 1_000_000
 """Maximum number of characters of rules that are cached in total. Parsed rules take up to about thirty times as much
 memory."""
 INLINE_CHARACTERS = 20_000
-"""Maximum number of characters of rules that are applied without a thread."""
+"""Maximum number of characters of rules that are evaluated on the event loop instead of in a worker thread."""
 
 GROUP = re.compile(r"\s*user[- ]?agent\s*[:\s]\s*(\*|[A-Za-z_-]*)", re.IGNORECASE)
 SITE_FAILURES = {"blocked_host", "blocked_address", "dns", "connect", "tls", "timeout", "busy"}
-"""Failures that the page itself would have as well, and that are reported as its own."""
+"""Failures that would affect the page too; they are reported as failures of the page."""
 OTHER_AGENT = "User-agent: /other"
 """A name that no program uses."""
 
@@ -69,17 +69,17 @@ class Robots:
         # A single thread: malicious rules must not occupy more than one core, or threads that others need.
         self._threads = CapacityLimiter(1)
         self._loading: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        """Lets one caller at a time load a robots.txt; the others then find it in the cache."""
+        """Ensures that each robots.txt is loaded only once at a time; the other callers then find it in the cache."""
 
     async def check(self, url: httpx.URL) -> None:
         """Raise FetchError with code `robots` if the site forbids `url`, or the page's own error if the site can't be
         reached.
         """
-        place = url.join("/robots.txt")
-        rules = self._find(str(place))
+        robots_url = url.join("/robots.txt")
+        rules = self._find(str(robots_url))
         if rules is None:
-            async with self._loading.setdefault(str(place), anyio.Lock()):
-                rules = self._find(str(place)) or self._store(str(place), await self._load(place))
+            async with self._loading.setdefault(str(robots_url), anyio.Lock()):
+                rules = self._find(str(robots_url)) or self._store(str(robots_url), await self._load(robots_url))
         if rules.refusal:
             raise _refusal(f"{rules.refusal}, so nothing from {host_of(url)} may be fetched (RFC 9309)")
         if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
@@ -95,31 +95,31 @@ class Robots:
     async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
         if size <= INLINE_CHARACTERS:
             return parsed.can_fetch(url, self._token)
-        # Malicious rules can take a second or two.
+        # Malicious rules can take a second or two to evaluate.
         return await to_thread.run_sync(
             parsed.can_fetch, url, self._token, abandon_on_cancel=True, limiter=self._threads
         )
 
-    def _find(self, place: str) -> Rules | None:
-        rules = self._known.get(place)
+    def _find(self, robots_url: str) -> Rules | None:
+        rules = self._known.get(robots_url)
         if rules is None or rules.until < monotonic():
             return None
-        self._known.move_to_end(place)
+        self._known.move_to_end(robots_url)
         return rules
 
-    def _store(self, place: str, rules: Rules) -> Rules:
-        old = self._known.pop(place, None)
+    def _store(self, robots_url: str, rules: Rules) -> Rules:
+        old = self._known.pop(robots_url, None)
         self._size += rules.size - (old.size if old else 0)
-        self._known[place] = rules
-        while len(self._known) > HOSTS or (self._size > MAX_CACHED_CHARACTERS and len(self._known) > 1):
+        self._known[robots_url] = rules
+        while len(self._known) > MAX_CACHED_HOSTS or (self._size > MAX_CACHED_CHARACTERS and len(self._known) > 1):
             self._size -= self._known.popitem(last=False)[1].size
         return rules
 
-    async def _load(self, place: httpx.URL) -> Rules:
+    async def _load(self, robots_url: httpx.URL) -> Rules:
         answer = None
-        with anyio.move_on_after(self._seconds) as time:
-            answer = await self._follow(place)
-        if time.cancelled_caught:
+        with anyio.move_on_after(self._seconds) as scope:
+            answer = await self._follow(robots_url)
+        if scope.cancelled_caught:
             return _unreachable(f"its robots.txt could not be fetched within {self._seconds:g} s")
         if answer is None:
             return _unreachable("its robots.txt can't be read")
@@ -131,27 +131,27 @@ class Robots:
         parsed = await to_thread.run_sync(Protego.parse, text, abandon_on_cancel=True, limiter=self._threads)
         return Rules(parsed, "", monotonic() + CACHE_SECONDS, len(text))
 
-    async def _follow(self, place: httpx.URL) -> Answer | None:
+    async def _follow(self, robots_url: httpx.URL) -> Answer | None:
         """Return the final response after redirects; the last redirect if there are too many; None if it is
         unusable."""
-        url = place
+        url = robots_url
         try:
             answer = await self._fetch(url)
-            for _ in range(HOPS):
+            for _ in range(MAX_REDIRECTS):
                 if answer.status not in REDIRECTS:
                     break
                 url = follow(answer.url, answer.headers.get("location"))
                 answer = await self._fetch(url)
         except FetchError as error:
-            if url == place and error.code in SITE_FAILURES:
+            if url == robots_url and error.code in SITE_FAILURES:
                 raise
             return None
         return answer
 
 
 def keep_relevant(body: bytes, token: str) -> str:
-    """Return the lines of a robots.txt, with one name for every program except `token`, so that the parsing cost does
-    not grow with the product of names and rules. Return none if it is a web page instead.
+    """Replace all user-agent names other than `token` and `*` in a robots.txt with one placeholder, so that the
+    parsing cost does not grow with the product of names and rules. Return an empty string if the body is HTML.
     """
     if len(body) >= MAX_BYTES:
         body = body[: body.rfind(b"\n", 0, MAX_BYTES) + 1]

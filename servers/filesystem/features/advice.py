@@ -21,9 +21,9 @@ _ADVICE = {
 }
 
 
-def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
-    """Return the error with advice. For a call that creates an entry (`makes`), the advice may be to create its
-    directory first. Blocks."""
+def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> FilesError:
+    """Return the error with advice. If the call creates an entry, the advice may be to create its directory first.
+    Blocks."""
     reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
     if error.code == "not_found":
         place = _place(files, error.path)
@@ -32,7 +32,7 @@ def advised(files: Files, error: FilesError, makes: bool = False) -> FilesError:
                 error.code, error.path, "is in an allowed directory that can't be reached at the moment"
             )
         similar = _respelled(files, error.path) or ("" if place is None else suggest_path(files.beneath, place))
-        creation = "Create it with create_directory first." if makes and reason == _MISSING_PARENT else ""
+        creation = "Create it with create_directory first." if creates_entry and reason == _MISSING_PARENT else ""
         suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
 

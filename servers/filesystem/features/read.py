@@ -25,7 +25,7 @@ from ..read.charsets import plain
 from ..read.pages import json_size
 from ..read.parts import Part
 from ..read.summaries import EMPTY, many_text, notes_of, text_of
-from .advice import advised
+from .advice import add_advice
 from .arguments import (
     Count,
     Ctx,
@@ -106,6 +106,6 @@ async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_le
     """Read several text files. One that can't be read is replaced by its error."""
     beneath, check = ctx.state.beneath, from_thread.check_cancelled
     async with ctx.turn():
-        advice = partial(advised, ctx.state)
+        advice = partial(add_advice, ctx.state)
         many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check, advice)
     return Text(many.text, {"etags": many.etags})

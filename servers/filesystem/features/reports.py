@@ -1,4 +1,4 @@
-"""Messages to the user in addition to results, logged to clients that request their level."""
+"""Messages to the user in addition to results, sent as log messages to clients that have enabled that log level."""
 
 from typing import Any
 
@@ -13,14 +13,14 @@ from shared.text import displayed, quoted
 from ..errors import FilesError
 from ..files import Files
 from ..read.pages import TextRead
-from .advice import advised
+from .advice import add_advice
 from .arguments import Ctx
 
 _LOGGER = "filesystem"
-_USES = {"tools/call", "resources/read"}
-_MAKERS = {"write_file", "move_file", "copy_file"}
-_REASONS = {"time": "the time for a call", "budget": "the files that one call may examine"}
-"""Reasons for which a search stopped early without the caller's request."""
+_REPORTED_METHODS = {"tools/call", "resources/read"}
+_CREATING_TOOLS = {"write_file", "move_file", "copy_file"}
+_LIMITS = {"time": "the time for a call", "budget": "the files that one call may examine"}
+"""Reasons for which a search stops early, other than at the caller's request; the values are what it used up."""
 
 
 async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
@@ -31,9 +31,9 @@ async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
 
 async def report_stopped(ctx: Ctx, reason: str | None) -> None:
     """Log that a search ended before it had looked at everything."""
-    if reason in _REASONS:
+    if reason in _LIMITS:
         await ctx.log(
-            "notice", f"a search ended early, and may have missed files: it used up {_REASONS[reason]}", _LOGGER
+            "notice", f"a search ended early, and may have missed files: it used up {_LIMITS[reason]}", _LOGGER
         )
 
 
@@ -45,7 +45,7 @@ async def report_gone(ctx: Context[Files]) -> None:
 
 
 def _report_around(method: Method, handler: Handler) -> Handler:
-    if method.name not in _USES:
+    if method.name not in _REPORTED_METHODS:
         return handler
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
@@ -56,15 +56,15 @@ def _report_around(method: Method, handler: Handler) -> Handler:
             raise
         except FilesError as error:
             await report_gone(context)
-            makes = getattr(params, "name", "") in _MAKERS
-            raise await to_thread.run_sync(advised, context.state, error, makes) from None
+            creates_entry = getattr(params, "name", "") in _CREATING_TOOLS
+            raise await to_thread.run_sync(add_advice, context.state, error, creates_entry) from None
 
     return handle
 
 
 failures = Extension[Files]("failures", around=_report_around)
-# A call that fails is never answered at once.
-failures.around_at_once = lambda _method, handler: handler
 """Tells the user if a call failed because a whole allowed directory is missing, for example an unplugged disk, and
 adds advice to the error.
 """
+# Handlers that answer without waiting leave calls that fail to the other handlers, so nothing wraps them.
+failures.around_at_once = lambda _method, handler: handler

@@ -71,13 +71,13 @@ def many_text(
     paths: Sequence[str],
     budget: int,
     check: Callable[[], None],
-    advised: Callable[[FilesError], FilesError] = lambda error: error,
+    add_advice: Callable[[FilesError], FilesError] = lambda error: error,
 ) -> Many:
     """Return several files one after another, each under a mark and its path. An unreadable file is replaced by its
     error.
 
     The budget is shared fairly: large files get what small files don't use. If there are too many files, the last
-    ones are left out, and the last line says so. `advised` adds advice to an error.
+    ones are left out, and the last line says so. `add_advice` adds advice to an error.
     """
     mark, etags = f"--- {secrets.token_hex(4)}", {}
     sizes = [_size(beneath, path) for path in paths]
@@ -94,7 +94,7 @@ def many_text(
             read = read_text(beneath, place, max(room - (_REMARKS if sizes[index] > room else 0), 1), WHOLE, check)
             texts[index], etags[path] = f"{heading}\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[index] = f"{heading} Error - {explained(advised(error))}"
+            texts[index] = f"{heading} Error - {explained(add_advice(error))}"
         budget -= json_size(texts[index] + "\n")
     if shown < len(paths):
         texts.append(f"[cut: {shown:,} of {len(paths):,} files shown; ask for the others in another call]")

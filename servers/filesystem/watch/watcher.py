@@ -93,7 +93,7 @@ class Watcher:
     @property
     def degraded(self) -> bool:
         """True if changes are detected by polling because the system sends no notices."""
-        return self._notices.degraded
+        return self._notices.is_polling
 
     @property
     def health(self) -> dict[str, int | bool]:
@@ -258,14 +258,14 @@ class Watcher:
             self._close_ended()
             if self._stale:
                 self._stale = False
-                was_deaf = self._notices.deaf
+                had_no_watch = self._notices.has_no_watch
                 self._directories = self._register_all()
                 is_new = await self._threads.run(self._notices.arm, self._directories)
                 self.on_polling(self.health["polled"] > 0)
                 if is_new:
                     noticed = None
                     continue
-                if self._notices.deaf and not was_deaf:
+                if self._notices.has_no_watch and not had_no_watch:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
             dues = [watched.due for watched in self._which(remote=False) if watched.due is not None]
             now = time.monotonic()
@@ -282,7 +282,7 @@ class Watcher:
         """Schedule the checks that are due."""
         now = time.monotonic()
         if noticed is None or now >= self._sweep_at:
-            self._sweep_at = now + (_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS)
+            self._sweep_at = now + (_POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS)
             # A directory may have been recreated under its old name.
             self._stale = True
             for watched in self._which(remote=False):

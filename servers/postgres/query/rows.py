@@ -19,8 +19,8 @@ from servers.postgres.paging import fill_page
 from servers.postgres.schema.entries import Relation
 from servers.postgres.schema.names import find_relation
 
-_LOOKED_AT = 100_000
-"""Maximum number of rows whose keys are compared with the typed text."""
+_MAX_KEYS_COMPARED = 100_000
+"""Maximum number of rows whose keys are compared with the text entered so far."""
 
 _KEY = """
     SELECT a.attname::pg_catalog.text, pg_catalog.quote_ident(a.attname)
@@ -109,7 +109,7 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
     rows = await ask(
         f"""
         SELECT {", ".join(f"t{place}" for place in range(1, len(columns) + 1))}
-        FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_LOOKED_AT}) AS k
+        FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_MAX_KEYS_COMPARED}) AS k
         WHERE {" AND ".join(conditions)} LIMIT {MOST_KEYS}""",  # noqa: S608
         *parts,
     )

@@ -53,28 +53,30 @@ def _run(options: Namespace) -> int:
 
 
 def _build_parser() -> ArgumentParser:
-    called = Path(sys.argv[0]).stem
+    program_name = Path(sys.argv[0]).stem
     parser = LineParser(
-        prog=called if called == "mcp-bundle-prompts" else f"python -m {__package__.removesuffix('.cli')}",
+        prog=program_name
+        if program_name == "mcp-bundle-prompts"
+        else f"python -m {__package__.removesuffix('.cli')}",
         description="Exit codes: 0 success, 1 something was found or failed, 2 incorrect usage.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     linting = commands.add_parser("lint", help="report problems in prompts, as path:line: problem")
-    linting.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
+    linting.add_argument("dirs", type=_parse_library, nargs="+", metavar="DIR", help=_DIR)
     linting.add_argument("--json", action="store_true", help="as JSON, with the size of each prompt")
 
     rendering = commands.add_parser("render", help="print the messages of a prompt")
-    rendering.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
+    rendering.add_argument("dir", type=_parse_library, metavar="DIR", help=_DIR)
     rendering.add_argument("name", metavar="NAME", help="of the prompt")
     rendering.add_argument("values", nargs="*", metavar="KEY=VALUE", help="an argument of the prompt")
 
     testing = commands.add_parser("test", help="compare prompts with their golden examples, NAME.golden.yaml")
-    testing.add_argument("dirs", type=_parse_directory, nargs="+", metavar="DIR", help=_DIR)
+    testing.add_argument("dirs", type=_parse_library, nargs="+", metavar="DIR", help=_DIR)
     testing.add_argument("--update", action="store_true", help="update the examples that differ")
 
     exporting = commands.add_parser("export", help="write prompts as skills, or as commands for a host")
-    exporting.add_argument("dir", type=_parse_directory, metavar="DIR", help=_DIR)
+    exporting.add_argument("dir", type=_parse_library, metavar="DIR", help=_DIR)
     exporting.add_argument("names", nargs="*", metavar="NAME", help="of a prompt")
     exporting.add_argument("--all", action="store_true", help="all prompts in the folder")
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write to")
@@ -96,7 +98,7 @@ def _parse_address(text: str) -> Address:
         raise ArgumentTypeError(str(error)) from None
 
 
-def _parse_directory(text: str) -> Path:
+def _parse_library(text: str) -> Path:
     package = Package(Path(text)) if text and is_package(Path(text)) else None
     if package is not None or is_address(text):
         try:

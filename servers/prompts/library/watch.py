@@ -65,7 +65,7 @@ class Watch:
     @property
     def degraded(self) -> bool:
         """True if the system provides no notifications, so that changes are polled."""
-        return self._notices.degraded
+        return self._notices.is_polling
 
     @property
     def stalled(self) -> bool:
@@ -90,7 +90,7 @@ class Watch:
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self.look()
                 self.on_polling(self.degraded)
-                rest = max(_POLL_SECONDS if self._notices.deaf else _SWEEP_SECONDS, _SHARE * self._took)
+                rest = max(_POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS, _SHARE * self._took)
         finally:
             self._notices.close()
 

@@ -225,7 +225,7 @@ def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str
     for table, sql in rows:
         if hidden.is_closed(table):
             continue
-        shown = hidden.shown(table)
+        shown = hidden.shown_columns(table)
         if shown is not None and sql[:12].upper() == "CREATE TABLE":
             columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in shown)
             yield f"CREATE TABLE {quote(table)} ({columns});"

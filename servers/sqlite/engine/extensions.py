@@ -15,7 +15,7 @@ from servers.common.sql.errors import SqlError
 
 log = logging.getLogger("servers.sqlite")
 
-_WRITTEN = re.compile(r"(.+?)(?:=(\w+))?", re.DOTALL)
+_SPEC = re.compile(r"(.+?)(?:=(\w+))?", re.DOTALL)
 
 
 class SqliteExtension(NamedTuple):
@@ -25,9 +25,9 @@ class SqliteExtension(NamedTuple):
     entry_point: str | None = None
 
 
-def parse_extension(written: str) -> SqliteExtension:
+def parse_extension(spec: str) -> SqliteExtension:
     """Parse an extension as written on the command line: PATH, or PATH=ENTRY_POINT. Raises ValueError."""
-    parts = _WRITTEN.fullmatch(written)
+    parts = _SPEC.fullmatch(spec)
     if parts is None:
         raise ValueError("an extension path is empty")
     return SqliteExtension(Path(parts[1]), parts[2])

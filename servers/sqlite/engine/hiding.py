@@ -90,7 +90,7 @@ class HiddenSchema:
         """Return True if the whole table is hidden."""
         return table.lower() in self.closed
 
-    def shown(self, table: str) -> Sequence[tuple[str, str]] | None:
+    def shown_columns(self, table: str) -> Sequence[tuple[str, str]] | None:
         """Return the names and types of the columns that a table shows; None if no column of it is hidden."""
         entry = self._tables.get(table.lower())
         return None if entry is None else entry.shown

@@ -277,7 +277,7 @@ class Policy:
             return "it changes the database"
         if is_attached:
             return "it changes a database other than the one given as `database`"
-        if schema == "temp" and self.hidden is not None and self.hidden.shown(first) is not None:
+        if schema == "temp" and self.hidden is not None and self.hidden.shown_columns(first) is not None:
             return CHANGES_HIDDEN
         if schema == "temp":
             or_hidden = "" if self.hidden is None else ", or a table in which the operator hides something"

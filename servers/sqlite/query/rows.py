@@ -1,7 +1,7 @@
 """The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or the rowid of a table without one. In a URI its values are texts, so a value is looked up
-as every type with that textual form; the column's affinity determines which type it has.
+A key is the primary key, or the rowid of a table without one. In a URI, key values are text, so each is compared as
+every type that could be written that way; the column's affinity determines which type it has.
 """
 
 import math
@@ -23,8 +23,8 @@ from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.paging import fill_page
 from servers.sqlite.schema.columns import read_columns
 
-_LOOKED_AT = 10_000
-"""Maximum number of rows whose keys are compared with the typed text."""
+_MAX_KEYS_COMPARED = 10_000
+"""Maximum number of rows whose keys are compared with the text entered so far."""
 _BLOB = re.compile(r"x'((?:[0-9a-f]{2})*)'")
 
 
@@ -38,9 +38,9 @@ def read_first_rows(
         query = select("*", entry.name, f"{_order_by(key)}LIMIT {limits.rows + 1}")
         cursor = retry_locked(deadline, partial(connection.execute, query))
         names = [column[0] for column in cursor.description]
-        page, unfitting = fill_page(names, cursor, limits)
+        page, remaining_rows = fill_page(names, cursor, limits)
     rest = f"{_order_by(key)}LIMIT {limits.rows} OFFSET {len(page.rows)}"
-    return make_table_rows(entry.name, key, names, page, select("*", entry.name, rest) if unfitting else None)
+    return make_table_rows(entry.name, key, names, page, select("*", entry.name, rest) if remaining_rows else None)
 
 
 def _order_by(key: list[str]) -> str:
@@ -76,8 +76,8 @@ def find_row(
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Return keys of the first rows that begin with `typed`, as many as are found within one second. Raises
-    SqlError."""
+    """Among the keys of the first rows, return those that begin with `typed`, as many as are found within one second.
+    Raises SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
@@ -97,8 +97,8 @@ def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]
     if keyed:
         return [name for _, name in keyed]
     hidden = find_hidden(connection)
-    if hidden is not None and hidden.shown(entry.name) is not None:
-        return []  # a view replaces it, which has no rowid
+    if hidden is not None and hidden.shown_columns(entry.name) is not None:
+        return []  # it is replaced by a view, which has no rowid
     column_names = {column["name"].lower() for column in columns}
     return [name for name in ("rowid", "_rowid_", "oid") if name not in column_names][:1]
 
@@ -106,15 +106,15 @@ def _find_key_columns(connection: sqlite3.Connection, entry: Entry) -> list[str]
 def _list_keys(entry: Entry, columns: list[str], connection: sqlite3.Connection) -> Iterator[str]:
     if not columns:
         return
-    query = select(", ".join(map(quote, columns)), entry.name, f"LIMIT {_LOOKED_AT}")
+    query = select(", ".join(map(quote, columns)), entry.name, f"LIMIT {_MAX_KEYS_COMPARED}")
     for row in connection.execute(query):
         parts = [part for part in map(_format_value, row) if part is not None]
-        if len(parts) == len(row) and any(parts):
+        if len(parts) == len(row) and any(parts):  # an empty key can't be written in a URI
             yield join_key(parts)
 
 
 def _parse_values(part: str) -> list[Any]:
-    """Return the values that can be written this way."""
+    """Return every value whose text form is `part`."""
     values: list[Any] = [part]
     blob = _BLOB.fullmatch(part)
     if blob is not None:

@@ -67,7 +67,7 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
         for name, kind, not_null, default, position, hidden in rows
     ]
     hidden = find_hidden(connection)
-    shown = None if hidden is None else hidden.shown(table)
+    shown = None if hidden is None else hidden.shown_columns(table)
     if hidden is None or shown is None:
         return columns, None
     names = {name for name, _ in shown}

@@ -54,7 +54,7 @@ class Watch(DatabaseWatch[Watched]):
         """The number of watched keys. `degraded` is true if databases are only polled every second because there are
         no notices."""
         watched = sum(len(watched_database.keys) for watched_database in self._watched.values())
-        return {"watched": watched, "degraded": bool(self._watched) and self._notices.degraded}
+        return {"watched": watched, "degraded": bool(self._watched) and self._notices.is_polling}
 
     def end(self, key: str) -> None:
         """Stop reporting a key. A database without keys is no longer watched; without any keys, no files are
@@ -98,7 +98,7 @@ class Watch(DatabaseWatch[Watched]):
     async def _watch_events(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
             await watch_events(
-                notices, self._directories, self._noticed, lambda those: self.on_polling(those.degraded)
+                notices, self._directories, self._noticed, lambda those: self.on_polling(those.is_polling)
             )
 
     def _noticed(self, paths: Collection[str] | None) -> None:

@@ -33,7 +33,7 @@ def test_a_change_in_a_directory_is_noticed(notices, root):
 
 def test_only_other_directories_need_a_new_watch(notices, root):
     assert [notices.arm([]), notices.arm([str(root)]), notices.arm([str(root)])] == [False, True, False]
-    assert not notices.degraded
+    assert not notices.is_polling
     root.rename(root.parent / "old")
     root.mkdir()
     assert notices.arm([str(root)])
@@ -70,7 +70,7 @@ def refusing(_directories):
 def test_w7_where_the_system_refuses_it_is_degraded_and_says_so(root, caplog):
     notices = Notices(refusing)
     notices.arm([str(root)])
-    assert (notices.degraded, notices.deaf) == (True, True)
+    assert (notices.is_polling, notices.has_no_watch) == (True, True)
     assert "inotify watch limit reached" in caplog.text
 
 
@@ -88,7 +88,7 @@ def test_w7_it_is_not_degraded_for_ever(root):
     notices.arm([str(root)])
     (root / "sub").mkdir()
     notices.arm([str(root), str(root / "sub")])
-    assert not notices.degraded
+    assert not notices.is_polling
     notices.close()
 
 
@@ -104,7 +104,7 @@ def test_w7_where_the_old_and_the_new_watch_are_too_many_the_new_one_is_opened_a
     notices = Notices(opener)
     notices.arm([str(root)])
     assert notices.arm([str(root), f"{root}/sub"])
-    assert (notices.degraded, notices.deaf, caplog.text) == (False, False, "")
+    assert (notices.is_polling, notices.has_no_watch, caplog.text) == (False, False, "")
     notices.close()
 
 
@@ -114,7 +114,7 @@ def test_a_directory_gone_meanwhile_is_no_refusal(root):
 
     notices = Notices(too_late)
     notices.arm([str(root)])
-    assert (notices.degraded, notices.deaf) == (False, True)
+    assert (notices.is_polling, notices.has_no_watch) == (False, True)
 
 
 def test_a_directory_that_may_not_be_read_keeps_nothing_from_being_watched(notices, root, monkeypatch):
@@ -128,8 +128,8 @@ def test_an_undecodable_name_ends_the_watch_and_the_next_one_hears_again(notices
     notices.arm([str(root)])
     open(os.fsencode(root) + b"/\xff", "w").close()
     assert notices.wait(threading.Event(), 30) is None
-    assert notices.deaf
-    notices._again = 0  # the pause before it is over
+    assert notices.has_no_watch
+    notices._retry_at = 0  # the pause before it is over
     assert notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) == {f"{root}/file"}
@@ -143,7 +143,7 @@ def test_a_watch_that_errs_at_once_is_not_replaced_at_once(notices, root):
 
 
 def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
-    monkeypatch.setattr("servers.common.notices.FLOOD", 1)  # some thousands, else
+    monkeypatch.setattr("servers.common.notices.CHECK_ALL_THRESHOLD", 1)  # some thousands, else
     notices.arm([str(root)])
     (root / "file").touch()
     assert notices.wait(threading.Event(), 30) is None
@@ -151,7 +151,7 @@ def test_a_flood_asks_for_a_look_at_everything(notices, root, monkeypatch):
 
 def test_names_it_cannot_watch_are_left_out(notices, root):
     assert notices.arm([str(root), "/none", f"{root}/\udcff"])
-    assert not notices.degraded
+    assert not notices.is_polling
 
 
 def test_watchfiles_is_loaded_with_the_first_watch_only():

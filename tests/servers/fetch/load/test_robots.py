@@ -11,7 +11,7 @@ from protego import Protego
 from servers.fetch.errors import FetchError
 from servers.fetch.load import robots
 from servers.fetch.load.exchange import Answer
-from servers.fetch.load.robots import HOPS, MAX_BYTES, MAX_CACHED_CHARACTERS, Robots, keep_relevant
+from servers.fetch.load.robots import MAX_BYTES, MAX_CACHED_CHARACTERS, MAX_REDIRECTS, Robots, keep_relevant
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
 from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
@@ -170,11 +170,11 @@ def test_h9_of_a_long_one_whole_lines_are_read() -> None:
 
 
 async def test_h9_a_robots_txt_may_be_redirected_five_times() -> None:
-    hops: dict[str, Route] = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, HOPS)}
-    async with opened_site(site(redirect("/1"), **hops, **{f"/{HOPS}": rules(NOTHING)})) as one:
+    hops: dict[str, Route] = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, MAX_REDIRECTS)}
+    async with opened_site(site(redirect("/1"), **hops, **{f"/{MAX_REDIRECTS}": rules(NOTHING)})) as one:
         async with opened_loader() as loader:
             assert (await refused(loader, one.url("/a"))).code == "robots"
-        one.routes[f"/{HOPS}"] = redirect(f"/{HOPS + 1}")
+        one.routes[f"/{MAX_REDIRECTS}"] = redirect(f"/{MAX_REDIRECTS + 1}")
         async with opened_loader() as loader:
             await loader.load(one.url("/a"))
 

@@ -223,7 +223,7 @@ async def test_a_file_in_a_watched_directory_makes_it_look_at_no_other(watching,
     async with watching() as watcher:
         await watcher.watch("first", at("first"))
         with anyio.fail_after(30):
-            while watcher._notices.deaf or watcher._stale:
+            while watcher._notices.has_no_watch or watcher._stale:
                 await anyio.sleep(0.01)
         await anyio.sleep(0.1)
         looked.clear()
@@ -305,7 +305,7 @@ async def test_w7_who_wants_to_know_is_told_that_it_looks_and_that_it_need_not_a
         await until(lambda: polled == [True])
         refused.clear()
         watcher.unwatch("key")
-        await until(lambda: not notices._armed)  # or it would not ask again for half a minute
+        await until(lambda: not notices._watched)  # or it would not ask again for half a minute
         await watcher.watch("key", at("file"))
         await until(lambda: polled[-1] is False)
 

@@ -216,7 +216,7 @@ async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> 
         await elsewhere(base, INSERT)
         assert await held.told() == [OTHER]
         held.watch.end(OTHER)
-        while not held.watch._notices.deaf:  # else it would have to wait for what is not told
+        while not held.watch._notices.has_no_watch:  # else it would have to wait for what is not told
             await anyio.lowlevel.checkpoint()
         assert held.watch.health == {"watched": 0, "degraded": False}
 
@@ -229,7 +229,7 @@ async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: p
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch_events, notices, [str(tmp_path)], print)
         with anyio.fail_after(30):
-            while not notices.degraded:
+            while not notices.is_polling:
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
     assert "inotify watch limit reached" in caplog.text
