@@ -35,8 +35,14 @@ Connect = Callable[[ClientOptions], AbstractAsyncContextManager[Client]]
 """Opens the session."""
 _MAX_LINES = 200
 """Maximum number of lines that are stored, for a traceback."""
-_ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?: ")
+_ERROR = re.compile(r"(?:Uncaught )?[A-Za-z_.]*(?:Error|Exception)(?: \[\w+\])?(?:: |$)")
 """Matches the line from Python or Node.js that contains the error."""
+_GROUP = re.compile(r"(?:\| )+")
+"""Matches the beginning of a line in the traceback of an exception group."""
+_GROUP_RULE = re.compile(r"[|+ ]*\+[-+ ]*-{4}")
+"""Matches the lines that separate the errors of the group."""
+_ARGUMENTS = re.compile(r"(?:usage|arguments?|options?|required|give|missing)\b|(?<!\S)-\w|--\w", re.IGNORECASE)
+"""Matches an error that arguments would mend, in contrast to variables or files."""
 _PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
 """Matches lines after it that explain nothing."""
 _MAX_PARTS = 3
@@ -149,7 +155,7 @@ class Connector(NamedTuple):
     has_token: bool
     """True if the client identifies itself."""
     advice: str = ""
-    """A hint that is added to the server's own reason for not starting."""
+    """A hint that is added to the server's own reason for not starting, if that is a missing argument."""
     silence: str = ""
     """A hint for a server that ends without giving a reason."""
 
@@ -179,7 +185,8 @@ class _Phase:
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
         hint = ""
         if not self.is_open and last_words:
-            hint = "" if _ERROR.match(last_words) else self.server.advice
+            is_mended_by_arguments = _ARGUMENTS.search(last_words) and not _ERROR.match(last_words)
+            hint = self.server.advice if is_mended_by_arguments else ""
         elif not self.is_open and isinstance(error, ConnectionError):
             hint = self.server.silence
         return f"{what}: {reason}{last_output}{hint}"
@@ -200,8 +207,10 @@ class _Log(logging.Handler):
 
     @property
     def last_words(self) -> str:
-        """The last error that the server wrote to stderr, with the lines that explain it, otherwise the last line."""
-        lines = list(filter(None, (" ".join(line.split()) for line in self._lines)))
+        """The last error that the server wrote to stderr, which is the innermost one of a group, with the lines that
+        explain it, otherwise the last line."""
+        shown = (" ".join(line.split()) for line in self._lines if not _GROUP_RULE.match(line))
+        lines = list(filter(None, (_GROUP.sub("", line) for line in shown)))
         begins = [number for number, line in enumerate(lines) if _ERROR.match(line)]
         if not begins:
             return lines[-1] if lines else ""

@@ -124,6 +124,42 @@ def test_a_file_that_serves_nothing_says_what_it_lacks(
     assert capsys.readouterr().err.endswith(f"{said}\n")
 
 
+STARTING = """
+import sys
+sys.path.insert(0, {root!r})
+from pydantic import BaseModel
+from shared import Implementation, Server
+from shared.program.run import run
+class Settings(BaseModel):
+    count: int = 1
+app = Server[None](Implementation(name="notes", version="1"), settings=Settings)
+@app.lifespan
+async def opened(opening):
+    {action}
+    yield
+run(app)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("action", "count", "said"),
+    [
+        ("open('/no/such')", "1", "notes.py: /no/such: No such file or directory"),
+        ("pass", "x", "notes.py: MCP_NOTES_COUNT: write a whole number"),
+        ("raise KeyError('title')", "1", "its last output: KeyError: 'title'"),
+        ("raise RuntimeError", "1", "its last output: RuntimeError"),
+    ],
+)
+def test_a_server_that_fails_for_another_reason_says_only_that(
+    action: str, count: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "notes.py"
+    program.write_text(STARTING.format(root=str(ROOT), action=action))
+    assert main(["call", str(program), "say_it", "--env", f"MCP_NOTES_COUNT={count}"]) == 3
+    assert capsys.readouterr().err.endswith(f"{said}\n")
+
+
 @pytest.mark.slow
 def test_a_tool_that_needs_leave_and_a_missing_directory_are_named_by_the_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
