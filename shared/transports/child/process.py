@@ -124,21 +124,27 @@ async def start_process(
 ) -> AsyncIterator[ProcessStream]:
     """Run `command` during the block. `env` is its whole environment, by default `inherited_environment()`.
 
-    Raises OSError if the command can't be started.
+    Raises OSError if the command can't be started. With "log", a ConnectionError that leaves the block gets a note with
+    the last line of stderr, which often says why the child has ended.
     """
     # `env` is complete: setting one variable must not pass on this process's secrets.
     environment = inherited_environment() if env is None else env
     # Cancelled half-way, asyncio would leave the pipes open. It takes milliseconds.
     with anyio.CancelScope(shield=True):
         process = await Child.start(command, env=environment, cwd=cwd, has_stderr=stderr != "inherit")
-    stream = ProcessStream(process)
+    stream, lines = ProcessStream(process), StderrLog(Path(command[0]).name)
     async with background() as tasks:
         if stderr == "keep":
             tasks.start_soon(stream.keep_stderr)
         elif stderr == "log":
-            tasks.start_soon(_log_stderr, process.stderr, StderrLog(Path(command[0]).name))
+            tasks.start_soon(_log_stderr, process.stderr, lines)
         try:
             yield stream
+        except ConnectionError as error:
+            await stream.aclose()
+            if lines.last:
+                error.add_note(f"its last output: {lines.last}")
+            raise
         finally:
             await stream.aclose()
 

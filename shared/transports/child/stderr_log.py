@@ -29,6 +29,8 @@ class StderrLog:
         self._is_cut = False
         self._second = clock()
         self._lines = 0
+        self.last = ""
+        """The last logged line that is not blank."""
 
     def feed(self, chunk: bytes) -> None:
         """Log the lines that `chunk` completes."""
@@ -56,6 +58,7 @@ class StderrLog:
         if self._lines <= MAX_LINES_PER_SECOND:
             text = escape(self._line.removesuffix(b"\r").decode("utf-8", "replace").expandtabs(4))
             log.info("%s: %s%s", self._name, text, " ..." if self._is_cut else "")
+            self.last = text.strip() or self.last
         self._line.clear()
         self._is_cut = False
 

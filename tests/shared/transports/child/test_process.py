@@ -116,6 +116,13 @@ async def test_stderr_is_kept_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert process.stderr == "xxxthe end"
 
 
+async def test_a_failed_connection_has_a_note_with_the_last_line_of_stderr() -> None:
+    with anyio.fail_after(30), pytest.raises(ConnectionError) as refused:
+        async with connect_stdio(_python("raise OSError('there is no notes.db')")):
+            pass
+    assert refused.value.__notes__ == ["its last output: OSError: there is no notes.db"]
+
+
 @pytest.mark.usefixtures("impatient")
 async def test_a_server_that_never_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.client.connection.opening.OPENING_SECONDS", 0.1)
