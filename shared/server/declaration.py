@@ -86,6 +86,35 @@ class Declaration(Features[State]):
 
     # Declaring
 
+    def include(self, other: Features[State]) -> None:
+        """Add all features of `other`. Raises DeclarationError for duplicates, for a second source of prompts, and
+        for a server with more than features, such as a lifespan."""
+        if isinstance(other, Declaration) and (beyond := other.beyond_features()):
+            with locating(None):
+                raise DeclarationError(
+                    f"include adds features only, and the server {other.implementation.name!r} also has "
+                    f"{', '.join(beyond)}: declare its tools, resources and prompts with `Features()`, and include "
+                    "those"
+                )
+        super().include(other)
+
+    def beyond_features(self) -> list[str]:
+        """Return the names of the parts of this server that are not features."""
+        parts = {
+            "a lifespan": self._lifespan,
+            "settings": self.settings_model is not NoSettings,
+            "instructions": self.instructions,
+            "capabilities": self.capabilities,
+            "extensions": self.extensions,
+            "@error handlers": self._translations,
+            "@on_subscribe": self.subscribe,
+            "@on_unsubscribe": self.unsubscribe,
+            "@on_wanted": self.wanted,
+            "@on_health": self.health,
+            "@on_ready": self.ready,
+        }
+        return [name for name, part in parts.items() if part]
+
     def lifespan(self, function: F) -> F:
         """Run this async generator around each run of the server: it accepts an `Opening` and yields the state. It
         may already be an `@asynccontextmanager`."""

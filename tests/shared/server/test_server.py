@@ -124,6 +124,24 @@ async def tools_or_none(peer):
 # Features from elsewhere
 
 
+def test_a_server_with_more_than_features_is_not_included():
+    other = greeter()
+    other.error(KeyError)(documented)
+    with pytest.raises(
+        DeclarationError,
+        match=r"test_server\.py:\d+: .* the server 'test' also has a lifespan, settings, @error handlers: .*Features",
+    ):
+        server().include(other)
+
+
+async def test_a_server_with_features_only_is_included():
+    other, app = server(), server()
+    other.tool()(documented)
+    app.include(other)
+    async with talking(app) as peer:
+        assert await tools(peer) == ["documented"]
+
+
 def library():
     """Features that know no server."""
     features = Features[str]()
