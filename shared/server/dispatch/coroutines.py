@@ -15,6 +15,8 @@ Value = TypeVar("Value")
 
 log = logging.getLogger("shared.server.dispatch.coroutines")
 
+_KINDS = {"tools/call": "tool", "prompts/get": "prompt", "resources/read": "resource"}
+
 
 class _OfCall(Protocol):
     @property
@@ -64,10 +66,20 @@ class _Awaited(Coroutine[Any, Any, Value]):
         self._work.close()
         name = self._name
         log.error(
-            "ctx.%s was not awaited, so its call fails: write `await ctx.%s(...)` in an `async def`", name, name
+            "ctx.%s was not awaited in %s, so its call fails: write `await ctx.%s(...)` in an `async def`",
+            name,
+            _name_of(self._call),
+            name,
         )
         if self._call.outlet is not None:
             self._call.outlet = _Failed(self._call.outlet)
+
+
+def _name_of(call: Call) -> str:
+    """Return the feature that `call` uses, such as "tool 'move'"; its method once the call is over."""
+    params, method = call.params, call.method.name
+    name = getattr(params, "uri" if method == "resources/read" else "name", None)
+    return method if name is None else f"{_KINDS.get(method, method)} {name!r}"
 
 
 class _Failed:

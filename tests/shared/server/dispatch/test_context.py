@@ -394,7 +394,7 @@ async def test_a_call_fails_if_a_plain_function_reports_progress_without_the_loo
 
     async with talking(app_with(work)) as peer:
         assert (await peer.call("work"))["error"]["message"] == "internal error"
-    assert "ctx.progress was not awaited" in caplog.text
+    assert "ctx.progress was not awaited in tool 'work', so its call fails" in caplog.text
 
 
 async def test_an_unknown_log_level_is_refused_with_the_levels():
