@@ -176,9 +176,10 @@ class Context(Generic[State]):
             raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
 
     @must_be_awaited
-    async def confirm(self, message: str, *unsaid: object) -> None:
-        """Ask the user to agree to the act described by `message`. Raises ToolError if the user does not agree, or
-        can't be asked. **Confirm before you act**, and check afterwards that things are still as described.
+    async def confirm(self, message: str, *unsaid: object) -> Literal[True]:
+        """Ask the user to agree to the act described by `message`. Returns True, since authors write `if await
+        ctx.confirm(...)`; raises ToolError if the user does not agree, or can't be asked. **Confirm before you
+        act**, and check afterwards that things are still as described.
 
         `unsaid` holds further values that define the act, such as the version of a file that is replaced and its new
         contents: consent to one act is not consent to another, even if the client repeats the call with the answer.
@@ -194,6 +195,7 @@ class Context(Generic[State]):
             raise ToolError(f"{_CANNOT_CONFIRM}{_WITHOUT_CONFIRM if has_option else ''}.") from None
         if answer.action != "accept":
             raise ToolError("declined: the user did not agree; nothing was changed")
+        return True
 
     @must_be_awaited
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:

@@ -124,8 +124,8 @@ async def start_process(
 ) -> AsyncIterator[ProcessStream]:
     """Run `command` during the block. `env` is its whole environment, by default `inherited_environment()`.
 
-    Raises OSError if the command can't be started. With "log", a ConnectionError that leaves the block gets a note with
-    the last line of stderr, which often says why the child has ended.
+    Raises OSError if the command can't be started. With "log", a ConnectionError that leaves the block gets a note
+    with the last line of stderr, which often says why the child has ended.
     """
     # `env` is complete: setting one variable must not pass on this process's secrets.
     environment = inherited_environment() if env is None else env

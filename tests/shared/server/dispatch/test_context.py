@@ -348,6 +348,15 @@ async def test_consent_to_one_act_is_none_to_another() -> None:
 
 
 @pytest.mark.parametrize("version", ERAS)
+async def test_consent_is_true(version):
+    async def act(ctx: Context[None]) -> str:
+        """Acts."""
+        return "done" if await ctx.confirm("Act?") else "not done"
+
+    assert await said(act, {"elicitation/create": {"action": "accept"}}, version) == "done"
+
+
+@pytest.mark.parametrize("version", ERAS)
 async def test_a_key_that_names_two_questions_is_an_error(version, caplog):
     async def ask_twice(ctx: Context[None]) -> str:
         """Asks twice by one key."""
