@@ -237,11 +237,20 @@ class Declaration(Features[State]):
             return raised
         except Exception as failure:
             log.error("the translation of %s failed", kind.__name__, exc_info=failure)
+            _add_note(error, f"the translation of {kind.__name__} failed: {failure!r}")
             return None
         if isinstance(answer, McpError):
             return answer
-        log.error("the translation of %s returned %r, not an error such as ToolError", kind.__name__, answer)
+        fault = f"the translation of {kind.__name__} returned {answer!r}, not an error such as ToolError"
+        log.error(fault)
+        _add_note(error, fault)
         return None
+
+
+def _add_note(error: BaseException, note: str) -> None:
+    """End the traceback of `error` with `note`, once: `call` shows the last traceback, and nothing before it."""
+    if note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
 
 
 def _takes_opening(function: Callable[..., Any]) -> bool:

@@ -130,6 +130,13 @@ app = Server[None](Implementation(name="notes", version="1"))
 def fail() -> str:
     "Fail."
     raise ValueError("what only its author sees")
+@app.error(KeyError)
+def translate(error: KeyError) -> str:
+    return "none"
+@app.tool
+def find() -> str:
+    "Find."
+    raise KeyError("a")
 @app.tool
 async def act(ctx: Context[None]) -> str:
     "Act."
@@ -150,5 +157,11 @@ def test_an_internal_error_of_a_server_that_was_started_comes_with_its_traceback
     assert first.endswith(" refused the request: internal error")
     assert second == "Traceback (most recent call last):"
     assert last == "ValueError: what only its author sees"
+    assert main(["call", "-", "find", "--", sys.executable, str(program)]) == 1
+    *_, error, last = capsys.readouterr().err.splitlines()
+    assert (error, last) == (
+        "KeyError: 'a'",
+        "the translation of KeyError returned 'none', not an error such as ToolError",
+    )
     assert main(["call", "-", "act", "--", sys.executable, str(program)]) == 1
     assert "ERROR shared.server.dispatch.coroutines: ctx.confirm was not awaited" in capsys.readouterr().err
