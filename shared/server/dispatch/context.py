@@ -29,6 +29,7 @@ from ...protocol.types.client import CreateMessageResult, ElicitResult, LogLevel
 from ...protocol.wire.jsonrpc import Failure, RequestId, Response
 from ..functions.argument_errors import describe
 from ..functions.function import JsonSchema
+from ..functions.inline_definitions import inline_definitions
 from .call_task import CallTask
 from .changes import Changes
 from .coroutines import must_be_awaited
@@ -301,12 +302,25 @@ _SEVERAL = {"items", "minItems", "maxItems"}
 _KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEVERAL
 
 
-@lru_cache(1_000)
+_INSTEAD = {"exclusiveMinimum": "use ge=", "exclusiveMaximum": "use le="}
+"""What to write for the keywords that a form has in another way."""
+
+
 def form_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of `form`, which must not be changed. Raises DeclarationError for fields that no form can
-    show: they must be strings, numbers, booleans, or choices of strings, one or several, and bounds must be
-    inclusive."""
-    schema = form.model_json_schema(schema_generator=JsonSchema)
+    """Return the schema of `form`, which must not be changed. Raises DeclarationError for a form that is not a model,
+    and for fields that no form can show: they must be strings, numbers, booleans, or choices of strings, one or
+    several, and bounds must be inclusive."""
+    if not (isinstance(form, type) and issubclass(form, BaseModel)):
+        raise DeclarationError(
+            f"a form is a pydantic model, not {form!r}: declare a class with a field for each value, such as "
+            "`class Name(BaseModel): name: str`"
+        )
+    return _schema_of(form)
+
+
+@lru_cache(1_000)
+def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
+    schema = inline_definitions(form.model_json_schema(schema_generator=JsonSchema))
     fields = {name: _field(form, name, field) for name, field in schema.get("properties", {}).items()}
     form_schema_: dict[str, Any] = {"type": "object", "properties": fields}
     if schema.get("required"):
@@ -321,8 +335,17 @@ def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str,
     items = field.get("items", {})
     several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)
     if field.get("type") not in _KINDS and not several:
-        raise DeclarationError(f"{form.__name__}.{name}: a form may have only strings, numbers, booleans and choices")
+        raise DeclarationError(
+            f"{form.__name__}.{name}: a form may have only strings, numbers, booleans and choices; use str, int, "
+            'float, bool, Literal["a", "b"], an Enum of strings, or a list of such choices'
+        )
+    if any("enum" in part and part.get("type") != "string" for part in (field, items)):
+        raise DeclarationError(f'{form.__name__}.{name}: choices must be strings, such as Literal["1", "2"]')
     strange = sorted(field.keys() - _KEYWORDS)
     if strange or field.get("format") not in _FORMATS:
-        raise DeclarationError(f"{form.__name__}.{name}: a form can't show {', '.join(strange) or field['format']!r}")
+        advice = {_INSTEAD.get(keyword, "check the value in the tool, after the answer") for keyword in strange}
+        raise DeclarationError(
+            f"{form.__name__}.{name}: a form can't show {', '.join(strange) or repr(field['format'])}; "
+            f"{' and '.join(sorted(advice)) or 'use str'}"
+        )
     return field

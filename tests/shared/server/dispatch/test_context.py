@@ -5,6 +5,7 @@ How questions, progress and log lines read is in tests/transcripts: asking, roun
 
 import asyncio
 import datetime as dt
+import re
 from dataclasses import replace
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -298,6 +299,8 @@ FITTING = [
     (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
     (Literal["a"], {"type": "string", "enum": ["a"]}),
     (list[Literal["a", "b"]], {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}),
+    (Colour, {"type": "string", "enum": ["red"]}),
+    (list[Colour], {"type": "array", "items": {"type": "string", "enum": ["red"]}}),
 ]
 
 
@@ -315,11 +318,49 @@ def test_forms_fit_the_official_schema():
 
 def test_what_no_form_can_show_is_refused_by_name():
     for kind in (
-        *(Inner, Colour, dict[str, int], list[str], list[int], int | str, dt.timedelta, dt.time, bytes),
+        *(
+            Inner,
+            Literal[1, 2],
+            Literal[1],
+            dict[str, int],
+            list[str],
+            list[int],
+            int | str,
+            dt.timedelta,
+            dt.time,
+            bytes,
+        ),
         *(Annotated[int, Field(gt=0)], Annotated[int, Field(multiple_of=2)], Annotated[str, Field(pattern="a")]),
     ):
         with pytest.raises(DeclarationError, match=r"Form\.field"):
             form_schema(form(kind))
+
+
+UNSUITABLE = [
+    (form(Annotated[int, Field(gt=0)]), "a form can't show exclusiveMinimum; use ge="),
+    (form(Annotated[str, Field(pattern="a")]), "a form can't show pattern; check the value in the tool"),
+    (form(Inner), "a form may have only strings, numbers, booleans and choices; use str, int, float, bool, Literal"),
+    (form(Literal[1, 2]), "choices must be strings, such as Literal"),
+    (str, "a form is a pydantic model, not <class 'str'>: declare a class with a field"),
+    ({"name": str}, "a form is a pydantic model, not {'name'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "reason"), UNSUITABLE)
+def test_what_is_no_form_says_what_to_use(kind: Any, reason: str):
+    with pytest.raises(DeclarationError, match=re.escape(reason)):
+        form_schema(kind)
+
+
+@pytest.mark.parametrize("version", ERAS)
+async def test_an_answer_is_a_member_of_an_enum(version):
+    async def paint(ctx: Context[None]) -> str:
+        """Asks for a colour."""
+        answer = await ctx.ask("colour", "Which?", create_model("Paint", field=(Colour, Colour.RED)))
+        return repr(answer.data.field is Colour.RED)
+
+    answer = {"action": "accept", "content": {"field": "red"}}
+    assert await said(paint, {"elicitation/create": answer}, version) == "True"
 
 
 def test_a_field_with_a_default_is_not_required():
