@@ -280,7 +280,7 @@ class Client(TypedCalls, Entered):
 
     # Changes
 
-    def changes(self, uris: Sequence[str] = (), *, lists: bool = True) -> Changes:
+    def changes(self, uris: str | Sequence[str] = (), *, lists: bool = True) -> Changes:
         """Return the changes from now on: those of the resources `uris` and of everything below them, and with
         `lists` those of the lists of tools, prompts and resources. After a reconnection, a change of kind `missed`
         means that anything may have changed.
@@ -289,7 +289,7 @@ class Client(TypedCalls, Entered):
         """
         if self._tasks is None:
             raise RuntimeError("enter the client first: async with client")
-        return Changes(self._link, self._tasks, uris, lists=lists)
+        return Changes(self._link, self._tasks, [uris] if isinstance(uris, str) else uris, lists=lists)
 
     def _on_message(self, notice: Notified | Gap, is_taken: bool) -> None:
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)

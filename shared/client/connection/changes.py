@@ -7,6 +7,7 @@ One task maintains the subscription, and queues the changes for the reader. A sl
 however often the server reported it; a reader that is too far behind receives a single `missed` change instead.
 """
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -18,6 +19,7 @@ from anyio.abc import TaskGroup
 from ...concurrency import Signal
 from ...errors import McpError, PeerError
 from ...protocol.http.retry_after import BUSY
+from ...text import plain
 from .connection import Connection
 from .link import Link
 from .retry import backoff
@@ -30,6 +32,7 @@ PENDING = 1_000
 STEADY_SECONDS = 60.0
 """Seconds after which a subscription is considered steady, and is renewed at once when it ends."""
 _MISSED = Change("missed")
+_log = logging.getLogger("shared.client.changes")
 
 
 class Pending:
@@ -199,6 +202,9 @@ class _Keeper:
             self.refused = subscription.refused()
             if self.established.is_set():
                 self.pending.put(_MISSED)
+            elif self.refused:
+                # Otherwise a caller that does not look at `refused` would wait forever without knowing why.
+                _log.warning("the server does not report changes of %s", plain(", ".join(self.refused[:10])))
             self.established.set()
             await ended()
         if not self._link.lasts:

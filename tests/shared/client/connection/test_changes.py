@@ -72,12 +72,19 @@ async def test_what_can_not_be_subscribed_to() -> None:
             await anext(client.changes(["http://x"]))
 
 
-async def test_what_is_not_served_is_told() -> None:
+async def test_a_single_uri_needs_no_list() -> None:
+    small = Small()
+    async with small.connected() as client, client.changes("memo://one", lists=False):
+        assert small.held == ["memo://one"]
+
+
+async def test_what_is_not_served_is_told(caplog: pytest.LogCaptureFixture) -> None:
     async with (
         Small().connected(mode="stateless") as client,
         client.changes(["http://x", "memo://one"], lists=False) as changes,
     ):
         assert changes.refused == ("http://x",)
+    assert "the server does not report changes of http://x" in caplog.text
 
 
 async def test_a_refused_stream_is_an_error() -> None:
