@@ -28,7 +28,7 @@ from servers.sqlite.server import app as sqlite
 from shared.program.run import Options
 from shared.server.dispatch.hosts import HOSTS
 from shared.server.server import Server
-from shared.testing import connected
+from shared.testing import connect_memory, connected
 from tests.documents import PAGES
 from tests.raw import BARE
 
@@ -187,6 +187,30 @@ def test_the_test_that_is_shown_passes(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_dice.py"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110)
     assert "1 passed" in ran.stdout, ran.stdout
+
+
+async def test_the_extension_that_is_shown_times_calls(caplog: pytest.LogCaptureFixture) -> None:
+    names: dict[str, Any] = {"__name__": "shown"}
+    exec(compile(code("docs/authors.md", "python\n# ~/timed.py"), "timed.py", "exec"), names)
+
+    def roll() -> int:
+        """Roll a die."""
+        return 4
+
+    names["app"].tool(roll)
+    with caplog.at_level("INFO"), anyio.fail_after(30):
+        async with connect_memory(names["app"]) as client:
+            await client.list_tools()
+            assert (await client.call_tool("roll")).text == "4"
+    assert [line.partition(" took")[0] for line in caplog.messages if " took" in line] == ["roll"]
+
+
+async def test_the_sampling_that_is_shown_asks_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"__name__": "shown"}
+    exec(compile(code("docs/authors.md", "python\n# ~/titles.py"), "titles.py", "exec"), names)
+    with anyio.fail_after(30):
+        await names["main"]()
+    assert capsys.readouterr().out == "All about dice\n"
 
 
 def test_every_link_within_the_checkout_leads_somewhere() -> None:
