@@ -303,10 +303,10 @@ class Calls:
         outcome: Any = None  # an author's handler may return anything
         try:
             with call.scope:
-                if call.is_over:
-                    return
-                if not is_stream and (link.is_behind or self.room.used):
+                if not (is_stream or call.is_over) and (link.is_behind or self.room.used):
                     await self._wait_for_peer(link, call)
+                if call.is_over:  # also if it was cancelled in the turn of the loop in which its wait ended
+                    return
                 call.began = self._loop.time()
                 if not is_stream:
                     # From the first step on, not from the request: a call that waited for its place has done nothing

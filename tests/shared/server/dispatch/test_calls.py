@@ -242,6 +242,22 @@ async def test_a_call_that_comes_while_the_server_closes_gets_no_place_of_one_th
     theirs.close()
 
 
+async def test_a_call_that_is_cancelled_when_it_may_begin_does_not_begin(caplog):
+    later = Later()
+    async with later.open():
+        link, room = later.running.connect(None, lambda: None), later.running.calls.room
+        params = with_envelope({"name": "hold", "arguments": {}}, capabilities={})
+        size = later.app.limits.call_bytes
+        room.add("", size)
+        link.take(decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()))
+        await quiet()
+        room.remove("", size)
+        assert not link.leave()  # in the same turn of the loop
+        await later.running.calls.drain()
+    assert later.log == []
+    assert not caplog.records
+
+
 async def test_it_waits_for_no_peer_that_is_behind():
     later = Later(waiting_messages=2)
 
