@@ -1,8 +1,8 @@
 """A cache of reusable server results (2026-07-28, Caching), bounded in bytes.
 
-    asking(question) ──▶ Pending ──▶ keep(result) ──▶ find(question) ──▶ Kept
-                            │                             │
-                  changed() makes it stale      changed() ends its freshness
+    track(key) ──▶ Pending ──▶ keep(result) ──▶ find(key) ──▶ CacheEntry
+                      │                             │
+            changed() makes it stale      changed() ends its freshness
 
 A result is fresh for its `ttlMs`, or until a notification says otherwise. One that is no longer fresh is kept if it
 has an etag, so that the server need not send it again. A result that the server calls "public" is found by every
@@ -30,18 +30,19 @@ _ETAG_LENGTH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A cacheable request: the `cursor` of a list or the `uri` of a read, with its server and its client."""
+class CacheKey:
+    """Identifies a cacheable request by its server, its client, its method and its `target`."""
 
     server: Hashable
     owner: Hashable
     """The client that sends the request; None for public results."""
     method: str
-    of: str | None
+    target: str | None
+    """The `cursor` of a list, or the `uri` of a read."""
 
-    def of_anyone(self) -> "Question":
-        """Return the same question, for a public result."""
-        return Question(self.server, None, self.method, self.of)
+    def as_public(self) -> "CacheKey":
+        """Return the same key, for a public result."""
+        return CacheKey(self.server, None, self.method, self.target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class CacheEntry:
     fresh_until: float
     etag: str | None
     key_length: int = 0
-    """The length of the question's cursor or URI, which the server may have chosen."""
+    """The length of the key's cursor or URI, which the server may have chosen."""
 
     @property
     def size(self) -> int:
@@ -66,36 +67,36 @@ class CacheEntry:
 
 
 class Pending:
-    """A question that has been sent and not yet answered."""
+    """A request that has been sent and not yet answered."""
 
-    def __init__(self, question: Question, keep: Callable[[Question, dict[str, Any]], None]) -> None:
-        self.question = question
+    def __init__(self, cache_key: CacheKey, keep: Callable[[CacheKey, dict[str, Any]], None]) -> None:
+        self.cache_key = cache_key
         self.is_stale = False
-        """True if something has changed since the question was sent: the answer may be older than the change."""
+        """True if something has changed since the request was sent: the answer may be older than the change."""
         self._keep = keep
 
     def keep(self, result: dict[str, Any]) -> None:
         """Cache the result, if it is reusable."""
         if not self.is_stale:
-            self._keep(self.question, result)
+            self._keep(self.cache_key, result)
 
 
 class ResponseCache:
-    """Results by question, `max_bytes` at most; the least recently used are evicted first. Clients of one event loop
-    may share it. `clock` returns seconds."""
+    """Results by key, `max_bytes` at most; the least recently used are evicted first. Clients of one event loop may
+    share it. `clock` returns seconds."""
 
     def __init__(self, max_bytes: int = CACHE_BYTES, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.max_bytes = max_bytes
         self.size = 0
         """The current size in bytes."""
         self._clock = clock
-        self._entries: OrderedDict[Question, CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[CacheKey, CacheEntry] = OrderedDict()
         self._pending: set[Pending] = set()
 
-    def find(self, question: Question) -> CacheEntry | None:
+    def find(self, cache_key: CacheKey) -> CacheEntry | None:
         """Return the cached result, fresh or stale: the client's own, or otherwise the public one; None if there is
         none."""
-        present = question if question in self._entries else question.of_anyone()
+        present = cache_key if cache_key in self._entries else cache_key.as_public()
         if present not in self._entries:
             return None
         self._entries.move_to_end(present)
@@ -106,36 +107,36 @@ class ResponseCache:
         return self._clock() < entry.fresh_until
 
     @contextmanager
-    def asking(self, question: Question) -> Iterator[Pending]:
-        """Watch for changes while the question is pending."""
-        pending = Pending(question, self._keep)
+    def track(self, cache_key: CacheKey) -> Iterator[Pending]:
+        """Watch for changes while the request is pending."""
+        pending = Pending(cache_key, self._keep)
         self._pending.add(pending)
         try:
             yield pending
         finally:
             self._pending.discard(pending)
 
-    def changed(self, concerns: Callable[[Question], bool]) -> None:
+    def changed(self, concerns: Callable[[CacheKey], bool]) -> None:
         """End the freshness of the results that `concerns` selects, pending ones included."""
         for pending in self._pending:
-            pending.is_stale = pending.is_stale or concerns(pending.question)
-        for question in [candidate for candidate in self._entries if concerns(candidate)]:
-            entry = self._entries[question]
+            pending.is_stale = pending.is_stale or concerns(pending.cache_key)
+        for cache_key in [candidate for candidate in self._entries if concerns(candidate)]:
+            entry = self._entries[cache_key]
             if entry.etag is None:
-                self._drop(question)
+                self._drop(cache_key)
             else:
-                self._entries[question] = replace(entry, fresh_until=float("-inf"))
+                self._entries[cache_key] = replace(entry, fresh_until=float("-inf"))
 
-    def forget(self, concerns: Callable[[Question], bool]) -> None:
+    def forget(self, concerns: Callable[[CacheKey], bool]) -> None:
         """Evict the results that `concerns` selects."""
         self.changed(concerns)
-        for question in [candidate for candidate in self._entries if concerns(candidate)]:
-            self._drop(question)
+        for cache_key in [candidate for candidate in self._entries if concerns(candidate)]:
+            self._drop(cache_key)
 
-    def _keep(self, question: Question, result: dict[str, Any]) -> None:
-        anyone = question.of_anyone()
-        key = anyone if result.get("cacheScope") == "public" else question
-        self._drop(question)
+    def _keep(self, cache_key: CacheKey, result: dict[str, Any]) -> None:
+        anyone = cache_key.as_public()
+        key = anyone if result.get("cacheScope") == "public" else cache_key
+        self._drop(cache_key)
         self._drop(anyone)
         ttl, meta = result.get("ttlMs"), result.get("_meta")
         seconds = min(max(ttl, 0), LONGEST_SECONDS * 1000) / 1000 if type(ttl) is int else 0.0
@@ -147,7 +148,7 @@ class ResponseCache:
             return
         try:
             entry = CacheEntry(
-                to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(question.of or "")
+                to_json(result, inf_nan_mode="constants"), self._clock() + seconds, etag, len(cache_key.target or "")
             )
         except PydanticSerializationError:  # it contains a lone surrogate, and would be decoded as something else
             return
@@ -157,8 +158,8 @@ class ResponseCache:
         while self.size > self.max_bytes:
             self._drop(next(iter(self._entries)))
 
-    def _drop(self, question: Question) -> None:
-        entry = self._entries.pop(question, None)
+    def _drop(self, cache_key: CacheKey) -> None:
+        entry = self._entries.pop(cache_key, None)
         self.size -= 0 if entry is None else entry.size
 
 

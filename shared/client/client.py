@@ -81,7 +81,7 @@ class Client(TypedCalls, Entered):
             async with self._link.living() as self._tasks:
                 yield
         finally:
-            self._cached.closed()
+            self._cached.on_close()
 
     @property
     def server(self) -> ServerDescription:
@@ -136,7 +136,7 @@ class Client(TypedCalls, Entered):
 
     def _asking_first(self, method: str, handler: Handler) -> Handler:
         async def ask(params: dict[str, Any]) -> dict[str, Any]:
-            self._cached.questioned()
+            self._cached.on_server_request()
             await self._permitted(method, params)
             return await handler(params)
 

@@ -58,7 +58,7 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
 
 def _name_files(library: Library, name: str) -> Iterator[str]:
     """Yield the files next to a SKILL.md as one loss: a command is a single file."""
-    others = sorted(library.beside(name) or ())
+    others = sorted(library.sibling_files(name) or ())
     if others:
         more = f" and {format_count(len(others) - 1, 'more file')}" if len(others) > 1 else ""
         yield f"{escape(others[0])}{more} of the skill"

@@ -141,7 +141,7 @@ def notify(opened: Opened, changes: Changes, changed: Changed) -> None:
     changes.resource(INDEX)
     if changed.names:
         changes.prompts()
-    if not changed.names and not changed.others:
+    if not changed.names and not changed.other_files_changed:
         return
     changes.resources()
     for key, name in opened.subscribed.items():

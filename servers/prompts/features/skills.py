@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shared.errors import DeclarationError
 from shared.extensions.skills import Skill, SkillFile
 
-from ..library.skills import Bundle, SkillCache
+from ..library.skills import BuiltSkill, SkillCache
 from .context import Ctx
 
 
@@ -22,18 +22,18 @@ class LibrarySkills:
     async def get(self, context: Ctx, path: str) -> Skill | None:
         """Return the skill of the prompt with this name; None if it is not a skill."""
         skills = context.state.skills
-        bundle = await skills.get(path)
-        return None if bundle is None else _make_skill(skills, path, bundle)
+        built_skill = await skills.get(path)
+        return None if built_skill is None else _make_skill(skills, path, built_skill)
 
     async def read(self, context: Ctx, skill: Skill, file: str) -> bytes | None:
         """Return the contents of a file if it is still the listed one."""
         return await context.state.skills.read(skill.path, file, skill.files[file].sha256)
 
 
-def _make_skill(skills: SkillCache, name: str, bundle: Bundle) -> Skill | None:
-    files = {path: SkillFile(digest.size, digest.sha256) for path, digest in bundle.files.items()}
+def _make_skill(skills: SkillCache, name: str, built_skill: BuiltSkill) -> Skill | None:
+    files = {path: SkillFile(digest.size, digest.sha256) for path, digest in built_skill.files.items()}
     try:
-        return Skill(name, bundle.front, files)
+        return Skill(name, built_skill.front, files)
     except DeclarationError as error:
-        skills.refuse(name, str(error))
+        skills.report_invalid(name, str(error))
         return None

@@ -131,4 +131,4 @@ class Libraries:
         if not changes:
             return None
         names = frozenset().union(*(item.names for item in changes))
-        return Changed(names, any(item.others for item in changes))
+        return Changed(names, any(item.other_files_changed for item in changes))

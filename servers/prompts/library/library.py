@@ -153,17 +153,21 @@ class Library:
         read = self.reader(prompt)
         if file.kind.form == "skill":
             require_named(prompt, parse_document(file.data))
-            beside = _find_beside(snapshot, file)
+            sibling_files = _find_siblings(snapshot, file)
             require_size(
                 [
                     len(file.data),
-                    *(found_signature[1] for found_signature in beside.values() if found_signature is not None),
+                    *(
+                        found_signature[1]
+                        for found_signature in sibling_files.values()
+                        if found_signature is not None
+                    ),
                 ]
             )
-            for path, signature in beside.items():
+            for path, signature in sibling_files.items():
                 if signature is None:
                     raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or not a file")
-            return {SKILL: file.data, **{path: read(path, MOST_BYTES) for path in sorted(beside)}}
+            return {SKILL: file.data, **{path: read(path, MOST_BYTES) for path in sorted(sibling_files)}}
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
@@ -171,14 +175,14 @@ class Library:
         body = put_in_words(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
         return {SKILL: format_manifest(prompt, body).encode(), **files}
 
-    def beside(self, name: str) -> dict[str, int] | None:
+    def sibling_files(self, name: str) -> dict[str, int] | None:
         """Return the sizes of a skill's files other than SKILL.md, by path in its directory; None for a prompt that
         is not a SKILL.md. Links and hidden files are left out; files that are too large are among the problems."""
         snapshot, file = self._snapshot, self._file(name)
         if file.kind.form != "skill":
             return None
         sizes = {
-            path: signature[1] for path, signature in _find_beside(snapshot, file).items() if signature is not None
+            path: signature[1] for path, signature in _find_siblings(snapshot, file).items() if signature is not None
         }
         left_out = find_unfitting(sizes, len(file.data))
         return {path: size for path, size in sizes.items() if path not in left_out}
@@ -196,7 +200,7 @@ class Library:
     def scripts(self, name: str) -> frozenset[str]:
         """Return the files next to a SKILL.md that are executable."""
         base = _make_prefix(self.kind(name).base)
-        return frozenset(path for path in self.beside(name) or () if self._folder.is_executable(base + path))
+        return frozenset(path for path in self.sibling_files(name) or () if self._folder.is_executable(base + path))
 
     def reader(self, prompt: Prompt) -> Read:
         """Return a function that reads the files that the prompt refers to, relative to its base."""
@@ -301,7 +305,7 @@ def _make_prefix(base: str) -> str:
     return f"{base}/" if base else ""
 
 
-def _find_beside(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
+def _find_siblings(snapshot: Snapshot, file: File) -> dict[str, Signature | None]:
     """Return the entries next to a SKILL.md: files and links by path in its directory, without hidden ones."""
     base = _make_prefix(file.kind.base)
     inside = {

@@ -1,7 +1,7 @@
 """Prompts as skills: a SKILL.md unchanged, with the files next to it; any other prompt as plain text.
 
-Each skill is built on first use, and cached until its files change. A SKILL.md that is broken now is served with its
-last valid content, like its prompt.
+Each skill is built on first use, and cached until its files change. If a SKILL.md becomes invalid, its last valid
+version is served, as for prompts.
 """
 
 import hashlib
@@ -33,30 +33,30 @@ class Digest(NamedTuple):
     sha256: str
 
 
-class Bundle(NamedTuple):
-    """A skill."""
+class BuiltSkill(NamedTuple):
+    """The skill of a prompt, with the digests of its files."""
 
     front: dict[str, Any]
     """The front matter of its SKILL.md."""
     files: Mapping[str, Digest]
     """Its files, by their paths in its directory; SKILL.md is the first."""
-    alone: bool
+    depends_only_on_prompt: bool
     """True if it depends only on the prompt's file."""
 
 
-def make_bundle(library: Library, name: str) -> Bundle:
+def build_skill(library: Library, name: str) -> BuiltSkill:
     """Return the skill of a prompt. Raises PromptError if it can't be a skill."""
-    beside = library.beside(name)
+    sibling_files = library.sibling_files(name)
     others: dict[str, Digest] = {}
-    if beside is None:
+    if sibling_files is None:
         exported = library.export(name)
         manifest = exported.pop(SKILL)
         others = {path: _digest(data) for path, data in exported.items()}
     else:
-        read = library.reader(library.prompt(name))
-        for path in sorted(beside):
+        read_file = library.reader(library.prompt(name))
+        for path in sorted(sibling_files):
             try:
-                others[path] = _digest(read(path, MOST_BYTES))
+                others[path] = _digest(read_file(path, MOST_BYTES))
             except PromptError:  # it was deleted, or may not be read
                 library.note(name, path, "it is not part of the skill: it can't be read")
         manifest = library.source(name)
@@ -67,18 +67,20 @@ def make_bundle(library: Library, name: str) -> Bundle:
     except ValueError:  # a lone surrogate, or an infinite number
         raise PromptError("bad_prompt", "the front matter has a value that can't be written as JSON") from None
     require_size(digest.size for digest in files.values())
-    return Bundle(front, files, alone=beside is None and library.rendering(name).alone)
+    return BuiltSkill(
+        front, files, depends_only_on_prompt=sibling_files is None and library.rendering(name).depends_only_on_prompt
+    )
 
 
 def read_content(library: Library, name: str, file: str) -> bytes:
     """Return the current content of a file in the skill of a prompt. Raises PromptError."""
-    beside = library.beside(name)
-    if beside is None:
+    sibling_files = library.sibling_files(name)
+    if sibling_files is None:
         data = library.export(name).get(file)
     elif file == SKILL:
         data = library.source(name)
     else:
-        data = library.reader(library.prompt(name))(file, MOST_BYTES) if file in beside else None
+        data = library.reader(library.prompt(name))(file, MOST_BYTES) if file in sibling_files else None
     if data is None:
         raise PromptError("not_found", f"the skill {name!r} has no file {file[:200]!r}")
     return data
@@ -93,25 +95,30 @@ class SkillCache:
 
     def __init__(self, libraries: Libraries) -> None:
         self._libraries = libraries
-        self._bundles: dict[str, Bundle | None] = {}
+        self._skills: dict[str, BuiltSkill | None] = {}
 
     def forget(self, changed: Changed) -> None:
         """Drop the skills that may have changed."""
-        if not changed.names and not changed.others:
+        if not changed.names and not changed.other_files_changed:
             return
-        # A skill still being built is stored in the old dictionary, since it may be built from the old state.
-        unchanged = ((name, bundle) for name, bundle in self._bundles.items() if bundle is not None and bundle.alone)
-        self._bundles = {name: bundle for name, bundle in unchanged if name not in changed.names}
+        # A skill still being built is stored in the old dictionary, so that it is discarded: it may be built from the
+        # old state.
+        unchanged = (
+            (name, skill)
+            for name, skill in self._skills.items()
+            if skill is not None and skill.depends_only_on_prompt
+        )
+        self._skills = {name: skill for name, skill in unchanged if name not in changed.names}
 
-    async def get(self, name: str) -> Bundle | None:
+    async def get(self, name: str) -> BuiltSkill | None:
         """Return the skill; None if no prompt has this name, or it can't be a skill."""
         if NAME.fullmatch(name) is None or name not in self._libraries:
             return None
-        return await to_thread.run_sync(self._make, name, self._bundles)
+        return await to_thread.run_sync(self._make, name, self._skills)
 
-    async def list(self) -> dict[str, Bundle]:
-        """Return the first skills: those with a directory, then prompts of other formats, by name."""
-        return await to_thread.run_sync(self._list_first, self._bundles)
+    async def list(self) -> dict[str, BuiltSkill]:
+        """Return up to MOST_LISTED skills, sorted by name: first those with a directory, then the others."""
+        return await to_thread.run_sync(self._list_first, self._skills)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
         """Return the contents of a skill's file if its hash is unchanged; otherwise None."""
@@ -121,15 +128,15 @@ class SkillCache:
             return None
         return data if hashlib.sha256(data).hexdigest() == sha256 else None
 
-    def refuse(self, name: str, reason: str) -> None:
-        """Add the reason that a prompt is not a valid skill to its library's problems."""
+    def report_invalid(self, name: str, reason: str) -> None:
+        """Record in the library's problems why a prompt is not a valid skill."""
         with suppress(PromptError):  # it was deleted
             self._libraries.library(name).note(name, SKILL, f"it is not a skill: {reason}")
 
-    def _list_first(self, cache: dict[str, Bundle | None]) -> dict[str, Bundle]:
+    def _list_first(self, cache: dict[str, BuiltSkill | None]) -> dict[str, BuiltSkill]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)
         candidates = ((name, self._make(name, cache)) for name in names)
-        return dict(islice(((name, bundle) for name, bundle in candidates if bundle is not None), MOST_LISTED))
+        return dict(islice(((name, skill) for name, skill in candidates if skill is not None), MOST_LISTED))
 
     def _has_no_directory(self, name: str) -> bool:
         try:
@@ -137,11 +144,11 @@ class SkillCache:
         except PromptError:  # it was deleted
             return True
 
-    def _make(self, name: str, cache: dict[str, Bundle | None]) -> Bundle | None:
+    def _make(self, name: str, cache: dict[str, BuiltSkill | None]) -> BuiltSkill | None:
         if name not in cache:
             try:
-                cache[name] = make_bundle(self._libraries.library(name), name)
+                cache[name] = build_skill(self._libraries.library(name), name)
             except PromptError as error:
                 cache[name] = None
-                self.refuse(name, error.reason)
+                self.report_invalid(name, error.reason)
         return cache[name]

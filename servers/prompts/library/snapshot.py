@@ -58,8 +58,8 @@ class Changed(NamedTuple):
 
     names: frozenset[str]
     """The prompts that were added or removed, or whose file or text changed."""
-    others: bool
-    """True if a file changed that prompts may include or embed."""
+    other_files_changed: bool
+    """True if a file that prompts may include or embed has changed."""
 
 
 FindProblem = Callable[[File], Problem | None]

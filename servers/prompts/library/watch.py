@@ -155,7 +155,7 @@ class Watch:
                 broken.add(name)
         self._broken = self._broken - changed.names | broken
         # A prompt that was broken from the beginning was never available: it is announced once it is valid.
-        return Changed(changed.names & before | there - broken, changed.others)
+        return Changed(changed.names & before | there - broken, changed.other_files_changed)
 
     def _report_problems(self) -> None:
         """Log the problems that are new."""

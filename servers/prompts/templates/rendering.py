@@ -78,7 +78,7 @@ class Rendering:
         return tuple(dict.fromkeys(message.content for message in self.prompt.messages if message.kind != "text"))
 
     @property
-    def alone(self) -> bool:
+    def depends_only_on_prompt(self) -> bool:
         """True if it needs no file other than the prompt's."""
         return not self._partials and not self.embeds
 

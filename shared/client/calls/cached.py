@@ -15,7 +15,7 @@ import anyio
 
 from ...errors import McpError, PeerError
 from ...protocol.types.resources import ETAG, NOT_MODIFIED
-from ..cache import Pending, Question, ResponseCache
+from ..cache import CacheKey, Pending, ResponseCache
 from ..connection.subscription import Change, Kind
 from ..options import Progress
 from .raw_calls import Requester
@@ -27,8 +27,8 @@ _KEY_PARAMS = {
     "resources/templates/list": "cursor",
     "resources/read": "uri",
 }
-"""The methods with cacheable results, and the one param on which a cached result may depend. Skills are requested
-each time, because their entries must not be older than the files that they vouch for."""
+"""The methods with cacheable results, and the one param on which a cached result may depend. Skill entries are never
+cached: an entry must not be older than the files whose hashes it contains."""
 _CHANGED: dict[Kind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
@@ -36,7 +36,7 @@ _CHANGED: dict[Kind, tuple[str, ...]] = {
 }
 
 
-class _Flight:
+class _SharedRequest:
     """One pending request, and all callers that wait for its result.
 
     The first caller makes the request in its own task, and leads; the others follow. If the leader gives up, because
@@ -70,41 +70,41 @@ class _Flight:
         return deepcopy(self._result)
 
 
-_NO_FLIGHT: tuple[Pending | None, _Flight | None] = (None, None)
+_NO_SHARED_REQUEST: tuple[Pending | None, _SharedRequest | None] = (None, None)
 
 
 class CachedRequests:
-    """A `Requester` for one client that uses the results in `cache`. Simultaneous callers with the same question
+    """A `Requester` for one client that uses the results in `cache`. Simultaneous callers with the same cache key
     share one request, unless they follow its progress."""
 
     def __init__(self, request: Requester, cache: ResponseCache, *, server: Hashable | None = None) -> None:
-        """`server` identifies the server in a shared cache; None shares nothing."""
+        """`server` identifies the server in a shared cache; if None, nothing is shared."""
         self._request = request
         self._cache = cache
         self._owner = object()
         self._server = self._owner if server is None else server
-        self._flights: dict[Question, tuple[Pending, _Flight]] = {}
+        self._shared_requests: dict[CacheKey, tuple[Pending, _SharedRequest]] = {}
 
     async def __call__(
         self,
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a limit, asked for or not
+        timeout: float | None = 60,  # noqa: ASYNC109 - every request has a time limit, whether requested or not
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Return the result, as an object that belongs to the caller. Raises the same errors as `request`, and
         TimeoutError if no answer arrives in `timeout` seconds."""
-        question = self._question(method, params or {})
-        if question is None:
+        cache_key = self._cache_key(method, params or {})
+        if cache_key is None:
             return await self._request(method, params, timeout=timeout, on_progress=on_progress)
-        entry = self._cache.find(question)
+        entry = self._cache.find(cache_key)
         if entry is not None and self._cache.is_fresh(entry):
             return entry.result()
         if on_progress is not None:
-            with self._cache.asking(question) as pending:
-                return await self._ask(pending, partial(self._request, timeout=timeout, on_progress=on_progress))
-        return await self._share(question, timeout)
+            with self._cache.track(cache_key) as pending:
+                return await self._send(pending, partial(self._request, timeout=timeout, on_progress=on_progress))
+        return await self._share(cache_key, timeout)
 
     # Notifications from the client
 
@@ -112,83 +112,86 @@ class CachedRequests:
         """Handle a change on the server."""
         uri = change.uri
         if change.kind == "missed":
-            self._changed(lambda question: question.owner in (None, self._owner))
+            self._changed(lambda cache_key: cache_key.owner in (None, self._owner))
         elif uri is not None:
-            self._changed(lambda question: question.method == "resources/read" and _overlap(question.of or "", uri))
+            self._changed(
+                lambda cache_key: cache_key.method == "resources/read" and _overlap(cache_key.target or "", uri)
+            )
         else:
-            self._changed(lambda question: question.method in _CHANGED.get(change.kind, ()))
+            self._changed(lambda cache_key: cache_key.method in _CHANGED.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
-        """Handle an answer that consists of questions: the next result depends on the client's answers, and is valid
-        only for them."""
-        question = self._question(method, params)
-        if question is not None:
-            self._changed(lambda candidate: candidate == question)
+        """Handle a response that asks for input: the next result depends on the client's answers, and is valid only
+        for them."""
+        cache_key = self._cache_key(method, params)
+        if cache_key is not None:
+            self._changed(lambda candidate: candidate == cache_key)
 
     def on_invalid_result(self, method: str) -> None:
         """Handle an unusable result of a method: cached results are neither used nor revalidated by their etags."""
-        self._cache.forget(lambda question: question.server == self._server and question.method == method)
+        self._cache.forget(lambda cache_key: cache_key.server == self._server and cache_key.method == method)
 
-    def questioned(self) -> None:
-        """Handle a question that the server asks before it answers. The handler may make any request, and must not
-        wait for a pending one that may itself wait for the handler's answer."""
-        self._flights.clear()
+    def on_server_request(self) -> None:
+        """Handle a request from the server. The callback that answers it may itself send requests. Forget the
+        requests in progress, so that it does not wait for one that is waiting for the callback."""
+        self._shared_requests.clear()
 
-    def closed(self) -> None:
-        """Evict the results that are private to the client, which has closed."""
-        self._cache.forget(lambda question: question.owner is self._owner)
+    def on_close(self) -> None:
+        """Evict the results that are private to the client, which has been closed."""
+        self._cache.forget(lambda cache_key: cache_key.owner is self._owner)
 
-    def _changed(self, concerns: Callable[[Question], bool]) -> None:
-        self._cache.changed(lambda question: question.server == self._server and concerns(question))
+    def _changed(self, concerns: Callable[[CacheKey], bool]) -> None:
+        self._cache.changed(lambda cache_key: cache_key.server == self._server and concerns(cache_key))
 
     # Requests
 
-    def _question(self, method: str, params: Mapping[str, Any]) -> Question | None:
-        """Return the question of a request; None if its result depends on other params, and can't be cached."""
+    def _cache_key(self, method: str, params: Mapping[str, Any]) -> CacheKey | None:
+        """Return the cache key of a request; None if its result depends on other params, and can't be cached."""
         param = _KEY_PARAMS.get(method)
         if param is None or not self._cache.max_bytes:
             return None
-        of = params.get(param)
-        if len(params) > (param in params) or not isinstance(of, str | None):
+        target = params.get(param)
+        # Any other param would affect the result too.
+        if len(params) > (param in params) or not isinstance(target, str | None):
             return None
-        return Question(self._server, self._owner, method, of)
+        return CacheKey(self._server, self._owner, method, target)
 
-    async def _share(self, question: Question, seconds: float | None) -> dict[str, Any]:
+    async def _share(self, cache_key: CacheKey, seconds: float | None) -> dict[str, Any]:
         deadline = math.inf if seconds is None else anyio.current_time() + seconds
         while True:
-            pending, flight = self._flights.get(question, _NO_FLIGHT)
+            pending, shared_request = self._shared_requests.get(cache_key, _NO_SHARED_REQUEST)
             remaining = None if seconds is None else deadline - anyio.current_time()
-            # A result that was requested before a change is not for callers that ask after it.
-            if pending is None or flight is None or pending.is_stale:
-                return await self._lead(question, remaining)
-            with anyio.move_on_after(remaining) as patience:
-                result = await flight.follow()
-            if patience.cancelled_caught:
+            # A result that was requested before a change must not be given to callers that ask later.
+            if pending is None or shared_request is None or pending.is_stale:
+                return await self._lead(cache_key, remaining)
+            with anyio.move_on_after(remaining) as timeout_scope:
+                result = await shared_request.follow()
+            if timeout_scope.cancelled_caught:
                 raise TimeoutError(f"the server did not answer within {seconds:g} s")
             if result is not None:
                 return result
 
-    async def _lead(self, question: Question, seconds: float | None) -> dict[str, Any]:
-        flight = _Flight()
-        with self._cache.asking(question) as pending:
-            self._flights[question] = registered = (pending, flight)
+    async def _lead(self, cache_key: CacheKey, seconds: float | None) -> dict[str, Any]:
+        shared_request = _SharedRequest()
+        with self._cache.track(cache_key) as pending:
+            self._shared_requests[cache_key] = registered = (pending, shared_request)
             try:
-                return await flight.lead(lambda: self._ask(pending, partial(self._request, timeout=seconds)))
+                return await shared_request.lead(lambda: self._send(pending, partial(self._request, timeout=seconds)))
             finally:
-                if self._flights.get(question) is registered:
-                    del self._flights[question]
+                if self._shared_requests.get(cache_key) is registered:
+                    del self._shared_requests[cache_key]
 
-    async def _ask(self, pending: Pending, request: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
-        question, entry = pending.question, self._cache.find(pending.question)
-        param = _KEY_PARAMS[question.method]
-        params: dict[str, Any] = {} if question.of is None else {param: question.of}
-        if entry is not None and entry.etag is not None and question.method == "resources/read":
+    async def _send(self, pending: Pending, request: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+        cache_key, entry = pending.cache_key, self._cache.find(pending.cache_key)
+        param = _KEY_PARAMS[cache_key.method]
+        params: dict[str, Any] = {} if cache_key.target is None else {param: cache_key.target}
+        if entry is not None and entry.etag is not None and cache_key.method == "resources/read":
             params["_meta"] = {ETAG: entry.etag}
         try:
-            result = await request(question.method, params)
+            result = await request(cache_key.method, params)
         except PeerError:
-            if param == "cursor" and question.of is not None:  # the earlier pages belong to an outdated list
-                self._changed(lambda candidate: candidate.method == question.method)
+            if param == "cursor" and cache_key.target is not None:  # the earlier pages belong to an outdated list
+                self._changed(lambda candidate: candidate.method == cache_key.method)
             raise
         meta = result.get("_meta")
         if entry is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:

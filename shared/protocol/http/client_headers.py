@@ -12,7 +12,7 @@ from typing import Any
 from ..session.envelope import claims_envelope
 from ..types.base import PROTOCOL_VERSION
 from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
-from .header_marks import marking_fault
+from .header_annotations import find_annotation_error
 from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, parameter_headers
 from .rules import EVENT_STREAM, JSON, SESSION_ID, VERSION_HEADER, is_session_id
 
@@ -99,7 +99,7 @@ def usable_tools(answer: Response) -> tuple[Response, list[str]]:
     tools, faults, usable = answer.result.get("tools"), list[str](), list[Any]()
     for tool in tools if isinstance(tools, list) else ():
         schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-        fault = marking_fault(schema) if isinstance(schema, dict) else None
+        fault = find_annotation_error(schema) if isinstance(schema, dict) else None
         if fault is None:
             usable.append(tool)
         else:

@@ -2,8 +2,8 @@
 reading the body.
 
 `MCP-Protocol-Version` repeats the version in `_meta`, `Mcp-Method` the method, `Mcp-Name` the name or URI in the
-request, and `Mcp-Param-*` the arguments that a tool's schema marks with `x-mcp-header`. A difference is refused with
--32020, since a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
+request, and `Mcp-Param-*` the arguments that a tool's schema annotates with `x-mcp-header`. A difference is refused
+with -32020, since a proxy may have decided by the header (2026-07-28, Streamable HTTP, Request Headers).
 
 The order of the checks decides which fault is reported first: repeated headers, the envelope, the version header, the
 method, the name, whether the version is served, the parameters. The session checks the rest: unknown methods and bad
@@ -42,9 +42,9 @@ OPTIONAL_NAMES = ("tasks/get", "tasks/update", "tasks/cancel")
 """Methods of an extension whose specification requires clients to send `Mcp-Name`, although the core does not mention
 them. Some clients omit it. Since a missing header can't mislead a proxy, only a difference is refused."""
 
-MARK = "x-mcp-header"
+ANNOTATION = "x-mcp-header"
 """The schema keyword with the name of the header that repeats an argument."""
-MARKED_TYPES = ("string", "integer", "boolean")
+ANNOTATED_TYPES = ("string", "integer", "boolean")
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _BASE64 = "=?base64?"
 _SENTINEL = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
@@ -136,15 +136,15 @@ class Parameter:
 
 
 def parameter_headers(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[Parameter]:
-    """Iterate over the arguments that `schema` marks with a usable `x-mcp-header`: strings, integers and booleans
+    """Iterate over the arguments that `schema` annotates with a usable `x-mcp-header`: strings, integers and booleans
     that can be reached through `properties` only. `path` leads to the schema."""
     properties = schema.get("properties")
     for name, field in properties.items() if isinstance(properties, Mapping) else ():
         if not isinstance(field, Mapping):
             continue
-        here, mark = (*path, name), field.get(MARK)
-        if isinstance(mark, str) and TOKEN.fullmatch(mark) and field.get("type") in MARKED_TYPES:
-            yield Parameter(PARAM_PREFIX + mark.lower(), here)
+        here, annotation = (*path, name), field.get(ANNOTATION)
+        if isinstance(annotation, str) and TOKEN.fullmatch(annotation) and field.get("type") in ANNOTATED_TYPES:
+            yield Parameter(PARAM_PREFIX + annotation.lower(), here)
         yield from parameter_headers(field, here)
 
 

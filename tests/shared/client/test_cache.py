@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.client.cache import ENTRY_BYTES, LONGEST_SECONDS, Question, ResponseCache
+from shared.client.cache import ENTRY_BYTES, LONGEST_SECONDS, CacheKey, ResponseCache
 from shared.protocol.types.resources import ETAG
 
 HOUR = {"ttlMs": 3_600_000}
@@ -30,17 +30,17 @@ def cache(clock: Clock) -> ResponseCache:
     return ResponseCache(10 * ENTRY_BYTES, clock=clock)
 
 
-def _asked(of: str | None = None, *, owner: str = "we", method: str = "resources/read") -> Question:
-    return Question("server", owner, method, of)
+def _asked(target: str | None = None, *, owner: str = "we", method: str = "resources/read") -> CacheKey:
+    return CacheKey("server", owner, method, target)
 
 
-def _answered(cache: ResponseCache, question: Question, **result: Any) -> None:
-    with cache.asking(question) as pending:
+def _answered(cache: ResponseCache, cache_key: CacheKey, **result: Any) -> None:
+    with cache.track(cache_key) as pending:
         pending.keep(result)
 
 
-def _fresh(cache: ResponseCache, question: Question) -> dict[str, Any] | None:
-    kept = cache.find(question)
+def _fresh(cache: ResponseCache, cache_key: CacheKey) -> dict[str, Any] | None:
+    kept = cache.find(cache_key)
     return kept.result() if kept is not None and cache.is_fresh(kept) else None
 
 
@@ -102,13 +102,13 @@ def test_what_is_private_stays_with_its_client(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     _answered(cache, _asked("b"), **HOUR, cacheScope="private")
     _answered(cache, _asked("c"), **HOUR, cacheScope="whoever")
-    assert [_fresh(cache, _asked(of, owner="they")) for of in "abc"] == [None] * 3
+    assert [_fresh(cache, _asked(target, owner="they")) for target in "abc"] == [None] * 3
 
 
 def test_what_is_public_is_found_by_all(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, cacheScope="public")
     assert _fresh(cache, _asked("a", owner="they"))
-    assert not _fresh(cache, Question("another", "they", "resources/read", "a"))
+    assert not _fresh(cache, CacheKey("another", "they", "resources/read", "a"))
 
 
 def test_what_became_private_is_no_longer_public(cache: ResponseCache) -> None:
@@ -123,27 +123,27 @@ def test_what_became_private_is_no_longer_public(cache: ResponseCache) -> None:
 def test_a_change_ends_what_is_fresh(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     _answered(cache, _asked("b"), **HOUR)
-    cache.changed(lambda one: one.of == "a")
+    cache.changed(lambda one: one.target == "a")
     assert cache.find(_asked("a")) is None
     assert _fresh(cache, _asked("b"))
 
 
 def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> None:
-    with cache.asking(_asked("a")) as pending:
-        cache.changed(lambda one: one.of == "a")
+    with cache.track(_asked("a")) as pending:
+        cache.changed(lambda one: one.target == "a")
         pending.keep({**HOUR})
     assert cache.find(_asked("a")) is None
 
 
 def test_questions_that_failed_are_not_watched_any_longer(cache: ResponseCache) -> None:
-    with pytest.raises(ConnectionError), cache.asking(_asked("a")):
+    with pytest.raises(ConnectionError), cache.track(_asked("a")):
         raise ConnectionError
     cache.changed(lambda one: pytest.fail("nothing is under way"))
 
 
 def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
-    with cache.asking(_asked("a")) as pending:
-        cache.changed(lambda one: one.of == "b")
+    with cache.track(_asked("a")) as pending:
+        cache.changed(lambda one: one.target == "b")
         pending.keep({**HOUR})
     assert _fresh(cache, _asked("a"))
 
@@ -152,8 +152,8 @@ def test_what_has_an_etag_is_kept_without_being_fresh(cache: ResponseCache) -> N
     _answered(cache, _asked("a"), **HOUR, **TAGGED)
     _answered(cache, _asked("b"), **TAGGED)
     cache.changed(lambda one: True)
-    for of in "ab":
-        kept = cache.find(_asked(of))
+    for target in "ab":
+        kept = cache.find(_asked(target))
         assert kept is not None
         assert kept.etag == "1"
         assert not cache.is_fresh(kept)
@@ -176,12 +176,12 @@ def test_what_is_forgotten_is_gone(cache: ResponseCache) -> None:
 
 
 def test_who_was_not_asked_for_longest_goes_first(cache: ResponseCache) -> None:
-    for of in "abcdefghi":
-        _answered(cache, _asked(of), **HOUR)
+    for target in "abcdefghi":
+        _answered(cache, _asked(target), **HOUR)
     cache.find(_asked("a"))
     _answered(cache, _asked("z"), **HOUR)
     assert cache.size <= cache.max_bytes
-    assert [of for of in "abcdefghiz" if cache.find(_asked(of))] == list("acdefghiz")
+    assert [target for target in "abcdefghiz" if cache.find(_asked(target))] == list("acdefghiz")
 
 
 def test_an_answer_in_place_of_another_takes_its_place(cache: ResponseCache) -> None:

@@ -167,7 +167,7 @@ async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_w
             assert await shelf.read(name, file, before.files[file].sha256) is None
         libraries.look()
         assert await shelf.read(name, file, before.files[file].sha256) is None
-        shelf.forget(Changed(frozenset(), others=True))
+        shelf.forget(Changed(frozenset(), other_files_changed=True))
         after = await shelf.get(name)
         assert after is not None
         read = await shelf.read(name, file, after.files[file].sha256)

@@ -318,7 +318,7 @@ async def test_clients_share_what_is_public() -> None:
     one.answer = HOUR
     await one.ask("prompts/list")
     size = cache.size
-    one.ask.closed()
+    one.ask.on_close()
     assert 0 < cache.size < size
 
 

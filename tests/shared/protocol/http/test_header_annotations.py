@@ -1,11 +1,11 @@
-"""Which tools a client may call over HTTP, as far as the marks of their arguments decide it."""
+"""Which tools a client may call over HTTP, as far as the annotations of their arguments decide it."""
 
 import tracemalloc
 from typing import Any
 
 import pytest
 
-from shared.protocol.http.header_marks import marking_fault
+from shared.protocol.http.header_annotations import find_annotation_error
 
 
 def _schema(**arguments: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def test_sound_marks() -> None:
         _schema(a={"type": "number", "default": {"x-mcp-header": 1}, "enum": [{"x-mcp-header": ""}]}),
         {"properties": 3, "anyOf": {}, "items": "x", "$defs": []},
     ]
-    assert [schema for schema in schemas if marking_fault(schema) is not None] == []
+    assert [schema for schema in schemas if find_annotation_error(schema) is not None] == []
 
 
 FAULTS: dict[str, list[dict[str, Any]]] = {
@@ -55,7 +55,7 @@ FAULTS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("words", FAULTS)
 def test_what_is_wrong_with_a_mark(words: str) -> None:
-    assert [schema for schema in FAULTS[words] if words not in str(marking_fault(schema))] == []
+    assert [schema for schema in FAULTS[words] if words not in str(find_annotation_error(schema))] == []
 
 
 def test_a_long_name_is_not_written_for_each_schema_beneath_it() -> None:
@@ -63,7 +63,7 @@ def test_a_long_name_is_not_written_for_each_schema_beneath_it() -> None:
     schema = _schema(**{"a" * 100_000: {"properties": beneath}})
     tracemalloc.start()
     try:
-        assert marking_fault(schema) is None
+        assert find_annotation_error(schema) is None
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
     finally:
         tracemalloc.stop()

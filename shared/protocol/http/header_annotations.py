@@ -1,0 +1,75 @@
+"""Client-side checks of `x-mcp-header` annotations in tool schemas: a tool with an invalid annotation is not offered
+over HTTP, because a call of the tool could not be sent correctly (2026-07-28, Streamable HTTP, Custom Headers).
+
+`routing_headers.py` reads the annotations of valid schemas.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .routing_headers import ANNOTATED_TYPES, ANNOTATION, TOKEN
+
+_SCHEMA_KEYWORDS = (
+    *("additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items", "not"),
+    *("propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+)
+"""The keywords of JSON Schema that contain a single schema."""
+_SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+"""Those that contain a list of schemas."""
+_SCHEMA_MAP_KEYWORDS = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+"""Those that contain schemas by name."""
+
+_Path = tuple[Any, ...] | None
+"""A linked list of path segments; None at the root. The segments are joined only when an error is reported: a hostile
+schema may have megabyte-long names."""
+
+
+def find_annotation_error(schema: Mapping[str, Any]) -> str | None:
+    """Return the error in the first invalid annotation in the `schema` of a tool's arguments, or None if there is
+    none. An annotation must be a token and unique in the tool, ignoring case, and must be on a string, an integer or
+    a boolean that is reached through property names only."""
+    seen: set[str] = set()
+    for path, node, is_argument in _nodes(schema):
+        if ANNOTATION not in node:
+            continue
+        annotation = node[ANNOTATION]
+        error = None
+        if not isinstance(annotation, str) or TOKEN.fullmatch(annotation) is None:
+            error = "is not a valid header name"
+        elif not is_argument or not path:
+            error = "is not on an argument"
+        elif node.get("type") not in ANNOTATED_TYPES:
+            error = "is not on a string, integer or boolean"
+        elif annotation.lower() in seen:
+            error = "has the header name of another argument"
+        if error is not None:
+            return f"its {ANNOTATION} at {_format_path(path)} {error}"
+        seen.add(annotation.lower())
+    return None
+
+
+def _format_path(path: _Path) -> str:
+    parts: list[str] = []
+    while path is not None:
+        path, *last = path
+        parts = [*map(str, last), *parts]
+    return "".join(f"/{part}" for part in parts) or "the root"
+
+
+def _nodes(schema: Mapping[str, Any]) -> Iterator[tuple[_Path, Mapping[str, Any], bool]]:
+    """Iterate over every schema in `schema`, with its position, and True if it is reached through property names
+    only."""
+    pending: list[tuple[_Path, Any, bool]] = [(None, schema, True)]
+    while pending:
+        path, node, is_argument = pending.pop()
+        if not isinstance(node, Mapping):
+            continue
+        yield path, node, is_argument
+        for key, value in node.items():
+            if isinstance(value, Mapping) and key in _SCHEMA_MAP_KEYWORDS:
+                inner_is_argument = is_argument and key == "properties"
+                pending += [((path, key, name), inner, inner_is_argument) for name, inner in value.items()]
+            elif isinstance(value, list) and key in _SCHEMA_LIST_KEYWORDS:
+                pending += [((path, key, number), inner, False) for number, inner in enumerate(value)]
+            elif key in _SCHEMA_KEYWORDS:
+                pending.append(((path, key), value, False))
