@@ -7,6 +7,7 @@ for a settings file if there is one.
 """
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -157,8 +158,9 @@ def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Map
 
 
 def own_prefix(app: Server[Any]) -> str:
-    """Return the prefix of the variables of a server's own options."""
-    return f"MCP_{app.implementation.name.replace('-', '_')}"
+    """Return the prefix of the variables of a server's own options: its name, with `_` for characters that a shell
+    does not allow in variables."""
+    return f"MCP_{re.sub(r'[^A-Za-z0-9_]', '_', app.implementation.name)}"
 
 
 def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:

@@ -45,6 +45,8 @@ def help_text(
 def _help(field: FieldInfo, variable: str | None) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
     shown = "" if default in (None, False, []) else f" (default: {default})"
+    if field.is_required():
+        shown = " (required)"
     several = "; may be repeated" if get_origin(field.annotation) is list else ""
     return _with_variable(f"{field.description or ''}{several}{shown}".lstrip("; "), variable)
 

@@ -310,7 +310,8 @@ def form_schema(form: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of `form`, which must not be changed. Raises DeclarationError for a form that is not a model,
     and for fields that no form can show: they must be strings, numbers, booleans, or choices of strings, one or
     several, and bounds must be inclusive."""
-    if not (isinstance(form, type) and issubclass(form, BaseModel)):
+    given: object = form  # an author without a type checker may give anything
+    if not (isinstance(given, type) and issubclass(given, BaseModel)):
         raise DeclarationError(
             f"a form is a pydantic model, not {form!r}: declare a class with a field for each value, such as "
             "`class Name(BaseModel): name: str`"

@@ -20,7 +20,7 @@ from shared import Implementation, Server
 from shared.contracts import TaskLimits
 from shared.errors import DeclarationError
 from shared.program.process import Failed, set_limits
-from shared.program.run import Options, run, run_app
+from shared.program.run import Options, own_prefix, run, run_app
 from tests.raw import (
     FILES,
     NO_TLS,
@@ -261,6 +261,11 @@ def test_a_settings_field_with_the_name_of_a_common_option_is_refused(name: str,
         match=rf"test_run\.py:\d+: Settings\.{name}: every server has an option with this name; .* own_{name}",
     ):
         run(app, ["--help"])
+
+
+@pytest.mark.parametrize("name", ["My Server 2", "my-server.2", "MY_SERVER_2"])
+def test_the_variables_of_a_server_are_names_that_a_shell_allows(name: str) -> None:
+    assert own_prefix(Server[None](Implementation(name=name, version="1"))).upper() == "MCP_MY_SERVER_2"
 
 
 def test_a_program_that_failed_says_why_and_ends_with_1(capfd: pytest.CaptureFixture[str]) -> None:
