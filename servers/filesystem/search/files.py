@@ -27,6 +27,8 @@ from shared.text import displayed
 
 MAX_STEPS = 2_000_000
 """Maximum number of comparisons of names with glob components in one call."""
+_TOGETHER = 64
+"""Number of entries that are compared with globs and rules between two looks at the time."""
 _OVERHEAD = 12
 """Size in bytes of a match's line without its path."""
 
@@ -141,7 +143,8 @@ class Walk:
     def _matching(
         self, directory: _Directory, listed: list["os.DirEntry[str]"]
     ) -> tuple[list[Matching], list[_Directory]]:
-        """Return the matches in one directory, and the directories to enter."""
+        """Return the matches in one directory, and the directories to enter. If the search must end meanwhile, the
+        rest is removed from `listed`, for another page."""
         _, included, excluded, rules, after = directory
         named: list[Matching] = []
         for entry in listed:
@@ -155,18 +158,24 @@ class Walk:
         takes_all = self._include.ends_with_any(included) and not (excluded or may_ignore or after)
         matches: list[Matching] = []
         children: list[_Directory] = []
-        for name, kind in named:
+        looked = 0
+        for number, (name, kind) in enumerate(named, 1):
             if takes_all and kind == "file":
                 matches.append((name, kind))
+                continue
+            # In the directory where the previous page ended, only later entries, or that one again.
+            is_new = not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0])))
+            if not is_new and kind != "directory":
                 continue
             matched, child = self._look(directory, name, kind, may_ignore)
             if child is not None:
                 children.append(child)
-            # In the directory where the previous page ended, only later entries, or that one again.
-            if matched and (
-                not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0])))
-            ):
+            if matched and is_new:
                 matches.append((name, kind))
+            looked += 1
+            if looked % _TOGETHER == 0 and self._control.ended() is not None:
+                del listed[number:]
+                break
         return matches, children
 
     def position(self) -> Position | None:

@@ -73,6 +73,21 @@ def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(search):
     assert paths(found) + paths(search("*", cursor=found["cursor"])) == paths(search("*"))
 
 
+def test_a_search_ends_within_a_large_directory_and_goes_on_there(search, root):
+    names = [f"{number:03}.txt" for number in range(200)]
+    for name in names:
+        (root / "z" / name).touch()
+    control = Control()
+    control.cancel()
+    pages, cursor = [], None
+    for _ in range(4):
+        found = search("*.txt", "b.py", start="z", control=control, cursor=cursor)
+        pages.append(paths(found))
+        cursor = found["cursor"]
+    assert [len(page) for page in pages] == [64, 64, 64, 8]
+    assert sum(pages, []) == names
+
+
 def test_f8_links_are_not_followed_but_one_to_start_from(search, root, outside):
     (root / "out").symlink_to(outside)
     (root / "loop").symlink_to(".")
