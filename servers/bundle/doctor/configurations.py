@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,7 +70,8 @@ def find_servers(
     machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]
 ) -> Configuration:
     """Read the existing files of the `clients`, or of all clients if there are none: the user's files, and those of
-    the `project`. If BUNDLE is among the `entries`, entries for `connect` and `run --join` are included."""
+    the `project`. If BUNDLE is among the `entries`, entries for `connect` and `run --join` are included, and those
+    for a user's own file that this Python starts."""
     configuration = Configuration([], [])
     seen: set[Path] = set()
     sources = [
@@ -160,6 +162,8 @@ def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[st
         named = {server.name, *server.url.partition("?")[0].split("/")}
         return next(((entry, ()) for entry in entries if entry.name in named), None)
     words = (server.command or "", *server.args)
+    if BUNDLE in entries and server.command == sys.executable and server.args and server.args[0].endswith(".py"):
+        return BUNDLE, server.args  # as `install FILE.py` writes it
     for number, word in enumerate(words):
         for entry in entries:
             rest = words[number + 1 :]

@@ -61,6 +61,15 @@ async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
     assert not any("bundle" in one.where for one in await home._replace(installation=here).look("sqlite"))
 
 
+@slow
+async def test_a_file_of_the_users_own_is_started_too(home: Home) -> None:
+    file = home.write("dice.py", "raise OSError('there are no dice')")
+    home.cursor("dice", command=sys.executable, args=[str(file)])
+    found = await home.only()
+    assert (found.severity, found.where) == (Severity.FAULT, "Cursor, 'dice'")
+    assert "there are no dice" in found.what
+
+
 def joined(finding: Finding) -> str:
     return f"{finding.where}: {finding.what}"
 
