@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from ...errors import InvalidAnswer, InvalidParams
 from ...protocol.session.client_events import Notified
-from ...protocol.types.base import Params, fault_at
-from ...protocol.types.client import ElicitResult, ListRootsResult
+from ...protocol.types.base import Params, Wire, fault_at
+from ...protocol.types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ...protocol.types.elicitation import ElicitForm, ElicitUrl
 from ...protocol.types.sampling import CreateMessageParams
 from ..options import ClientOptions, Handler, Log, Roots, Sample
@@ -20,6 +20,7 @@ from ..schemas.schemas import CheckedSchema
 from .url_elicitation import Visits
 
 ParamsT = TypeVar("ParamsT", bound=Params)
+WireT = TypeVar("WireT", bound=Wire)
 
 _log = logging.getLogger("shared.client.handlers")
 
@@ -58,7 +59,9 @@ class Handlers:
         mode = params.get("mode", "form")
         if mode == "form" and self._options.elicit is not None:
             form = _read("elicitation/create", ElicitForm, params)
-            answer = await self._options.elicit(form)
+            answer = _checked(
+                ElicitResult, await self._options.elicit(form), "elicit", 'action="accept", content=...'
+            )
             try:
                 return completed(form, answer).to_wire()
             except InvalidAnswer as error:
@@ -69,7 +72,7 @@ class Handlers:
             visit = _read("elicitation/create", ElicitUrl, params)
             if visit.elicitation_id is not None:
                 self.visits.begin(visit.elicitation_id)
-            answer = await self._options.elicit_url(visit)
+            answer = _checked(ElicitResult, await self._options.elicit_url(visit), "elicit_url", 'action="accept"')
             if answer.action != "accept":
                 self.visits.end(visit.elicitation_id or "")
             return ElicitResult(action=answer.action).to_wire()
@@ -80,6 +83,14 @@ class Handlers:
         id_ = params.get("elicitationId")
         if isinstance(id_, str) and self.visits.end(id_) and self._options.on_visited is not None:
             self._options.on_visited(id_)
+
+
+def _checked(kind: type[WireT], answer: object, handler: str, fields: str) -> WireT:
+    """Return the answer of a `handler` of the client's user. Raises TypeError for another class; its text does not
+    contain the value, which may be a secret."""
+    if not isinstance(answer, kind):
+        raise TypeError(f"{handler} must return {kind.__name__}({fields}), not {type(answer).__name__}")
+    return answer
 
 
 def _read(method: str, model: type[ParamsT], params: dict[str, Any]) -> ParamsT:
@@ -97,7 +108,9 @@ async def _sampled(sample: Sample, with_tools: bool, params: dict[str, Any]) -> 
     fault = conversation.fault()
     if fault is not None:
         raise InvalidParams(fault)
-    return (await sample(conversation)).to_wire()
+    return _checked(
+        CreateMessageResult, await sample(conversation), "sample", "role=..., content=..., model=..."
+    ).to_wire()
 
 
 async def _listed(roots: Roots, _params: dict[str, Any]) -> dict[str, Any]:

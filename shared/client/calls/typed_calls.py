@@ -146,7 +146,13 @@ class TypedCalls:
         *,
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
-        """Return a rendered prompt."""
+        """Return a rendered prompt. Raises TypeError for an argument that is not a string, as the protocol defines
+        them."""
+        for argument, value in (arguments or {}).items():
+            if not isinstance(value, str):
+                raise TypeError(
+                    f"the argument {argument!r} of the prompt {name!r} must be a string, not {type(value).__name__}"
+                )
         params = {"name": name, "arguments": dict(arguments or {})}
         result = await self._requested("prompts/get", params, timeout=timeout)
         return self._read("prompts/get", GetPromptResult, result)

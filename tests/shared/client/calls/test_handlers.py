@@ -387,6 +387,23 @@ async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFix
             await client.call_tool("greet")
 
 
+@pytest.mark.parametrize(
+    ("handler", "method", "params", "returns"),
+    [
+        ("elicit", "elicitation/create", FORM, 'ElicitResult(action="accept", content=...)'),
+        ("elicit_url", "elicitation/create", VISIT, 'ElicitResult(action="accept")'),
+        ("sample", "sampling/createMessage", ASKED, "CreateMessageResult(role=..., content=..., model=...)"),
+    ],
+)
+async def test_a_handler_that_returns_another_class_is_named(
+    handler: str, method: str, params: dict[str, Any], returns: str
+) -> None:
+    options: Any = {handler: Person({"name": "s3cret"})}
+    with pytest.raises(TypeError) as raised:
+        await Handlers(ClientOptions(**options)).answers[method](params)
+    assert str(raised.value) == f"{handler} must return {returns}, not dict"
+
+
 @ERAS
 async def test_the_server_gets_the_defaults(mode: str) -> None:
     async def answer(_form: ElicitForm) -> ElicitResult:

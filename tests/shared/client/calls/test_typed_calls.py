@@ -68,6 +68,12 @@ async def test_calls_give_models(mode: str) -> None:
         assert prompt.messages[0].content == TextContent(text="Plan a party.")
 
 
+async def test_the_arguments_of_a_prompt_are_strings() -> None:
+    async with Small().connected() as client:
+        with pytest.raises(TypeError, match="the argument 'goal' of the prompt 'plan' must be a string, not int"):
+            await client.get_prompt("plan", {"goal": 3})  # type: ignore[dict-item]
+
+
 async def test_the_failure_of_a_tool_is_a_result() -> None:
     async with Small().connected() as client:
         result = await client.call_tool("fail")
