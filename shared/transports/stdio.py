@@ -228,13 +228,16 @@ class _Input(_Descriptor):
         messages = self._decoded(chunk)
         if self._take is not None and self._is_armed and chunk:
             # Waking `receive` would take another turn of the loop, which costs as much as a small answer.
+            rest: Sequence[Message] | None = None
             try:
-                messages = self._take(messages)
-            except Exception as error:  # noqa: BLE001 - the loop would only log it, and go on without these messages
-                arrival.set_exception(error)
+                rest = self._take(messages)
+            finally:
+                fault = sys.exception() if rest is None else None
+                if fault is not None:  # the loop only logs it, and would go on without these messages
+                    arrival.set_exception(fault)
+            if not rest:
                 return
-            if not messages:
-                return
+            messages = rest
         arrival.set_result(messages)
 
     def _decoded(self, chunk: bytes) -> Sequence[Message]:
