@@ -258,7 +258,7 @@ class Streams:
         reader = Reader(stream, after, begin=True)
         self._gets += (reader,)
         with ExitStack() as undoing:
-            undoing.callback(self.leave, reader)
+            undoing.callback(self._give_up, reader)
             settled = stream.settled()
             if settled is not None:
                 await settled
@@ -268,6 +268,12 @@ class Streams:
                 return _TOO_OLD
             undoing.pop_all()
         return reader
+
+    def _give_up(self, reader: Reader) -> None:
+        """Record the end of a reader that no response has followed."""
+        self.leave(reader)
+        if reader.large and self._room is not None:
+            self._room.remove(self._client, reader.large)
 
     def _answer(self, stream: EventStream | None, answer: Message | None) -> None:
         if stream is None:

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from shared.contracts import SessionRecord, SessionStore
+from shared.errors import Unavailable
 from shared.protocol.http.rules import Refusal, refuse
 from shared.protocol.session.events import Outgoing
 from shared.protocol.session.handshake import NEW
@@ -21,6 +22,7 @@ from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.server.dispatch.context import Context
+from shared.server.dispatch.room import LARGE, Room
 from shared.server.server import Server
 from shared.stores.memory import Stores
 from shared.stores.memory_log import MemoryLog, MemoryStream
@@ -400,6 +402,23 @@ async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) ->
     for act in (close, leave) if first == "session" else (leave, close):
         act()
     assert log.used == 0
+
+
+async def test_a_reader_that_is_never_followed_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, room = MemoryLog(SessionLimits()), Room(1_000_000)
+    session = Streams("s", log.session("s"), Stores().replica().sessions, room=room, client="a")
+    reader = begin(session, session.post((1,)))
+    session.leave(reader)
+
+    async def lose_the_others() -> None:
+        session.send([answer(1, "x" * LARGE)])
+        assert room.used > LARGE
+        raise Unavailable
+
+    monkeypatch.setattr(MemoryStream, "settled", lambda _: lose_the_others())
+    with pytest.raises(Unavailable):
+        await session.resume(f"{reader.stream.name}_0")
+    assert room.used == 0
 
 
 async def test_json_answers_leave_nothing_behind() -> None:
