@@ -51,7 +51,7 @@ def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
 
 
 def write_text(text: str, stream: Any = None) -> None:
-    """Write a text of the server to stdout, or to another stream. Raises Misuse if it can't be written."""
+    """Write text from the server to stdout, or to another stream. Raises Misuse if it can't be written."""
     out = stream or sys.stdout
     with writing(out):
         out.write(harmless(text) if out.isatty() else text)

@@ -71,7 +71,7 @@ def code_text(element: HtmlElement) -> str:
 
 
 def _collect(element: HtmlElement, parts: list[str]) -> None:
-    """Add the texts of an element, none of them empty."""
+    """Add the pieces of an element's text, none of them empty."""
     if element.text:
         parts.append(element.text)
     for child in element:

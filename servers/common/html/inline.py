@@ -65,7 +65,7 @@ class Inline:
         self._linking = False
 
     def text(self, text: str | None) -> str:
-        """Write a text of the page. Each run of white space, including at the ends, becomes one space."""
+        """Write text from the page. Each run of white space, including at the ends, becomes one space."""
         if not text:
             return ""
         text = _SPACE.sub(" ", text)

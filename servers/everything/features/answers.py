@@ -1,4 +1,4 @@
-"""Answers of every kind: each content block, several at once, structured data, and a text of a requested size."""
+"""Answers of every kind: each content block, several at once, structured data, and text of a requested size."""
 
 import base64
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The tool that lists changes, for clients that can't subscribe, and the texts of its results."""
+"""The tool that lists changes, for clients that can't subscribe, and the text of its results."""
 
 from datetime import UTC, datetime
 from typing import Annotated

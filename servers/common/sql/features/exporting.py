@@ -75,8 +75,8 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
     @features.resource(uri, name="export", title="The rows of a query as a file")
     async def read_export(ctx: Ctx, name: str, offset: Bytes = None, length: Bytes = None) -> Contents:
-        """A file that the tool export made; with offset or length in bytes, a part of it. A part of text ends with a
-        whole character; its URI says how long it is."""
+        """A file created by the `export` tool, or part of it if `offset` or `length` (in bytes) is given. Part of a
+        text file always ends on a character boundary; its URI gives the actual length."""
         return await read(ctx, name, offset, length)
 
     return features
