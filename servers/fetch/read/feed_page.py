@@ -26,6 +26,8 @@ _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _BLOCK = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|tr|table|blockquote|pre|br|hr)\b[^<>]*>", re.IGNORECASE)
+_FENCE = re.compile(r"^(?:[ >*-]|\d+\.)*(`{3,})", re.MULTILINE)
+"""The beginning or the end of code in Markdown, also in lists and quotes."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<![^<>]*>")
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 _LINES = re.compile(r" ?\n ?(?:\n ?)+")
@@ -39,6 +41,14 @@ class _Entry(NamedTuple):
     summary: str
     media: tuple[str, ...] = ()
     """The URLs of its enclosures: the episode of a podcast, for example."""
+
+
+class _Summary(NamedTuple):
+    text: str
+    hidden: int = 0
+    """The number of its hidden elements."""
+    is_partial: bool = False
+    """True if the entry has a content besides it that is longer."""
 
 
 def read_feed(source: Source) -> Page:
@@ -63,17 +73,19 @@ def read_feed(source: Source) -> Page:
         published=_date(feed.feed),
     )
     summaries = [_summary(entry, source) for entry in feed.entries]
-    entries = [_entry(entry, text, source.url) for entry, (text, _) in zip(feed.entries, summaries, strict=True)]
+    entries = [
+        _entry(entry, summary.text, source.url) for entry, summary in zip(feed.entries, summaries, strict=True)
+    ]
     notes = []
     if len(first) < len(text):
         notes.append(f"Only the first {len(entries)} entries are shown.")
-    fuller = sum(_has_more(entry) for entry in feed.entries)
+    fuller = sum(summary.is_partial for summary in summaries)
     if fuller and source.format != "metadata":
         notes.append(f"{format_count(fuller, 'entry', 'entries')} shown by the summary: `raw` has the whole text.")
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
     shown = _shown(source.format, metadata, entries, feed.version)
-    removed = Removed(sum(hidden for _, hidden in summaries))
+    removed = Removed(sum(summary.hidden for summary in summaries))
     return Page(shown, "feed", charset, metadata, removed=removed, notes=tuple(notes))
 
 
@@ -118,27 +130,40 @@ def _entry(entry: Any, summary: str, url: str) -> _Entry:
     return _Entry(title, link, _date(entry), author, summary, tuple(filter(None, media)))
 
 
-def _summary(entry: Any, source: Source) -> tuple[str, int]:
-    """Return the summary of an entry, or its content without one, at most `MAX_SUMMARY` characters of it; and the
-    number of its hidden elements."""
-    detail: dict[str, Any] = entry.get("summary_detail") or next(iter(entry.get("content", ())), {})
-    markup = str(detail.get("value", ""))
+def _summary(entry: Any, source: Source) -> _Summary:
+    """Return the summary of an entry, or its content if there is no text in the summary."""
+    first, content = entry.get("summary_detail"), entry.get("content", ())
     hidden = 0
-    if _TAG.search(markup):
-        root, _ = parse(markup)
-        hidden = keep_visible(root).elements
-        link = _link(entry.get("link"), source.url) or source.url
-        base = absolute_url(link, detail.get("base")) or link
-        text = write(root.find("body"), base, base, plain=source.format != "markdown")
-    else:
-        text = plain_text(markup)
-    return (text if len(text) <= MAX_SUMMARY else text[:MAX_SUMMARY].rstrip() + " …"), hidden
+    for detail in filter(None, (first, *content[:1])):
+        text, more = _read(detail, _link(entry.get("link"), source.url) or source.url, source)
+        hidden += more
+        if text:
+            is_longer = sum(len(str(part.get("value", ""))) for part in content) > len(str(detail.get("value", "")))
+            return _Summary(_cut(text), hidden, detail is first and is_longer)
+    return _Summary("", hidden)
 
 
-def _has_more(entry: Any) -> bool:
-    """Return True if an entry has content in addition to its summary, and the content is longer."""
-    content = sum(len(str(part.get("value", ""))) for part in entry.get("content", ()))
-    return "summary_detail" in entry and content > len(str(entry.summary_detail.get("value", "")))
+def _read(detail: Any, link: str, source: Source) -> tuple[str, int]:
+    """Return the text of a summary or content, and the number of its hidden elements."""
+    markup = str(detail.get("value", ""))
+    if not _TAG.search(markup):
+        return plain_text(markup), 0
+    root, _ = parse(markup)
+    hidden = keep_visible(root).elements
+    base = absolute_url(link, detail.get("base")) or link
+    return write(root.find("body"), base, base, plain=source.format != "markdown"), hidden
+
+
+def _cut(text: str) -> str:
+    """Return at most `MAX_SUMMARY` characters of a text. The end of code that is cut is added, since what follows
+    would be code otherwise."""
+    if len(text) <= MAX_SUMMARY:
+        return text
+    shown = text[:MAX_SUMMARY].rstrip()
+    start = ""
+    for fence in _FENCE.findall(shown):
+        start = "" if fence == start else start or fence
+    return f"{shown} …\n{start}" if start else f"{shown} …"
 
 
 def _line(value: object) -> str:

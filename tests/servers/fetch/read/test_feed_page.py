@@ -65,6 +65,22 @@ def test_the_files_of_an_entry_are_shown():
     assert "## Talk\nhttp://site.example/talk · http://site.example/talk.mp3" in page.text
 
 
+def test_an_entry_whose_summary_has_no_text_is_shown_by_its_content():
+    for summary in ("", " ", "&lt;p hidden&gt;No&lt;/p&gt;"):
+        entry = f"<entry><title>A</title><summary type='html'>{summary}</summary>"
+        entry += "<content type='html'>&lt;p&gt;All of the text&lt;/p&gt;</content></entry>"
+        page = read_feed(source("feed", f"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>{entry}</feed>"))
+        assert (page.text, page.notes) == ("# T\n\n## A\n\nAll of the text", ())
+
+
+def test_code_that_is_cut_ends_with_its_entry():
+    for around in ("", "ul", "blockquote"):
+        code = escape(f"<{around or 'div'}><li><pre>{'a = 1' + chr(10) * 2}{'b()' + chr(10)}{'c' * 6_000}</pre>")
+        items = f"<item><description>{code}</description></item><item><title>B</title></item>"
+        page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{items}</channel></rss>"))
+        assert page.text.endswith(" …\n```\n\n## B")
+
+
 def test_an_entry_that_is_shown_by_its_summary_says_so():
     content = "<content:encoded xmlns:content='http://purl.org/rss/1.0/modules/content/'>All of it, to its end."
     item = f"<item><description>Some of it</description>{content}</content:encoded></item>"
