@@ -20,7 +20,7 @@ _MAX_ELEMENTS = 200_000
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
 """Characters that libxml2 rejects, and the two private planes."""
-_ENDS = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
+_ENDS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 """The end tags after which libxml2 drops all content. Browsers add it to the body."""
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 

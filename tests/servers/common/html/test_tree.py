@@ -28,6 +28,7 @@ def test_a_character_that_no_tree_holds_does_no_harm() -> None:
 def test_text_after_the_end_of_the_body_stays() -> None:
     for between in (
         "</body></html>",
+        "</body id=x></html/>",
         "</BODY >",
         "</html><html><head><title>B</title></head><body>",
         "</body><body>",
