@@ -143,7 +143,7 @@ class Catalog(_Record):
 def load_catalog(path: Path = CATALOG) -> Catalog:
     """Read the catalog in the file at `path`; the files that it names get absolute paths.
 
-    Raises ValueError, in one line, for a file that can't be read or is not a catalog.
+    Raises ValueError with a one-line message for a file that can't be read or is not a catalog.
     """
     try:
         with path.open("rb") as file:

@@ -63,7 +63,7 @@ def remote_entry(client: Client, name: str, server: RemoteServer, environment: M
     """Return the entry of a remote server: its URL if the client accepts URLs and nothing else is needed, otherwise a
     command that runs `connect` with the variables of `environment`.
 
-    Raises ValueError, in one line, for a combination that can't work.
+    Raises ValueError with a one-line message for a combination that can't work.
     """
     check_url(server.url)
     is_http = urlsplit(server.url).scheme in ("http", "https")

@@ -26,12 +26,13 @@ class TokensToChange:
         self.path = path
 
     def all(self) -> dict[str, NamedToken]:
-        """Return the tokens by name. Raises ValueError, in one line, for an invalid file."""
+        """Return the tokens by name. Raises ValueError with a one-line message for an invalid file."""
         return read_tokens(self._text().decode(), self.path)
 
     def make(self, name: str, scopes: list[str] | None, days: int | None) -> str:
         """Create a token called `name` with these scopes, or all, that is valid for the given number of days, or
-        without limit. Return the token, which is not stored. Raises ValueError, in one line, if that fails."""
+        without limit. Return the token, which is not stored. Raises ValueError with a one-line message if that
+        fails."""
         token = _BEGINNING + secrets.token_urlsafe(_RANDOM_BYTES)
         fields: dict[str, Any] = {"digest": digest_of(token)}
         if scopes is not None:
@@ -48,7 +49,7 @@ class TokensToChange:
         return token
 
     def revoke(self, name: str) -> None:
-        """Remove the token called `name`. Raises ValueError, in one line, if that fails."""
+        """Remove the token called `name`. Raises ValueError with a one-line message if that fails."""
         with self._locked():
             text, tokens = self._text(), self.all()
             if name not in tokens:

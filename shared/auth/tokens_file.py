@@ -63,7 +63,8 @@ def digest_of(token: str) -> str:
 
 
 def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
-    """Return the tokens in `text`, by their names. Raises ValueError, in one line that begins with `path`."""
+    """Return the tokens in `text`, by their names. Raises ValueError with a one-line message that begins with
+    `path`."""
     try:
         content = tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -103,7 +104,7 @@ class TokensFile:
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Raise ValueError, in one line, for a file that can't be read or is invalid."""
+        """Raise ValueError with a one-line message if a file can't be read or is invalid."""
         self.path = path
         self.exposed = False
         """True if users other than its owner may read or write it."""
@@ -206,7 +207,7 @@ class TokenFile(TokensFile):
 
 
 def read_token(text: str, path: Path) -> str:
-    """Return the token that a file contains. Raises ValueError, in one line that begins with `path`."""
+    """Return the token that a file contains. Raises ValueError with a one-line message that begins with `path`."""
     # Editors and `echo` end a file with a newline, which is not part of the token.
     token = text.strip()
     if not token:

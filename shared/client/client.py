@@ -165,8 +165,8 @@ class Client(TypedCalls, Entered):
 
         Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, repetitions
         included and our own answers excluded; ConnectionError if the connection is lost; McpError for undeclared or
-        endless questions; TaskLost for a task that the server no longer knows; and the errors of the option `permit`,
-        such as Denied. A request that times out or is cancelled is also cancelled on the server.
+        endless questions; TaskLost for a task that the server no longer knows; and the errors raised by the option
+        `permit`, such as Denied. A request that times out or is cancelled is also cancelled on the server.
         """
         await self._permitted(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)

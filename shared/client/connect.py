@@ -82,8 +82,8 @@ async def connect_stdio(
     `inherited_environment()`, overridden by `env`. `framing` applies to sent messages; the default is lines, or
     headers with Content-Length in dialect 000. Received messages may use either.
 
-    Raises ValueError for an unknown framing, OSError if the command can't be started, and the errors of entering a
-    `Client`.
+    Raises ValueError for an unknown framing, OSError if the command can't be started, and the same errors as entering
+    a `Client`.
     """
     if framing not in (None, *get_args(Framing)):
         raise ValueError(f"the framing must be {' or '.join(get_args(Framing))}, not {framing!r}")
@@ -152,7 +152,7 @@ async def connect_sse(
 ) -> AsyncIterator[Client]:
     """Connect to the server whose HTTP+SSE event stream is at `url`; the arguments are those of `connect_http`.
 
-    Raises the same errors as `open_sse`, and those of entering a `Client`.
+    Raises the same errors as `open_sse` and as entering a `Client`.
     """
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import lent_http
@@ -176,7 +176,7 @@ async def connect_websocket(
     """Connect to the server at `url`, which begins with ws:// or wss://. `token`, as a bearer token, and `headers`
     are sent in the handshake only; `auth` is as in `connect_http`.
 
-    Raises the same errors as `open_websocket`, including PeerError 401 and 403, and those of entering a `Client`.
+    Raises the same errors as `open_websocket`, including PeerError 401 and 403, and as entering a `Client`.
     """
     from ..transports.websocket import open_websocket
 

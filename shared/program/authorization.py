@@ -30,7 +30,7 @@ _CACHE_SECONDS, _ANSWER_CACHE_SECONDS = 300.0, 60.0
 
 def static_tokens(options: ProtectionOptions, token: str | None, path: Path | None = None) -> StaticTokens:
     """Return the operator's own tokens: `token`, read from the file at `path` if given, and the tokens in a file of
-    named tokens. Both files are read again after a change. Raises ValueError, in one line."""
+    named tokens. Both files are read again after a change. Raises ValueError with a one-line message."""
     files: list[TokensFile] = []
     # A pipe gives its token once.
     if path is not None and path.is_file():
@@ -45,7 +45,7 @@ def static_tokens(options: ProtectionOptions, token: str | None, path: Path | No
 
 def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":
     """Return the authenticator of a listener, which accepts the operator's `own` tokens and those of issuers. Raises
-    ValueError, in one line, if the options can't be used."""
+    ValueError with a one-line message if the options can't be used."""
     if not options.auth_issuer:
         return own
     if any(find_spec(name) is None for name in ("joserfc", "httpx")):

@@ -242,12 +242,11 @@ def set_limits(app: Server[Any], options: Options) -> None:
 
 
 class Failed(Exception):
-    """The program can't do its work now, and its settings are not at fault; the text gives the reason, in one
-    line."""
+    """The program can't do its work now, and its settings are not at fault; the one-line message gives the reason."""
 
 
 class _CannotStart(Exception):
-    """The program can't start with the operator's settings; the text gives the reason, in one line."""
+    """The program can't start with the operator's settings; the one-line message gives the reason."""
 
 
 @contextmanager

@@ -147,8 +147,8 @@ class _App(NamedTuple):
 def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
     """Read `arguments` and the variables of `environment` as `run` would, and start nothing.
 
-    Ends the program, as `run` does, if an option is unknown or has no value. Raises ValueError, in one line, for a
-    value that `run` would refuse; errors that only occur at startup are not detected.
+    Ends the program, as `run` does, if an option is unknown or has no value. Raises ValueError with a one-line
+    message for a value that `run` would refuse; errors that only occur at startup are not detected.
     """
     words = _parser(app, app.implementation.name).read(arguments)
     file, _ = _settings_file(app, words)

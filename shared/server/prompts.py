@@ -193,7 +193,7 @@ class Prompts:
         return prompt
 
     async def render(self, context: Context[Any], name: str, arguments: dict[str, str]) -> dict[str, Any]:
-        """Return the rendered prompt. Raises UnknownName if there is none with that name, and the errors of
+        """Return the rendered prompt. Raises UnknownName if there is none with that name, and the same errors as
         `RegisteredPrompt.render`."""
         if self.source is None or name in self._prompts:
             return await self.find(name).render(context, arguments)

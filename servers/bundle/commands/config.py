@@ -154,7 +154,7 @@ class HostParser(CommandParser):
 
 
 def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
-    """Return the checked entry. Raises ValueError, in one line, for a combination that can't work."""
+    """Return the checked entry. Raises ValueError with a one-line message for a combination that can't work."""
     is_bundled = options.join or not options.servers
     if is_bundled and not options.join:
         check_url(options.url)

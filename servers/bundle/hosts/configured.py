@@ -32,7 +32,7 @@ class Configured(NamedTuple):
 def read_entries(client: Client, path: Path) -> dict[str, Any]:
     """Return the entry of each server in the client's file at `path`, by name; nothing if there is no file.
 
-    Raises ValueError, in one line that names the file, if it can't be read or is not valid for the client.
+    Raises ValueError with a one-line message that names the file if it can't be read or is not valid for the client.
     """
     text = read_bytes(path)
     try:

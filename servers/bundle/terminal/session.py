@@ -84,7 +84,7 @@ class Session:
         sys.stderr.flush()
 
     async def bounded(self, answer: Awaitable[Answer]) -> Answer:
-        """Await `answer` within the time limit. Raises TimeoutError, and the errors of `answer`."""
+        """Await `answer` within the time limit. Raises TimeoutError, and the errors raised by `answer`."""
         with anyio.fail_after(self.seconds):
             return await answer
 

@@ -22,7 +22,7 @@ _LISTS = ("tools", "prompts", "resources")
 
 async def watch(client: Client, options: Namespace, session: Session) -> int:
     """Print every change of `options.uris`, or of the lists if there are no URIs, until cancelled or until the server
-    ends the stream. Raises Misuse if the server reports no changes, and the errors of a request."""
+    ends the stream. Raises Misuse if the server reports no changes, and the same errors as a request."""
     uris: list[str] = options.uris
     capabilities = client.server.capabilities
     supported = {name: value for name, value in capabilities.items() if isinstance(value, dict)}

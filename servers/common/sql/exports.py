@@ -58,7 +58,8 @@ class Exports:
     ) -> Export:
         """Write all rows of the `query` to a file that belongs to `who`.
 
-        Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the errors of queries.
+        Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the same errors as
+        queries.
         """
         if self._directory is None:
             self._directory = Path(self._end.enter_context(temporary_directory("exports")))

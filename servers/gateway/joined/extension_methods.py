@@ -48,7 +48,8 @@ class ExtensionMethods:
         """Handle one request. A list continues from server to server; a request that names a resource, a prompt or a
         tool goes to its owner, any other to the first server that has the method.
 
-        Raises MethodNotFound if no server has it, InvalidParams for invalid params, and the errors of `Part.hand_on`.
+        Raises MethodNotFound if no server has it, InvalidParams for invalid params, and the same errors as
+        `Part.hand_on`.
         """
         name = context.call.method.name
         serving = [(part, row) for part in self._parts if (row := part.row(context, name)) is not None]

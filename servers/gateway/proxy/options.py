@@ -43,7 +43,7 @@ OVER_STDIO: Mapping[str, FieldInfo] = {name: field for name, field in OVER_HTTP.
 def read_common(arguments: Words, transport: Literal["stdio", "http"]) -> Options:
     """Read the options from the command line and the environment; options that do not apply here are ignored.
 
-    Raises ValueError, in one line, for an invalid one.
+    Raises ValueError with a one-line message for an invalid one.
     """
     allowed = OVER_STDIO if transport == "stdio" else OVER_HTTP
     words = {name: words for name, words in arguments.items() if name in allowed}

@@ -27,7 +27,7 @@ class Remote(NamedTuple):
     def of(cls, url: str, headers: Sequence[str], token: str | None) -> "Remote":
         """Return the server at `url`, with `headers`, each as NAME=VALUE or NAME:VALUE, and a bearer `token`.
 
-        Raises ValueError, in one line without a secret, for an invalid URL or header.
+        Raises ValueError with a one-line message that contains no secret if the URL or a header is invalid.
         """
         check_url(url)
         fixed: dict[str, str] = {}
@@ -67,7 +67,7 @@ def _identifies_user(headers: Mapping[str, str]) -> bool:
 
 
 def read_token(path: Path) -> str:
-    """Read the token in a file. Raises ValueError, in one line."""
+    """Read the token in a file. Raises ValueError with a one-line message."""
     try:
         token = path.read_text("ascii", "replace").strip()
     except OSError as error:

@@ -109,7 +109,7 @@ class Guard:
         """Check that the server's tool `name`, which the client knows as `shown`, is allowed. If it is unknown, all
         tools are listed for the call on `link`.
 
-        Raises ToolError if the tool is withheld, UnknownTool if the server has no such tool, and the errors of
+        Raises ToolError if the tool is withheld, UnknownTool if the server has no such tool, and the same errors as
         `listing`.
         """
         if not self._knows(name):

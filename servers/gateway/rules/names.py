@@ -19,7 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 @record
 class Rules:
-    """The rules for one server. Raises ValueError, in one line, for contradictory rules."""
+    """The rules for one server. Raises ValueError with a one-line message for contradictory rules."""
 
     allow: tuple[str, ...] | None = None
     """Names or patterns such as `read_*` of the allowed tools; None for all."""

@@ -46,7 +46,8 @@ class Pins:
     """The pins of one server. Changes that another process makes to the file take effect with the next `refresh`."""
 
     def __init__(self, path: Path) -> None:
-        """Read the pins. Raises ValueError, in one line, for a file that can't be read or is not a pins file."""
+        """Read the pins. Raises ValueError with a one-line message for a file that can't be read or is not a pins
+        file."""
         self.path = path
         self._tools: dict[str, dict[str, Any]] | None = None
         self._stamp: Stamp = None

@@ -89,8 +89,8 @@ def choose(
     """Return the servers called `names`, or all configured ones, or those that are useful without a configuration.
 
     A server that can't be loaded is included, and fails when it is started, so that the others run nevertheless.
-    Without `is_local`, other machines can reach them, and the current directory is not a default. Raises ValueError,
-    in one line, for an invalid name or setting.
+    Without `is_local`, other machines can reach them, and the current directory is not a default. Raises ValueError
+    with a one-line message for an invalid name or setting.
     """
     foreign = configuration.foreign()
     for name in foreign.keys() & {entry.name for entry in catalog.servers}:
@@ -114,7 +114,7 @@ def choose_joined(
     names: Sequence[str], catalog: Catalog, configuration: Configuration, words: Words, *, is_local: bool = True
 ) -> Choice:
     """Return the servers of `choose`, and which of them are joined, according to the command line `words` or else the
-    configuration. Raises ValueError, in one line, for invalid input."""
+    configuration. Raises ValueError with a one-line message for invalid input."""
     servers = choose(names, catalog, configuration, is_local=is_local)
     joining_words = {name: words[name] for name in Joining.model_fields if name in words}
     joining = read_options(Joining, joining_words, file=configuration.joining)

@@ -72,7 +72,7 @@ class Configuration(NamedTuple):
         return next((setting.source for name, setting in settings.items() if is_secret(fields[name])), None)
 
     def foreign(self) -> dict[str, Foreign]:
-        """Return its third-party servers, by name. Raises ValueError, in one line, for an invalid one."""
+        """Return its third-party servers, by name. Raises ValueError with a one-line message for an invalid one."""
         return {
             name: read_foreign(name, content, self.path, readable=self.readable_by_others)
             for name, content in (self.servers or {}).items()
@@ -81,7 +81,7 @@ class Configuration(NamedTuple):
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read the file at `path`. Raises ValueError, in one line, if it is not such a file."""
+    """Read the file at `path`. Raises ValueError with a one-line message if it is not such a file."""
     text, readable_by_others = read_text(path)
     try:
         content = read_yaml(text)

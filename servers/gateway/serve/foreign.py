@@ -114,7 +114,8 @@ class Foreign:
         return list(texts.values())
 
     def check(self) -> None:
-        """Check the values to send or to set. Raises ValueError, in one line without a secret, if one is invalid."""
+        """Check the values to send or to set. Raises ValueError with a one-line message that contains no secret if
+        one is invalid."""
         cwd = self.settings.cwd
         if self.settings.command is None:
             self._headers()
@@ -141,7 +142,8 @@ def is_foreign(content: Mapping[str, Any]) -> bool:
 
 def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable: bool) -> Foreign:
     """Read the server called `name` from its `content` in the configuration at `path`. `readable` is true if other
-    users can read that file. Raises ValueError, in one line without a secret, for invalid settings."""
+    users can read that file. Raises ValueError with a one-line message that contains no secret if settings are
+    invalid."""
     where = f"{path}: servers.{name}"
     with _named(path, f"servers.{name}"):
         check_server_name(name)

@@ -18,7 +18,7 @@ def log_commands(level: str) -> None:
 
 
 def foreign_server(foreign: Foreign) -> Server[Any]:
-    """Return the declaration of a server, to be opened later. Raises ValueError, in one line, for pins that can't be
-    read."""
+    """Return the declaration of a server, to be opened later. Raises ValueError with a one-line message for pins that
+    can't be read."""
     pins = Pins(pins_path(foreign.path, foreign.name)) if foreign.settings.pin else None
     return bridge(foreign.upstream, extensions=[rules(foreign.rules, pins=pins, name=foreign.name)])

@@ -52,8 +52,8 @@ class Joining(BaseModel):
 
     def members(self, served: Sequence[str], existing: Sequence[str]) -> list[str]:
         """Return the names of the joined servers among those that are `served`, which are some or all of the
-        `existing` ones. Raises ValueError, in one line, for an unknown server, and for a name that can't be a prefix
-        of tool names."""
+        `existing` ones. Raises ValueError with a one-line message for an unknown server, and for a name that can't be
+        a prefix of tool names."""
         if isinstance(self.join, bool):
             return list(map(check_server_name, served)) if self.join else []
         for name in self.join:

@@ -29,8 +29,8 @@ class Value(NamedTuple):
     """The value itself, or the name of the variable or file that contains it."""
 
     def now(self, directory: Path) -> str:
-        """Return the current value; a path is relative to `directory`. Raises ValueError, in one line, if it is
-        missing."""
+        """Return the current value; a path is relative to `directory`. Raises ValueError with a one-line message if
+        it is missing."""
         if self.kind == "text":
             return self.said
         if self.kind == "env":
@@ -76,7 +76,7 @@ Values = Annotated[dict[str, Value], PlainValidator(_read)]
 
 def read_value(path: Path) -> tuple[str, bool]:
     """Return the single value in a file, without surrounding whitespace, and whether users other than its owner can
-    read it. Raises ValueError, in one line."""
+    read it. Raises ValueError with a one-line message."""
     text, readable = read_text(path)
     if not text.strip():
         raise ValueError(f"{path} is empty")
@@ -87,7 +87,7 @@ def read_env_file(path: Path) -> tuple[Mapping[str, str], bool]:
     """Return the variables in a file of lines NAME=VALUE, and whether users other than its owner can read it. Quotes
     around a value, empty lines and lines that begin with `#` are left out; nothing in it is expanded.
 
-    Raises ValueError, in one line.
+    Raises ValueError with a one-line message.
     """
     text, readable = read_text(path)
     variables: dict[str, str] = {}

@@ -144,7 +144,7 @@ class Link:
     async def copy_in(self, sql: str, parts: AsyncIterator[bytes], *, deadline: Deadline) -> None:
         """Run one of the server's own COPY … FROM STDIN statements with all `parts`, each of whole rows.
 
-        Raises SqlError, and the errors of `parts`.
+        Raises SqlError, and the errors raised by `parts`.
         """
         async with self._working(deadline):
             self._pgconn.send_query_params(encode_text(sql, "bad_statement"), None)

@@ -34,7 +34,7 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
     """Write `data` to the file at `path` atomically, after a check of its contents. Return True if the file is new.
 
     Missing directories are created. An existing file keeps its mode. Raises PromptError (`not_written`, `changed`),
-    and the errors of `check`.
+    and the errors raised by `check`.
     """
     with _open_entry(folder, path, make=True) as entry:
         existing = _look_at(entry, check)

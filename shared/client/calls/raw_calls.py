@@ -26,8 +26,8 @@ class Requester(Protocol):
 
 
 class PlainCalls:
-    """The calls to one server. They raise the errors of `Client.request`, InvalidResult for a result that is not a
-    list, and McpError for an endless list."""
+    """The calls to one server. They raise the same errors as `Client.request`, InvalidResult for a result that is not
+    a list, and McpError for an endless list."""
 
     def __init__(self, request: Requester) -> None:
         self._request = request

@@ -35,10 +35,10 @@ Page = TypeVar("Page", bound=ResultPage)
 
 
 class TypedCalls:
-    """The calls to one server. Each raises the errors of `Client.request`, and InvalidResult for a result that does
-    not have the shape that the protocol defines; an endless list raises McpError. If a list changes while it is read,
-    its server may refuse the next page: a method that returns a list then reads it once more, and an iterator raises
-    PeerError."""
+    """The calls to one server. Each raises the same errors as `Client.request`, and InvalidResult for a result that
+    does not have the shape that the protocol defines; an endless list raises McpError. If a list changes while it is
+    read, its server may refuse the next page: a method that returns a list then reads it once more, and an iterator
+    raises PeerError."""
 
     def __init__(
         self,

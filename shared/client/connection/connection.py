@@ -260,7 +260,7 @@ class Connection:
     async def answer(self, waiter: Waiter, seconds: float | None) -> Response | Failure | InputWanted:
         """Wait for the end of a request. Time during which the server waits for the client's answer is excluded.
 
-        Raises TimeoutError after `seconds`, and the errors of `Waiter.wait`.
+        Raises TimeoutError after `seconds`, and the same errors as `Waiter.wait`.
         """
         if seconds is None:
             return await waiter.wait()
@@ -304,7 +304,7 @@ class Connection:
     async def inputs(self, questions: InputWanted) -> dict[str, Any]:
         """Return the params with the answers to the server's questions, for repeating the request.
 
-        Raises McpError for a question without a handler, and the errors of the handlers.
+        Raises McpError for a question without a handler, and the errors raised by the handlers.
         """
         answers: dict[str, Any] = {}
         for key, (method, params) in questions.requests.items():

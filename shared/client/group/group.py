@@ -146,7 +146,7 @@ class ClientGroup(Entered):
         on_progress: Progress | None = None,
     ) -> CallToolResult:
         """Call the tool with a name from `list_tools`, and return its result. Raises UnknownServer, ConnectionError
-        if the server is not ready, and the errors of `Client.call_tool`."""
+        if the server is not ready, and the same errors as `Client.call_tool`."""
         member, own = await self._resolve(name, TOOLS, timeout)
         return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
 

@@ -48,7 +48,7 @@ class Kind(Generic[Item]):
         """Return the items of a server; an empty list if the server declares no such list. The names are stored in
         `member`.
 
-        Raises ConnectionError if the server is not ready, and the errors of the client's call.
+        Raises ConnectionError if the server is not ready, and the same errors as the client's call.
         """
         client = member.client
         items = await self.ask(client) if client.server.can(self.capability) else []

@@ -38,7 +38,7 @@ log = logging.getLogger("shared.client")
 
 
 class ServerSkills:
-    """The skills of one server. `origin` is the host's own name for it. Every call raises the errors of
+    """The skills of one server. `origin` is the host's own name for it. Every call raises the same errors as
     `Client.request`, InvalidResult for a malformed result, and McpError if the server does not declare the
     feature."""
 

@@ -102,8 +102,8 @@ def _poll_seconds(report: Mapping[str, Any]) -> float:
 
 
 async def fetch_state(way: TaskChannel, id: str) -> TaskState:
-    """Return the current state of the task. Raises TaskLost if the server does not know the task, and the errors of
-    `TaskChannel.ask`."""
+    """Return the current state of the task. Raises TaskLost if the server does not know the task, and the same errors
+    as `TaskChannel.ask`."""
     try:
         state = read_state("tasks/get", await way.ask("tasks/get", {"taskId": id}))
     except PeerError as error:
@@ -123,7 +123,7 @@ async def follow(
     `first` is the state of the task, if known.
 
     Raises PeerError if the task failed, TaskCancelled, TaskLost if the server no longer knows the task, InvalidResult
-    for an invalid state, and the errors of `TaskChannel.ask` and `TaskChannel.answer`.
+    for an invalid state, and the same errors as `TaskChannel.ask` and `TaskChannel.answer`.
     """
     following = _Following(id, way)
     try:

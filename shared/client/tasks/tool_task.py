@@ -49,7 +49,7 @@ class StartedTool:
         return dict(self._answered or {})
 
     async def state(self) -> TaskState | None:
-        """Return the state of the task; None if there is no task. Raises TaskLost, and the errors of
+        """Return the state of the task; None if there is no task. Raises TaskLost, and the same errors as
         `Client.request`."""
         return None if self.id is None else await fetch_state(self._channel, self.id)
 

@@ -31,8 +31,8 @@ class SettingsFile(NamedTuple):
 def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsFile:
     """Read values of `fields` from `path`.
 
-    Raises ValueError, in one line, for a file that can't be read, is not TOML, or has an unknown key. The values
-    themselves are checked by the model with these fields.
+    Raises ValueError with a one-line message if the file can't be read, is not TOML, or has an unknown key. The
+    values themselves are checked by the model with these fields.
     """
     text, exposed = read_text(path)
     try:
@@ -48,7 +48,7 @@ def settings_in(
     content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
 ) -> dict[str, Written]:
     """Return the values of `fields` from the content of the file at `path`, by field; `within` is the prefix of the
-    keys, such as "servers.fetch.". Raises ValueError, in one line, for an unknown key."""
+    keys, such as "servers.fetch.". Raises ValueError with a one-line message if a key is unknown."""
     options: dict[str, Written] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
@@ -64,8 +64,8 @@ def settings_in(
 
 
 def read_text(path: Path) -> tuple[str, bool]:
-    """Return the text of a file, and True if users other than its owner may read it. Raises ValueError, in one
-    line."""
+    """Return the text of a file, and True if users other than its owner may read it. Raises ValueError with a
+    one-line message."""
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode

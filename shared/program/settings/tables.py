@@ -59,7 +59,7 @@ def read_rules(
     """Return the rules in the tables among `written`, from the file at `path`, for a server with these `settings`,
     if any. `common` is the table of principals for several servers; `within` is the prefix of the keys.
 
-    Raises ValueError, in one line, for an error.
+    Raises ValueError with a one-line message for an error.
     """
     scopes = _table(written.get("scopes"))
     principals = _table(written.get("principal"))

@@ -101,7 +101,7 @@ class SharedSession:
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Raises the same errors as `Client.exchange`, RpcError while there is no
-        session, and the errors of `Parking` and `Context.pass_on`."""
+        session, and the errors raised by `Parking` and `Context.pass_on`."""
         if context.peer.lasts:
             relay = CallRelay(context, self._base.on_server_message)
             try:

@@ -30,7 +30,7 @@ class StatelessPlace:
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Its questions go to the client, and end the call if that is stateless.
 
-        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and the errors of
+        Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and the errors raised by
         `Context.pass_on`.
         """
         sent, round_ = params_of(context, params), context.call.round
