@@ -161,7 +161,7 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
         reason = describe_value_error(first["type"], first["msg"])
         raise ValueError(": ".join(filter(None, [str(path), _place(document, first["loc"]), reason]))) from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: it is not UTF-8") from None
+        raise ValueError(f"{path} is not valid UTF-8") from None
     except YamlError as error:
         raise ValueError(f"{path}: {error}") from None
     names = [entry.name for entry in catalog.servers]

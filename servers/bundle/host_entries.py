@@ -100,7 +100,7 @@ def joined_entry(
     for server in servers:
         variable = _ROOTS_VARIABLES.get(catalog.entry(server).module)
         if variable is not None and not environment.get(variable):
-            raise ValueError(f"{server} needs directories: give --env {variable}=DIR, or --config FILE")
+            raise ValueError(f"{server} needs directories: pass --env {variable}=DIR, or --config FILE")
     return _command_entry(name, words, environment)
 
 

@@ -44,7 +44,7 @@ class Glob:
     def __init__(self, patterns: Iterable[str]) -> None:
         expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
         if len(expanded) > MAX_ALTERNATIVES:
-            raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES}")
+            raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES} alternatives")
         self._rows: list[list[re.Pattern[str] | None]] = []
         for pattern in dict.fromkeys(expanded):
             names = _names(pattern)

@@ -117,7 +117,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _are_there(self) -> Self:
         if not self.directories:
-            raise ValueError("give at least one DIR that may be read")
+            raise ValueError("specify at least one DIR that may be read")
         if not any(_is_usable(path) for path, _ in self.directories):
             raise FieldError("roots" if self.roots else "root", f"{self.directories[0][0]} is not a directory")
         return self

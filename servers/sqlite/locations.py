@@ -22,7 +22,7 @@ def read_location(location: str) -> str:
     if scheme in ("postgres", "postgresql"):
         raise ValueError("a PostgreSQL URL is for the PostgreSQL server: mcp-bundle-postgres")
     if scheme not in ("file", "sqlite", "sqlite3"):
-        raise ValueError(f"a URL with {scheme} is not an SQLite database; give the path of a file")
+        raise ValueError(f"a URL with {scheme} is not an SQLite database; specify the path of a file")
     place, _, query = text[match.end() :].partition("?")
     if query:
         name = query.partition("=")[0][:40]

@@ -90,7 +90,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     """The databases, whether they may be changed, and the limits of one statement."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
-    give_one: ClassVar[str] = "give at least one DATABASE, or --demo"
+    give_one: ClassVar[str] = "specify at least one DATABASE, or --demo"
     name_them: ClassVar[str] = "name them with --db NAME=PATH"
 
     files: Directory = option(None, "directory of CSV files to import, and of backups", "DIR")

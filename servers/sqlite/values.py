@@ -68,7 +68,7 @@ def decode_value(value: Any) -> Any:
             raise SqlError(
                 "bad_parameters",
                 "SQLite does not accept lists as parameters",
-                "Write IN (?, ?) with one value for each, or give the list as JSON text: "
+                "Write IN (?, ?) with one value for each, or pass the list as JSON text: "
                 "IN (SELECT value FROM json_each(?)).",
             )
     raise SqlError(

@@ -64,7 +64,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         raise BadToken("it has no sub and no client_id")
     name = _name(claims, rules.principal_claim)
     if name.startswith(CLIENT):
-        raise BadToken("its principal starts with client:, which is reserved for clients")
+        raise BadToken("its principal starts with 'client:', a prefix reserved for clients")
     if not name and rules.principal_claim == "sub":
         name = CLIENT + client
     if not name:

@@ -165,7 +165,7 @@ class Issuer:
             raise MetadataError("its metadata has no jwks_uri")
         answer = await self._web.get_json(place, near=self.url)
         if answer.status != 200:
-            raise WebError(f"the request for its keys was answered with HTTP {answer.status}")
+            raise WebError(f"the request for its keys returned HTTP {answer.status}")
         listed = answer.document.get("keys") if isinstance(answer.document, dict) else None
         if not isinstance(listed, list):
             raise MetadataError("its keys are not a JWK Set")

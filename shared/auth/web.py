@@ -135,7 +135,7 @@ async def _read(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
         async for chunk in answer.aiter_bytes():
             body += chunk
             if len(body) > MAX_ANSWER:
-                raise WebError(f"{request.headers['host']} answered with more than {MAX_ANSWER} bytes")
+                raise WebError(f"{request.headers['host']} returned more than {MAX_ANSWER} bytes")
     finally:
         await answer.aclose()
     return Answer(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, _parsed(body))

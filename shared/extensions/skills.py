@@ -189,7 +189,7 @@ class Skills:
             skill = await self.source.get(context, path)
             if skill is not None and (children := skill.children(uri)):
                 return children
-        raise ResourceNotFound(uri, "no directory of a skill has this URI")
+        raise ResourceNotFound(uri, "no skill has a directory with this URI")
 
     async def listed(self, context: Context[Any]) -> list[Resource]:
         """Return the SKILL.md of each skill, for `resources/list`."""

@@ -113,7 +113,7 @@ def check_public_url(url: str) -> str:
         or parts.query
         or parts.fragment
     ):
-        raise ValueError("--public-url: give it as https://HOST, with a path if the proxy adds one")
+        raise ValueError("--public-url: write it as https://HOST, with a path if the proxy adds one")
     if parts.username is not None:
         raise ValueError("--public-url: it contains a user name, which everyone would see")
     return canonical(url).rstrip("/")
@@ -130,5 +130,5 @@ def _secret_of(options: ProtectionOptions) -> str:
             reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
             raise ValueError(f"--auth-client-secret-file: {path}: {reason}") from None
     if not secret:
-        raise ValueError("--auth-client-id: introspection needs a secret: give it with --auth-client-secret-file")
+        raise ValueError("--auth-client-id: introspection needs a secret: pass it with --auth-client-secret-file")
     return secret

@@ -343,7 +343,7 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
     """End the program some time after its input ends, even if work remains, since a thread can't be cancelled."""
     await ended.wait()
     await anyio.sleep(seconds)
-    log.error("something did not stop within %g s and was abandoned", seconds)
+    log.error("unfinished work did not stop within %g s; exiting anyway", seconds)
     leave_behind()
 
 

@@ -148,5 +148,7 @@ def with_query(uri: str, values: Mapping[str, str]) -> str:
 
 def _literal(text: str, template: str) -> str:
     if "{" in text or "}" in text:
-        raise DeclarationError(f"{template}: a served template may have {{name}}, {{+name}}, {{?a,b}} and {{?all*}}")
+        raise DeclarationError(
+            f"{template}: a resource template may contain only {{name}}, {{+name}}, {{?a,b}} and {{?all*}}"
+        )
     return re.escape(text)

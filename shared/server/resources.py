@@ -168,7 +168,9 @@ class Resources:
             return True
         if uri not in self._unlisted and len(self._unlisted) < _MAX_UNLISTED:
             self._unlisted.add(uri)
-            log.error("a resource is not listed: %r is not a URI; `expand_uri` builds one from a template", uri)
+            log.error(
+                "omitting a resource from the list: %r is not a URI; `expand_uri` builds one from a template", uri
+            )
         return False
 
     def templates(self) -> list[dict[str, Any]]:

@@ -55,7 +55,10 @@ class MemoryTasks:
             is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
             # At most as much as remains for others, so a single client may have half. An only client may have all.
             if not is_small and (remaining < 0 or (client and own > remaining)):
-                raise OverflowError(f"the results of tasks may take at most {self._limits.result_bytes:,} bytes")
+                raise OverflowError(
+                    f"storing this result would exceed the limit of {self._limits.result_bytes:,} bytes for task "
+                    "results"
+                )
             self._bytes, self._bytes_of[client], self._sizes[after.id] = self._bytes + more, own, size
         self._tasks[after.id] = after
         self._wake(after.id)

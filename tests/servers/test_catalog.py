@@ -159,7 +159,7 @@ def entries(*changes: dict[str, Any]) -> bytes:
 
 NO_CATALOGS = [
     (b"servers: [", "is not YAML"),
-    (b"\xff\xfe\x00", "is not UTF-8"),
+    (b"\xff\xfe\x00", "is not valid UTF-8"),
     (b"[" * 100_000, "nested more than 20 levels deep"),
     (b"servers: !!bool x", "it has a tag"),
     (b"servers: {}\nservers: []", "line 2: the key 'servers' is given twice"),

@@ -164,7 +164,10 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
         default = Path(options.servers[0]).stem
     name = options.name or default
     if not _NAME.fullmatch(name):
-        raise ValueError("--name may have letters, digits, - and _ (32 at most), as in all clients")
+        raise ValueError(
+            "--name may contain only letters, digits, hyphens and underscores (at most 32 characters), so that every "
+            "client accepts it"
+        )
     return (_of_bundle if is_bundled else _of_file if is_file else _of_catalog)(options, arguments, name)
 
 
@@ -212,7 +215,7 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Entr
     if options.token_variable is not None:
         raise ValueError("--token-variable needs --url: a server that the client starts needs no token")
     if "stdio" not in entry.transports:
-        raise ValueError(f"{entry.name} can be reached only over HTTP: give its --url")
+        raise ValueError(f"{entry.name} can be reached only over HTTP: pass its --url")
     environment = dict(_variable(text) for text in options.env)
     checked = check(entry, arguments, environment, bundled=options.catalog == CATALOG)
     command, *words = launch_command(entry, checked.words)

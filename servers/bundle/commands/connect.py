@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
         credentials = read_options(_Credentials, arguments, os.environ, _OWN)
         urls = read_options(_Target, arguments).url
         if len(urls) != 1:
-            raise ValueError("give exactly one URL, such as https://mcp.example.org/mcp")
+            raise ValueError("specify exactly one URL, such as https://mcp.example.org/mcp")
         try:
             token_file = credentials.token_file
             token, is_exposed = (credentials.token, False) if token_file is None else read_value(token_file)

@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
         how = read_options(_How, arguments, os.environ, _OWN)
         command = read_options(_Started, arguments).command
         if not command:
-            raise ValueError("give the command that starts the server after `--`, such as -- npx -y some-server")
+            raise ValueError("specify the command that starts the server after `--`, such as -- npx -y some-server")
         if shutil.which(command[0]) is None:
             is_there = Path(command[0]).exists()
             raise ValueError(f"{command[0]}: {'it is not a program' if is_there else 'there is no such program'}")

@@ -78,7 +78,7 @@ def logout(argv: Sequence[str]) -> int:
     parser.add_argument("--all", action="store_true", help="forget all logins")
     args = parser.parse_args(argv)
     if (args.url is None) is not args.all:
-        parser.error("give the URL of a server, or --all")
+        parser.error("specify the URL of a server, or --all")
     try:
         return anyio.run(_log_out, Accounts(accounts_folder()), args.url)
     except (ValueError, AuthError) as error:

@@ -67,7 +67,9 @@ def _foreign_server(path: Path, name: str) -> Foreign:
     if name in (configuration.servers or {}):
         raise ValueError(f"{path}: servers.{name}: this is a server of the bundle, which needs no pins")
     existing = f"; available: {', '.join(foreign)}" if foreign else ""
-    raise ValueError(f"{path}: there is no server {name!r} with a command or a url{existing}")
+    raise ValueError(
+        f"{path}: no third-party server named {name!r} (with a `command` or a `url`) is configured{existing}"
+    )
 
 
 def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:

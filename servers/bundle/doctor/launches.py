@@ -192,7 +192,7 @@ def check_tokens_file(path: Path, where: str) -> Iterator[Finding]:
 def check_port(host: str, port: str, where: str) -> Iterator[Finding]:
     """Try to listen on the port briefly. The program that uses the port can't be determined."""
     if not port.isdecimal() or int(port) > 65535:
-        yield fault(where, f"{port} is not a port", "give a number from 0 to 65535")
+        yield fault(where, f"{port} is not a port", "use a number from 0 to 65535")
         return
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]

@@ -64,7 +64,7 @@ async def examine_served(served: Served) -> list[Finding]:
                 raise ValueError(f"there is no server {name!r} in it; available: {', '.join(existing)}")
         names = list(dict.fromkeys(served.names)) or existing
     except ValueError as error:
-        fix = f"correct it in {path}" if path.exists() else "give --config the path of an existing file"
+        fix = f"correct it in {path}" if path.exists() else "pass the path of an existing file to --config"
         return [fault(str(path), _reason(error, path), fix)]
     ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
     entries = [entry for entry in served.catalog.servers if entry.name in ours]

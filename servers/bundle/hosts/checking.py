@@ -60,7 +60,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     named = {words[number].partition("=")[0] for number in begun}
     if "--transport" in named:
         raise ValueError(
-            "a client uses stdio with a server that it starts; for one that is already running, give --url"
+            "a client uses stdio with a server that it starts; for one that is already running, pass --url"
         )
     done, hidden = list(words), set[str]()
     for name, value, first, place, start in line.given:

@@ -111,7 +111,7 @@ def read_bytes(path: Path) -> bytes | None:
     try:
         # Opening a pipe would block.
         if path.exists() and not path.is_file():
-            raise ValueError(f"{path}: is not a file")
+            raise ValueError(f"{path}: not a file")
         with path.open("rb") as file:
             text = file.read(jsonc.MAX_BYTES + 1)
     except FileNotFoundError:
@@ -119,7 +119,7 @@ def read_bytes(path: Path) -> bytes | None:
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}") from None
     if len(text) > jsonc.MAX_BYTES:
-        raise ValueError(f"{path}: has more than {jsonc.MAX_BYTES} bytes")
+        raise ValueError(f"{path}: more than {jsonc.MAX_BYTES} bytes")
     return text
 
 

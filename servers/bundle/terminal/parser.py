@@ -18,7 +18,7 @@ from .session import ProtocolVariant, Session
 from .targets import FORMS, ServerChoice
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-_CODES = "Exit codes: 0 done, 1 the server answered with an error, 2 incorrect usage, 3 no connection or no answer."
+_CODES = "Exit codes: 0 done, 1 the server returned an error, 2 incorrect usage, 3 no connection or no answer."
 
 
 class SessionParser(CommandParser):

@@ -175,7 +175,7 @@ class _Phase:
         if isinstance(error, OSError) and error.strerror:
             reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         if isinstance(error, TimeoutError):
-            reason = f"no answer within {self.seconds:g} s; --timeout allows more"
+            reason = f"no response within {self.seconds:g} s; increase --timeout to wait longer"
         if isinstance(error, PeerError) and error.code == _NO_TOKEN and not self.server.has_token:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
         if (isinstance(error, McpError) and self.is_open) or _is_refusal(error):

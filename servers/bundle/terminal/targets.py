@@ -66,7 +66,7 @@ def find_target(request: ServerChoice) -> Target:
         raise Misuse("headers and tokens need a URL: a server that is started needs none")
     if request.server == "-":
         if not request.words:
-            raise Misuse("- stands for a command: give it after `--`")
+            raise Misuse("- stands for a command: specify it after `--`")
         return Target(Path(request.words[0]).name, request.words, request.env)
     if request.server.endswith(".py"):
         return _of_file(Path(request.server).absolute(), request)
@@ -79,11 +79,11 @@ def find_target(request: ServerChoice) -> Target:
         clients = ", ".join(client.name for client in CLIENTS)
         raise Misuse(
             f"there is no server {request.server!r} in the catalog; available: {', '.join(names)}. You can "
-            f"also give FILE.py, CLIENT:NAME (CLIENT is one of {clients}), a URL, or - and a command after `--`"
+            f"also specify FILE.py, CLIENT:NAME (CLIENT is one of {clients}), a URL, or - and a command after `--`"
         )
     entry = catalog.entry(request.server)
     if "stdio" not in entry.transports:
-        raise Misuse(f"{entry.name} can be reached only over HTTP: give its URL")
+        raise Misuse(f"{entry.name} can be reached only over HTTP: specify its URL")
     return Target(entry.name, tuple(local_command(entry, request.words)), request.env)
 
 

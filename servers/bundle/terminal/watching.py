@@ -29,7 +29,7 @@ async def watch(client: Client, options: Namespace, session: Session) -> int:
     if uris and supported.get("resources", {}).get("subscribe") is not True:
         raise Misuse("the server does not report changes to resources")
     if not uris and not any(supported.get(name, {}).get("listChanged") is True for name in _LISTS):
-        raise Misuse("the server does not report changes to its lists: give a URI")
+        raise Misuse("the server does not report changes to its lists: specify a URI")
     async with client.changes(uris, lists=not uris) as changes:
         for uri in changes.refused:
             session.say(f"the server does not report changes to {uri}")

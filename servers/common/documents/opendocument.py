@@ -64,7 +64,7 @@ def read_opendocument(body: bytes, pages: str | None = None, sheet: str | None =
         chosen = choose_pages(pages, len(slides))
         html = "".join(writer.slide(number, slides[number - 1]) for number in chosen)
     elif pages is not None:
-        raise DocumentError("bad_argument", "the document has no pages to choose from", "Leave pages out.")
+        raise DocumentError("bad_argument", "the document has no pages to choose from", "Omit pages.")
     elif content.tag == f"{_OFFICE}spreadsheet":
         counts = {"sheets": len(sheets)}
         named = [table for table in sheets if table.get(f"{_TABLE}name") == sheet]

@@ -70,7 +70,7 @@ def choose_part(kind: DocumentKind, media_type: str, pages: str | None) -> tuple
         return pages, None
     if kind == "sheets" or media_type.endswith(".spreadsheet"):
         return None, pages
-    raise DocumentError("bad_argument", "the document has no pages to choose from", "Leave pages out.")
+    raise DocumentError("bad_argument", "the document has no pages to choose from", "Omit pages.")
 
 
 def require_sheet(sheet: str, names: Sequence[str], hidden: Sequence[str]) -> None:

@@ -114,7 +114,7 @@ def path_from_uri(written: str) -> str:
         raise PathError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
     if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
         reason = "the URI has a broken escape or an encoded separator"
-        raise PathError("bad_path", written, reason, "Write % as %25 in names, or give the path itself.")
+        raise PathError("bad_path", written, reason, "Write % as %25 in names, or pass the path itself.")
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeError:

@@ -45,7 +45,7 @@ class Roots:
         permissions = list(zip(self.paths, self.may_change, strict=True))
         for path, change in permissions:
             if any(change != other and _is_same(path, other_path) for other_path, other in permissions):
-                raise ValueError(f"{path}: is given both as read-only and as writable")
+                raise ValueError(f"{path} is listed as both read-only and writable")
         spelled = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]  # noqa: PTH100, PTH111 (keep links)
         prefixes = [
             (folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)

@@ -68,7 +68,7 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
     """
     match = _FORM.fullmatch(text.removeprefix("\ufeff"))
     if match is None:
-        raise ValueError("it does not begin with front matter between two lines of ---")
+        raise ValueError("it must begin with front matter enclosed by two `---` lines")
     front, sql = _parse_mapping(match[1], "the front matter"), match[2].strip()
     _require_kinds(front, _KEYS, "the front matter")
     name, description = front.get("name", stem), front.get("description", "").strip()

@@ -61,4 +61,4 @@ class Pool(ABC, Generic[C]):
                     await self._slots.acquire()
             except TimeoutError:
                 reason = "all connections to the database are in use"
-                raise SqlError("busy", reason, "Try again when other queries have ended.") from None
+                raise SqlError("busy", reason, "Try again when other queries have finished.") from None

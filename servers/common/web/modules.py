@@ -115,7 +115,7 @@ def _read_module(path: Path) -> Module:
     imported = {name for _, names in imports for name in names}
     twice = next((name for name, _ in declared if name in imported), None)
     if twice:
-        raise PageError(f"{path}: {twice} is imported and declared")
+        raise PageError(f"{path}: {twice} is both imported and declared")
     return Module(
         path, tuple(imports), frozenset(name for name, exported in declared if exported), body_without_exports
     )

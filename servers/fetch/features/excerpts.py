@@ -37,7 +37,7 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     Raises FetchError with code `bad_argument` for a version that is not stored.
     """
     if selection.start_index or (selection.find is not None and selection.since is not None):
-        raise FetchError("bad_argument", "find, since and start_index can't be combined", "Give one of them.")
+        raise FetchError("bad_argument", "find, since and start_index can't be combined", "Pass only one of them.")
     # The fetch below replaces it, here and at the other replicas.
     before = None if selection.since is None else await stored_snapshot(ctx, request)
     snapshot = await snapshot_of(ctx, request, refresh=selection.refresh)

@@ -23,7 +23,7 @@ async def report_slow(ctx: Context[Any], url: str, seconds: float) -> None:
 async def report_cut(ctx: Context[Any], url: str, piece: Piece) -> None:
     """Log that a page was too long for one answer."""
     shown = f"characters {piece.start:,} to {piece.end:,} of {piece.total:,} shown"
-    await ctx.log("info", f"a page of {_host(url)} was cut: {shown}", _LOGGER)
+    await ctx.log("info", f"a page from {_host(url)} was truncated: {shown}", _LOGGER)
 
 
 def _host(url: str) -> str:

@@ -230,7 +230,7 @@ class Loader:
             answered = Answered(status, wait, text)
             raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, answered)
         if answer.status in {206, 304, 305, 306}:
-            reason = f"{host_of(answer.url)} answered with {answer.status}, which was not requested"
+            reason = f"{host_of(answer.url)} returned {answer.status}, which was not requested"
             raise FetchError("bad_response", reason)
         page = stored_answer(answer, sent, (requested, time()))
         await self._store(answer.url, page, sent)

@@ -83,7 +83,7 @@ class Robots:
         if rules.refusal:
             raise _refusal(f"{rules.refusal}, so nothing from {host_of(url)} may be fetched (RFC 9309)")
         if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
-            raise _refusal(f"the robots.txt of {host_of(url)} asks {self._token or 'programs'} not to fetch this")
+            raise _refusal(f"the robots.txt of {host_of(url)} disallows this URL for {self._token or 'programs'}")
 
     def crawl_delay(self, url: httpx.URL) -> float:
         """Return the seconds between requests that the site of `url` demands, if its rules are cached."""
@@ -124,7 +124,7 @@ class Robots:
         if answer is None:
             return _unreachable("its robots.txt can't be read")
         if answer.status >= 500 or (300 <= answer.status < 400 and answer.status not in REDIRECTS):
-            return _unreachable(f"its robots.txt was answered with {answer.status}")
+            return _unreachable(f"the request for its robots.txt returned HTTP {answer.status}")
         if answer.status >= 300:
             return Rules(None, "", monotonic() + CACHE_SECONDS)
         text = keep_relevant(answer.body, self._token)

@@ -88,7 +88,7 @@ class Policy:
             raise self._not_public(host, port) from None
         faces = (parsed, *embedded(parsed))
         if any(_is_own(face, port, self._endpoints()) for face in faces):
-            raise FetchError("blocked_address", f"{bracket(host)} is this server itself, which is never fetched")
+            raise FetchError("blocked_address", f"{bracket(host)} is this server, which never fetches from itself")
         if any(str(face) in self._denied for face in faces):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
         if any(entry.opens(port) and entry.holds(host, parsed, faces) for entry in self._private):
@@ -165,7 +165,7 @@ def _host(text: str) -> str:
     try:
         host = normalize_host(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not a host; give it as example.com, without scheme, port and path") from None
+        raise ValueError(f"{text!r} is not a host; write it as example.com, without a scheme, port or path") from None
     return str(parse_address(host)) if ":" in host else host
 
 

@@ -70,10 +70,10 @@ def _lookup(host: str) -> list[str]:
         records = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         if error.errno in _UNKNOWN:
-            raise FetchError("dns", f"no address is known for {host}", "Check the spelling") from None
+            raise FetchError("dns", f"could not resolve {host}", "Check the spelling") from None
         raise FetchError("dns", f"the resolver failed for {host}", "Try again later") from None
     except UnicodeError:
-        raise FetchError("dns", f"no address is known for {host}") from None
+        raise FetchError("dns", f"could not resolve {host}") from None
     return list(dict.fromkeys(str(address[4][0]) for address in records))
 
 
@@ -86,7 +86,7 @@ async def resolve_allowed(policy: Policy, resolver: Resolver, host: str, port: i
     policy.check_host(host, port)
     addresses = [host] if _is_address(host) else await resolver.resolve(host)
     if not addresses:
-        raise FetchError("dns", f"no address is known for {host}")
+        raise FetchError("dns", f"could not resolve {host}")
     for address in addresses:
         policy.check_address(host, address, port)
     return list(dict.fromkeys(str(parse_address(address)) for address in addresses))

@@ -44,7 +44,9 @@ def _split_scheme(text: str) -> tuple[str, str]:
         raise FetchError("bad_url", "the URL contains characters that are not allowed in a URL")
     match = _SCHEME.match(text)
     if match is None or (match[2] is None and "." in match[1]):  # `example.com:80`
-        raise FetchError("bad_url", "the URL is not valid", "Give a complete URL, such as https://example.com/page")
+        raise FetchError(
+            "bad_url", "the URL is not valid", "Specify a complete URL, such as https://example.com/page"
+        )
     scheme = match[1].lower()
     if scheme not in {"http", "https"}:
         raise FetchError("bad_url", "only http and https URLs can be fetched")
@@ -63,14 +65,14 @@ def _parse_authority(text: str) -> tuple[str, str]:
         raise FetchError(
             "bad_url",
             "the URL contains a user name or password, which is not sent",
-            "Leave it out; the operator can set a header for the host with --header",
+            "Omit it; the operator can set a header for the host with --header",
         )
     end = text.rfind("]") + 1
     host, colon, port = text.rpartition(":") if ":" in text[end:] else (text, "", "")
     if port and (not _PORT.fullmatch(port) or not 0 < int(port) < 65_536):
         raise FetchError("bad_url", "the port is not a number from 1 to 65535")
     if ":" in host and not host.startswith("["):
-        raise FetchError("bad_url", "the host contains a colon", "Write an IPv6 address in brackets")
+        raise FetchError("bad_url", "the host contains a colon", "Enclose an IPv6 address in brackets")
     try:
         return normalize_host(host), colon + port if port else ""
     except ValueError as error:

@@ -40,7 +40,9 @@ def cut(text: str, start: int, characters: int, size: int) -> Piece:
     """Return `characters` of a text from `start` on, or fewer if they take more than `size` bytes of JSON. Raises
     FetchError if the text ends before `start`."""
     if start > len(text) or (start == len(text) and start > 0):
-        raise FetchError("bad_argument", f"the page has {len(text):,} characters, so none at start_index {start:,}")
+        raise FetchError(
+            "bad_argument", f"start_index {start:,} is past the end of the page ({len(text):,} characters)"
+        )
     part = text[start : start + characters]
     while part and (needed := len(json.dumps(part, ensure_ascii=False).encode())) > size:
         part = part[: max(min(len(part) - 1, len(part) * size // needed), 0)]

@@ -88,7 +88,7 @@ def _refused(name: str) -> None:
 def _unparsed(source: Source, text: str, charset: str, error: ValueError | RecursionError) -> Page:
     wrong = "nested too deeply" if isinstance(error, RecursionError) else f"not valid ({error})"
     if source.section is not None or source.format == "json":
-        raise FetchError("unreadable", f"the JSON is {wrong}", "Leave section out, and ask for text, to see it.")
+        raise FetchError("unreadable", f"the JSON is {wrong}", "To see it, omit section and request the text format.")
     notes = (f"The JSON is {wrong}, so it is shown as written.",)
     if source.format == "metadata":
         return Page(_facts(source, charset, None), "json", charset, notes=notes)
@@ -108,7 +108,7 @@ def _at(value: Any, pointer: str) -> Any:
     """Return the value at a JSON Pointer (RFC 6901)."""
     if pointer and not pointer.startswith("/"):
         reason = "a section of JSON is named by a JSON Pointer"
-        raise FetchError("bad_argument", reason, "Give one that starts with a slash, such as /items/0/name.")
+        raise FetchError("bad_argument", reason, "Specify one that starts with a slash, such as /items/0/name.")
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and name in value:

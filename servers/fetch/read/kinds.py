@@ -129,10 +129,10 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
         raise FetchError("bad_argument", reason, f"Formats for it: {', '.join(sorted(formats))}.")
     if section is not None and kind.name not in _WITH_SECTIONS:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no sections'
-        raise FetchError("bad_argument", reason, "Leave section out.")
+        raise FetchError("bad_argument", reason, "Omit section.")
     if pages is not None and kind.name not in _PAGED:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which has no pages'
-        raise FetchError("bad_argument", reason, "Leave pages out.")
+        raise FetchError("bad_argument", reason, "Omit pages.")
 
 
 def _document(body: bytes) -> Kind | None:

@@ -238,5 +238,5 @@ def _remove_directory(entry: Entry, written: str) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        suggestion = "Give recursive: true to delete it with everything in it."
+        suggestion = "Pass recursive: true to delete it with everything in it."
         raise FilesError("not_empty", written, "is a directory that is not empty", suggestion) from None

@@ -110,7 +110,7 @@ def _edited(
         places = [(entry.place.root_index, entry.place.parts) for entry in entries]
         for number, request in enumerate(requests):
             if places[number] in places[:number]:
-                reason, suggestion = "is named twice", "Give all edits to a file together."
+                reason, suggestion = "is named twice", "Pass all edits to a file together."
                 raise FilesError("bad_edit", request.place.written, reason, suggestion)
         changed = []
         remaining = MAX_EDITED

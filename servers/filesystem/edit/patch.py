@@ -36,7 +36,7 @@ _REFUSED = {
         "new mode ": "changes a file mode, which no tool can do",
         "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool can do",
         "Only in .*: ": "names a file that exists on one side only: use write_file or delete_file",
-        "@@@": "begins a merge hunk: give the diff against one of the parents",
+        "@@@": "begins a merge hunk: use a diff against one of the parents",
     }.items()
 }
 
@@ -63,7 +63,7 @@ def read_patch(text: str) -> list[FilePatch]:
             at += 2
         elif _HUNK.fullmatch(line):
             if not files:
-                raise _bad(at, "comes before its file line, +++ b/PATH")
+                raise _bad(at, "begins a hunk, but no `+++ b/PATH` line precedes it")
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
             files[-1].edits.append(_edit(lines, at, end))
             at = end

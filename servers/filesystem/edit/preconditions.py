@@ -13,7 +13,7 @@ def require_file_name(place: Place) -> None:
     end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
     if end.endswith(("/", "/.", "/..")):
         raise FilesError(
-            "bad_path", place.written, "ends with a slash, as only a directory's path can", "Leave the slash out."
+            "bad_path", place.written, "ends with a slash, as only a directory's path can", "Omit the slash."
         )
 
 

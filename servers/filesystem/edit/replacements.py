@@ -169,7 +169,7 @@ def _require_count(count: int, lines: list[int], where: _EditNumber) -> None:
     more = ", ..." if len(lines) > _MAX_SHOWN else ""
     reason = f"the old text matches {many} places, at lines {', '.join(map(str, lines[:_MAX_SHOWN]))}{more}"
     if count == 1:
-        suggestion = "Add neighboring lines until it is unique, or give count to replace several."
+        suggestion = "Add neighboring lines until it is unique, or pass count to replace several."
         raise where.error("ambiguous_match", reason, suggestion)
     raise where.error("wrong_count", f"{reason}, and not {count or MAX_PLACES:,}")
 

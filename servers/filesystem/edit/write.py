@@ -143,7 +143,9 @@ def read_contents(
             os.close(opened.descriptor)
     if max(size, len(data)) > limit:
         raise FilesError(
-            "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} for all files of a call"
+            "too_large",
+            written,
+            f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call together",
         )
     return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
 

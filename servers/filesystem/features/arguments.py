@@ -25,7 +25,7 @@ IfMatch = Annotated[str | None, Field(description="only if the file still has th
 Patterns = Annotated[list[str], Field(description="globs")]
 IncludeIgnored = Annotated[bool, Field(description="also what .gitignore excludes")]
 CursorArgument = str | None
-"""The cursor at the end of an answer that was cut."""
+"""The cursor at the end of a truncated answer."""
 
 
 class EditOperation(BaseModel):

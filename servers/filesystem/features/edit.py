@@ -72,7 +72,7 @@ async def edit_file(
 ) -> str:
     """Replace passages in text files: all edits are made, or none. Returns a diff."""
     if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
-        raise FilesError("bad_edit", path or "", "give either path and edits, or patch alone")
+        raise FilesError("bad_edit", path or "", "pass either path and edits, or patch alone")
     file_edits = (
         [
             edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
@@ -172,13 +172,13 @@ def _edits_by_file(
     for number, operation in enumerate(edits, 1):
         name = path if operation.path is None else operation.path
         if name is None:
-            raise FilesError("bad_edit", "", f"edit {number} names no file", "Give path.")
+            raise FilesError("bad_edit", "", f"edit {number} does not specify a file", "Specify path.")
         files.setdefault(name, []).append(Edit(operation.oldText, operation.newText, operation.count))
     if len(files) > MAX_FILES:
         raise FilesError("bad_edit", "", f"the edits change more than {MAX_FILES} files", "Make several calls.")
     if if_match is not None and path not in files:
         reason = "if_match applies to the file at path, which no edit changes"
-        raise FilesError("bad_edit", path or "", reason, "Give the file that has this etag as path.")
+        raise FilesError("bad_edit", path or "", reason, "Pass the file that has this etag as path.")
     return [
         edit.FileEdits(ctx.state.place(name), replacements, if_match if name == path else None, encoding)
         for name, replacements in files.items()

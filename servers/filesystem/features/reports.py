@@ -19,22 +19,20 @@ from .arguments import Ctx
 _LOGGER = "filesystem"
 _REPORTED_METHODS = {"tools/call", "resources/read"}
 _CREATING_TOOLS = {"write_file", "move_file", "copy_file"}
-_LIMITS = {"time": "the time for a call", "budget": "the files that one call may examine"}
-"""Reasons for which a search stops early, other than at the caller's request; the values are what it used up."""
+_LIMITS = {"time": "ran out of time", "budget": "reached the limit on files per call"}
+"""Reasons for which a search stops early, other than at the caller's request, and the words for them."""
 
 
 async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
     """Log that a text was too long for one answer."""
     shown = f"{len(read.text.encode()):,} of {read.size:,} bytes"
-    await ctx.log("info", f"{quoted(path)} was cut: {shown} shown", _LOGGER)
+    await ctx.log("info", f"{quoted(path)} was truncated: {shown} shown", _LOGGER)
 
 
 async def report_stopped(ctx: Ctx, reason: str | None) -> None:
     """Log that a search ended before it had looked at everything."""
     if reason in _LIMITS:
-        await ctx.log(
-            "notice", f"a search ended early, and may have missed files: it used up {_LIMITS[reason]}", _LOGGER
-        )
+        await ctx.log("notice", f"a search ended early, and may have missed files: it {_LIMITS[reason]}", _LOGGER)
 
 
 async def report_gone(ctx: Context[Files]) -> None:

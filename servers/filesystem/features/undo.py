@@ -42,7 +42,7 @@ async def undo(
     from ..undo.undoing import find_changes, undo_change
 
     if change is not None and since is not None:
-        raise FilesError("bad_undo", "", "give change or since, not both")
+        raise FilesError("bad_undo", "", "pass change or since, not both")
     files, history = ctx.state, _history(ctx)
     time = None if since is None else _time(since)
     changes = await to_thread.run_sync(find_changes, history, files.beneath, change, time)

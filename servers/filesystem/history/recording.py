@@ -141,7 +141,7 @@ class Survey:
 
     def _require_room(self, size: int) -> None:
         if size > self._left:
-            raise NotRecorded(f"more than the {self._journal.limits.size:,} bytes that the journal may take")
+            raise NotRecorded(f"the change exceeds the journal's limit of {self._journal.limits.size:,} bytes")
 
     def _add(self, step: Step) -> None:
         if step.destination is None and step.before.is_like(step.after):

@@ -99,7 +99,7 @@ def require_exact(text: str, charset: Charset, data: bytes, written: str) -> Non
     same bytes."""
     if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
         reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
-        raise FilesError("bad_edit", written, reason, "Give encoding if it is a different one, or append.")
+        raise FilesError("bad_edit", written, reason, "Specify encoding if it is a different one, or append.")
 
 
 def encode(text: str, charset: Charset, written: str) -> bytes:
@@ -111,7 +111,7 @@ def encode(text: str, charset: Charset, written: str) -> bytes:
         if charset.name.startswith("utf"):  # JSON can encode half a surrogate pair
             raise FilesError("bad_edit", written, "the new text has characters that are not Unicode") from None
         reason = f"the file is {charset.name}, which has no {text[error.start : error.end][:10]!r}"
-        advice = "Use characters in that charset, or give encoding if the file is in another one."
+        advice = "Use characters in that charset, or specify encoding if the file is in another one."
         raise FilesError("bad_edit", written, reason, advice) from None
 
 
@@ -130,7 +130,7 @@ def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: s
         character = _written_otherwise(fresh, charset.name, other)
         if character is not None and _reads(data, other):
             reason = f"it may be {charset.name} or {other}, which have different bytes for {character!r}"
-            raise FilesError("unsure_charset", written, reason, "Give encoding.")
+            raise FilesError("unsure_charset", written, reason, "Specify encoding.")
 
 
 def _written_otherwise(characters: Iterable[str], name: str, other: str) -> str | None:
@@ -174,7 +174,9 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
     except (LookupError, UnicodeError, ValueError):
         pass
     reason = f"there is no charset {quoted(encoding[:40])} here"
-    raise FilesError("bad_encoding", written, reason, "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030.")
+    raise FilesError(
+        "bad_encoding", written, reason, "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
+    )
 
 
 def marked(start: bytes) -> Charset | None:
@@ -221,7 +223,7 @@ def not_text(written: str, offset: int, charset: Charset | None = None) -> Files
     """Return the error for a text that can't be decoded in any charset, or in the given one, because of the byte at
     `offset`."""
     if charset is not None and charset.given:
-        return FilesError("not_text", written, f"is not {charset.name} (byte {offset})", "Leave encoding out.")
+        return FilesError("not_text", written, f"is not {charset.name} (byte {offset})", "Omit encoding.")
     return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
 
 

@@ -110,14 +110,14 @@ def chosen_pages(part: Part, written: str) -> str | None:
         return part.pages
     pages = unquote(part.cursor.partition(_PAGES_SUFFIX)[2]) or None
     if part.pages not in (None, pages):
-        raise FilesError("bad_range", written, "the cursor continues with other pages", "Leave pages out.")
+        raise FilesError("bad_range", written, "the cursor continues with other pages", "Omit pages.")
     return pages
 
 
 def part_of_document(document: DocumentText, etag: str, written: str, budget: int, part: Part) -> TextRead:
     """Return a part of the text, at most `budget` bytes of JSON. Raises FilesError like `pages.read_text`."""
     if part.encoding is not None:
-        raise FilesError("bad_encoding", written, "a document has no charset to choose", "Leave encoding out.")
+        raise FilesError("bad_encoding", written, "a document has no charset to choose", "Omit encoding.")
     pages = chosen_pages(part, written)
     cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SUFFIX)[0]
     read = text_in_document(document.text.encode(), etag, written, budget, part._replace(cursor=cursor))

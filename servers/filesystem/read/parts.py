@@ -53,7 +53,7 @@ def require_possible(part: Part, written: str) -> None:
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
         reason = "head with offset, tail, and cursor can't be combined"
-        raise FilesError("bad_range", written, reason, "Give one of them.")
+        raise FilesError("bad_range", written, reason, "Pass only one of them.")
     for name, value in part._asdict().items():
         if isinstance(value, int) and value < 1:
             raise FilesError("bad_range", written, f"{name} must be at least 1")
@@ -64,7 +64,7 @@ def cursor_of(text: str, etag: str, written: str) -> Cursor:
     match = _CURSOR.fullmatch(text)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"
-        raise FilesError("bad_range", written, reason, "Copy it from the last line of the text that was cut.")
+        raise FilesError("bad_range", written, reason, "Copy it from the last line of the truncated text.")
     if match[1] != etag:
         raise changed(written)
     return Cursor(match[1], int(match[2]), int(match[3]), int(match[4]), match[5])

@@ -67,4 +67,4 @@ def decode_cursor(cursor: str) -> Position:
         return Position(tuple(os.fsdecode(part) for part in parts), int(number))
     except (ValueError, UnicodeError):
         reason = "the cursor did not come from this tool"
-        raise FilesError("bad_cursor", "", reason, "Leave it out to begin at the start.") from None
+        raise FilesError("bad_cursor", "", reason, "Omit it to start from the beginning.") from None

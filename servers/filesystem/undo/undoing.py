@@ -79,7 +79,7 @@ def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
     if change.undone_by is not None:
         raise FilesError("already_undone", "", f"change {number} was undone by change {change.undone_by}")
     if change.status == "pending":
-        raise FilesError("busy", "", f"change {number} is being made", "Try again.")
+        raise FilesError("busy", "", f"change {number} is still in progress", "Try again.")
     return change
 
 

@@ -197,7 +197,7 @@ class Journal:
         """Return the number of the last entry read at that cursor; None if it is no longer known."""
         run, _, number = cursor.partition("-")
         if not number.isdecimal() or len(cursor) > 40:
-            raise FilesError("bad_cursor", "", "this is not a cursor", "Leave it out to get one.")
+            raise FilesError("bad_cursor", "", "this is not a cursor", "Omit it to get one.")
         return int(number) if run == self._run and int(number) <= self._last else None
 
     def _since(self, number: int, selection: Selection, page: Page) -> tuple[list[_Entry], int]:

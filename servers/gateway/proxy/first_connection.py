@@ -62,7 +62,8 @@ class FirstConnection:
             await self._is_over.wait()
         if not self._is_over.is_set():
             raise Failed(
-                f"no connection to {self._name}: no answer within {self._seconds:g} s; --timeout allows more"
+                f"no connection to {self._name}: no response within {self._seconds:g} s; increase --timeout to wait "
+                "longer"
             )
         error = self._error
         if error is not None:

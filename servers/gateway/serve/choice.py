@@ -182,7 +182,7 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
     if "roots" not in values or os.environ.get(variable):
         return written, ""
     if not is_local:
-        reason = f"give it directories in {variable}, or in the --config file"
+        reason = f"specify its directories in {variable}, or in the --config file"
         raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
     return written, f"{entry.name} has {words}: {Path.cwd()}; {variable} names others"
 

@@ -174,7 +174,7 @@ def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -
     """Check the settings that depend on each other. Raises ValueError for a wrong combination and for a missing
     library."""
     if (settings.command is None) is (settings.url is None):
-        raise ValueError("give either a command or a url")
+        raise ValueError("specify either a command or a url")
     out_of_place: Sequence[str] = _OF_COMMANDS if settings.command is None else _OF_URLS
     for name in out_of_place:
         if name in written:
@@ -183,7 +183,9 @@ def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -
     says_who = [name for name in ("token", "token_file") if getattr(settings, name) is not None]
     says_who += [name for name in settings.headers if name.lower() == "authorization"]
     if len(says_who) > 1:
-        raise ValueError(f"{says_who[0].replace('_', '-')} and {says_who[1].replace('_', '-')} say the same")
+        raise ValueError(
+            f"{says_who[0].replace('_', '-')} and {says_who[1].replace('_', '-')} set the same thing: use only one"
+        )
     library = "websockets" if (settings.url or "").startswith("ws") else "aiohttp"
     if settings.url is not None and find_spec(library) is None:
         raise ValueError(f"a server at a URL: {needs_extra('client')}")

@@ -169,7 +169,7 @@ def check_reads(sql: str) -> Statement:
         raise _refuse('it has a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     for name in statement.find_calls():
         if (act := find_reason(name)) is not None:
-            raise _refuse(f"{name}() {act}", "Leave it out.")
+            raise _refuse(f"{name}() {act}", "Omit it.")
     if (change := statement.find_change()) is not None:
         raise WouldChange(f"its {change} changes the database")
     return statement

@@ -81,7 +81,7 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
             raise
         raise SqlError("not_found", "no row can have that key") from None
     if not filled.page.rows:
-        raise SqlError("not_found", "no row has that key")
+        raise SqlError("not_found", "no row has this key")
     return make_table_rows(relation.name, [column.name for column in columns], filled.names, filled.page)
 
 

@@ -51,7 +51,7 @@ _INTO = {"INTO", "LOCAL", "GLOBAL"}
 """Words before TEMP in a query that creates a table."""
 
 _PSQL = "The operator can run it with psql."
-_TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Leave it out."
+_TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Omit it."
 _SETTINGS = (
     "settings of the session are the operator's",
     "The operator can set them for the role (ALTER ROLE).",

@@ -126,7 +126,7 @@ def _match(plan: Plan, there: Columns) -> Columns:
     for column, (name, kind) in zip(plan.columns, columns, strict=True):
         if column.note == DAY_OR_MONTH and _IS_DAY.match(kind):
             reason = "the day and month of the dates for a column can't be told apart"
-            raise SqlError("bad_csv", reason, "Give types, as NAME=date dmy or NAME=date mdy.", [f"column {name}"])
+            raise SqlError("bad_csv", reason, "Specify types, as NAME=date dmy or NAME=date mdy.", [f"column {name}"])
     return columns
 
 

@@ -196,5 +196,5 @@ def choose_names(library: Library, names: Sequence[str] | None) -> Sequence[str]
         return library.names
     unknown = [name for name in names if name not in library]
     if unknown or not names:
-        raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "name a prompt, or give --all")
+        raise UsageError(f"there is no prompt {unknown[0]!r}" if unknown else "specify a prompt, or --all")
     return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""The command line parser of the commands."""
+"""The command-line parser for the prompts server."""
 
 import os
 import sys
@@ -58,20 +58,20 @@ def _build_parser() -> ArgumentParser:
         prog=program_name
         if program_name == "mcp-bundle-prompts"
         else f"python -m {__package__.removesuffix('.cli')}",
-        description="Exit codes: 0 success, 1 something was found or failed, 2 incorrect usage.",
+        description="Exit codes: 0 success, 1 problems found or command failed, 2 incorrect usage.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     linting = commands.add_parser("lint", help="report problems in prompts, as path:line: problem")
     linting.add_argument("dirs", type=_parse_library, nargs="+", metavar="DIR", help=_DIR)
-    linting.add_argument("--json", action="store_true", help="as JSON, with the size of each prompt")
+    linting.add_argument("--json", action="store_true", help="print JSON, including the size of each prompt")
 
     rendering = commands.add_parser("render", help="print the messages of a prompt")
     rendering.add_argument("dir", type=_parse_library, metavar="DIR", help=_DIR)
     rendering.add_argument("name", metavar="NAME", help="of the prompt")
     rendering.add_argument("values", nargs="*", metavar="KEY=VALUE", help="an argument of the prompt")
 
-    testing = commands.add_parser("test", help="compare prompts with their golden examples, NAME.golden.yaml")
+    testing = commands.add_parser("test", help="compare prompts with their expected output (NAME.golden.yaml)")
     testing.add_argument("dirs", type=_parse_library, nargs="+", metavar="DIR", help=_DIR)
     testing.add_argument("--update", action="store_true", help="update the examples that differ")
 
@@ -82,12 +82,16 @@ def _build_parser() -> ArgumentParser:
     exporting.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write to")
     hosts = ", ".join(HOSTS)
     exporting.add_argument(
-        "--as", dest="host", choices=HOSTS, metavar="HOST", help=f"write commands for: {hosts}; omitted: skills"
+        "--as",
+        dest="host",
+        choices=HOSTS,
+        metavar="HOST",
+        help=f"host to write commands for ({hosts}); by default, skills are written",
     )
     exporting.add_argument("--force", action="store_true", help="replace existing files that differ")
 
     updating = commands.add_parser("update", help="fetch libraries from git, and print their commits")
-    updating.add_argument("addresses", type=_parse_address, nargs="+", metavar="URL", help="as for --library")
+    updating.add_argument("addresses", type=_parse_address, nargs="+", metavar="URL", help="URL of a library in git")
     return parser
 
 

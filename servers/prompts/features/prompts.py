@@ -207,7 +207,7 @@ async def _ask(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> d
     except MissingCapability:
         raise _make_missing(name, absent) from None
     if answer.action != "accept":
-        raise _make_missing(name, absent, "; the user did not give them")
+        raise _make_missing(name, absent, "; the user did not provide them")
     return format_filled(answer.content or {}, absent)
 
 

@@ -17,7 +17,7 @@ def parse_prompt(document: Document, name: str) -> Prompt:
     """Return the prompt of a file in this server's own format, called `name` if it has no name. Raises
     PromptError."""
     if document.front is None:
-        raise PromptError("bad_prompt", "it does not begin with front matter between two lines of ---", line=1)
+        raise PromptError("bad_prompt", "it must begin with front matter enclosed by two `---` lines", line=1)
     return build_prompt(document.front, document, name)
 
 

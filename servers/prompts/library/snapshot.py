@@ -12,7 +12,7 @@ from servers.prompts.templates.rendering import Read
 from shared.text import is_unicode
 
 _NO_FILE = {
-    "hidden directory": "it is hidden, and its prompts are not served: give it as a separate DIR",
+    "hidden directory": "it is hidden, and its prompts are not served: pass it as a separate DIR",
     "link": "it is a link, and links are not followed",
     "other": "it is not a file, but a pipe, a socket or a device",
 }

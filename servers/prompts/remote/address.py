@@ -112,9 +112,11 @@ def parse_address(text: str) -> Address:
         parts = urlsplit(text.removeprefix("git+"))
         _ = parts.port
     except ValueError:
-        raise ValueError(f"a library in git must be written as {FORM}") from None
+        raise ValueError(f"the address of a git library must have the form {FORM}") from None
     if not is_address(text) or parts.scheme not in SCHEMES or parts.query or re.search(_UNSAFE, text):
-        raise ValueError(f"a library in git must be written as {FORM}, with one of: {', '.join(SCHEMES)}")
+        raise ValueError(
+            f"the address of a git library must have the form {FORM}, with one of these schemes: {', '.join(SCHEMES)}"
+        )
     # It would appear in configurations, logs and process lists.
     if parts.password or (parts.username and parts.scheme != "ssh"):
         reason = "contains a user name or password: remove it, and use git's credential helper"

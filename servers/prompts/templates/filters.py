@@ -77,7 +77,9 @@ def _fence(value: Any, language: str = "") -> str:
 
 def _require_items(value: Any) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError("a loop, join, sort and unique need a list: declare the argument with `type: list`")
+        raise TypeError(
+            "loops and the filters join, sort and unique require a list: declare the argument with `type: list`"
+        )
     return list(value)
 
 

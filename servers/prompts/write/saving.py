@@ -133,7 +133,7 @@ def _check_replacing(path: str, if_match: str | None) -> Check:
         if data is None and if_match is not None:
             raise PromptError("changed", f"{path!r} no longer exists")
         if data is not None and if_match is None:
-            suggestion = f"To replace it, give its etag as if_match: {make_etag(data)}"
+            suggestion = f"To replace it, pass its etag as if_match: {make_etag(data)}"
             raise PromptError("already_exists", f"{path!r} already exists", suggestion)
         _require_same(path, data, if_match)
 

@@ -98,7 +98,7 @@ _WORDS = {
     sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which every call does automatically",
     sqlite3.SQLITE_SAVEPOINT: "it sets a savepoint, which every call does automatically",
 }
-_ONE_TRANSACTION = "Leave BEGIN, COMMIT and the like out: the statements of one call are one transaction."
+_ONE_TRANSACTION = "Omit BEGIN, COMMIT and the like: the statements of one call are one transaction."
 _SUGGESTIONS = {
     sqlite3.SQLITE_TRANSACTION: _ONE_TRANSACTION,
     sqlite3.SQLITE_SAVEPOINT: _ONE_TRANSACTION,

@@ -172,7 +172,7 @@ async def _place(seconds: float) -> AsyncIterator[None]:
             await places.acquire()
     except TimeoutError:
         reason = "other long-running statements are in progress"
-        raise SqlError("busy", reason, "Try again when they have ended.") from None
+        raise SqlError("busy", reason, "Try again when they have finished.") from None
     try:
         yield
     finally:

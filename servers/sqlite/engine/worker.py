@@ -65,7 +65,7 @@ class Cursors:
 class _LostCursor:
     def __iter__(self) -> Iterator[NoReturn]:
         reason = "the rows after these were lost with the process that held them"
-        raise SqlError("bad_cursor", reason, "Leave the cursor out to begin at the first row.")
+        raise SqlError("bad_cursor", reason, "Omit the cursor to start from the first row.")
 
     def close(self) -> None:
         """Do nothing."""

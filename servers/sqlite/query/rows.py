@@ -71,7 +71,7 @@ def find_row(
         names = [column[0] for column in cursor.description]
         page, _ = fill_page(names, cursor, limits)
     if not page.rows:
-        raise SqlError("not_found", "no row has that key")
+        raise SqlError("not_found", "no row has this key")
     return make_table_rows(entry.name, columns, names, page)
 
 

@@ -45,7 +45,9 @@ def explain_with_indexes(
         advice = "Only CREATE INDEX, which is tried but not run, may come before the statement to explain."
         raise SqlError("bad_statement", "there is more than one statement", advice)
     if find_hidden(connection) is not None:
-        raise SqlError("refused", "no index is tried where the operator hides something")
+        raise SqlError(
+            "refused", "indexes can't be tried on this database, because the operator has hidden parts of it"
+        )
     try:
         statistics = ask_schema(connection, _STATISTICS)
     except sqlite3.OperationalError:

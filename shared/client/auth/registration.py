@@ -80,7 +80,8 @@ async def register(
     """Register the client with the issuer. Raises `AuthError` with the issuer's error."""
     if issuer.registration_endpoint is None:
         raise AuthError(
-            "the issuer has no dynamic registration: register a client there, and pass its id with --client-id"
+            "the issuer does not support dynamic client registration: register a client manually, and pass its ID "
+            "with --client-id"
         )
     supported = issuer.token_endpoint_auth_methods_supported
     document: dict[str, Any] = {

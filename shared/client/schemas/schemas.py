@@ -100,7 +100,7 @@ class CheckedSchema:
         except self._library.ValidationError as error:
             kinds = self._library.ValidationErrorKind
             if isinstance(error.kind, kinds.BacktrackLimitExceeded | kinds.RegexEngineFailure):
-                raise UnusableSchema("a pattern would take too long") from None
+                raise UnusableSchema("a regular expression in the schema takes too long to match") from None
             return [str(part) for part in error.instance_path], _short(error)
         except ValueError as error:  # it is not JSON
             return [], _short(error)

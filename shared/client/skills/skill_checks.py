@@ -88,7 +88,7 @@ def check_head(entry: SkillEntry, manifest: str) -> None:
     (core schema)."""
     head = _HEAD.match(manifest)
     if head is None:
-        raise SkillRefused(entry.uri, "frontmatter", "it does not start with front matter between two lines of ---")
+        raise SkillRefused(entry.uri, "frontmatter", "it must begin with front matter enclosed by two `---` lines")
     try:
         parsed = read_yaml(head[1], what="the front matter", line=2, limits=_LIMITS)
     except YamlError as error:

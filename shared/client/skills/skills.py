@@ -75,7 +75,7 @@ class ServerSkills:
         result = await self._client.request("skills/get", {"uri": uri})
         entry = _entry(read_result("skills/get", GetSkillResult, result).skill)
         if entry.uri != uri:
-            raise SkillRefused(uri, "entry", "the server answered with a different skill")
+            raise SkillRefused(uri, "entry", "the server returned a different skill")
         return entry
 
     async def load(self, entry: SkillEntry, *, dynamic: bool = False) -> "LoadedSkill":
@@ -201,4 +201,4 @@ def _content(uri: str, result: ReadResourceResult) -> bytes:
             else b64decode(content.blob, validate=True)
         )
     except ValueError:
-        raise SkillRefused(uri, "contents", "the server answered with content that can't be read") from None
+        raise SkillRefused(uri, "contents", "the server returned content that can't be read") from None

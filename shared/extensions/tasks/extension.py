@@ -178,7 +178,7 @@ async def _detach(hosted: HostedCall, tasks: Tasks) -> None:
     limits = tasks.limits
     raise InternalError(
         f"there are too many tasks: the limit is {limits.of_one_client:,} for one client and {limits.total:,} for "
-        "all; let some of them expire"
+        "all; wait for some to expire"
     )
 
 

@@ -89,7 +89,9 @@ def read_snapshot(fields: dict[str, Any], principal: Principal | None) -> Snapsh
     if "peer" in fields:
         version = find_version(fields["peer"]["version"])
         if version is None:
-            raise ValueError(f"a session of the version {fields['peer']['version']!r}, which is not supported here")
+            raise ValueError(
+                f"the session uses protocol version {fields['peer']['version']!r}, which this server does not support"
+            )
         own = {name: fields["peer"][name] for name in _OF_PEER}
         peer = Peer(version, principal=principal, **own)
     return Snapshot(State(fields["state"]), peer, fields["rootsChanged"], frozenset(fields["neededScopes"]))

@@ -352,7 +352,7 @@ class ServerSession:
         peer = self._handshake.peer
         # Before `initialized` a server may send nothing but pings and log messages (2025-11-25, Lifecycle).
         if peer is None or self._handshake.state is not State.OPEN:
-            raise InvalidRequest("there is no session in which the client can be asked")
+            raise InvalidRequest("there is no open session through which to ask the client")
         require_capabilities({"": question}, peer)
         id_ = self._questions.enter(STANDALONE)
         self._send(Request(id_, question.method, shape_question(question.method, question.params, peer.version)))

@@ -38,7 +38,9 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
     except ValueError:
         raise ValueError(_NO_URL) from None
     if scheme not in _SCHEMES:
-        raise ValueError(f"--store: not a URL that starts with {', '.join(f'{prefix}://' for prefix in _SCHEMES)}")
+        raise ValueError(
+            f"--store: must be a URL that starts with one of {', '.join(f'{prefix}://' for prefix in _SCHEMES)}"
+        )
     if "sentinel" not in scheme and scheme != "unix":
         _database(parts.path.strip("/"))
     # The caller, which knows the operation, decides about retries.

@@ -51,7 +51,9 @@ class RedisTasks:
         # A short outage of Redis must not lose the result of hours of work.
         reply = await self._link.ask("replace_task", *words, is_patient=True)
         if reply < 0:
-            raise OverflowError(f"the results of tasks may take at most {self._limits.result_bytes:,} bytes")
+            raise OverflowError(
+                f"storing this result would exceed the limit of {self._limits.result_bytes:,} bytes for task results"
+            )
         return bool(reply)
 
     async def forget(self, id: str) -> None:

@@ -44,7 +44,7 @@ class Names:
         if host == "rebinding.example":
             return ["127.0.0.1" if self.asked % 2 else "10.0.0.1"]
         if host not in NAMES:
-            raise FetchError("dns", f"no address is known for {host}")
+            raise FetchError("dns", f"could not resolve {host}")
         return NAMES[host]
 
 

@@ -67,7 +67,7 @@ def of_files(folder: Path) -> list[Mistake]:
         mistake("a path outside", "list_directory", {"path": "/etc"},
                 lambda text: {"path": _part(r"beneath (\S+)\.$", text)}),
         mistake("a stale cursor", "list_directory", {"path": path("src"), "cursor": "abc"},
-                lambda text: _then("Leave it out", text, ("list_directory", {"path": path("src")}))),
+                lambda text: _then("Omit ", text, ("list_directory", {"path": path("src")}))),
         mistake("wrong argument name", "read_text_file", {"file_path": readme},
                 lambda text: ("read_text_file", {_part(r"did you mean '(\w+)'", text): readme})),
         mistake("an unknown argument", "search_content", {"path": path("."), "regex": "work"},
@@ -81,7 +81,7 @@ def of_files(folder: Path) -> list[Mistake]:
                 lambda text: {"edits": [{"oldText": _part(r"is line 2: '([^']+)'", text), "newText": "return 1"}]}),
         mistake("an old text that is there twice", "edit_file",
                 {"path": path("pair.json"), "edits": [{"oldText": "1", "newText": "2"}]},
-                lambda text: {"edits": [{"oldText": "1", "newText": "2", _part(r"give (count) to", text): 0}]}),
+                lambda text: {"edits": [{"oldText": "1", "newText": "2", _part(r"pass (count) to", text): 0}]}),
         mistake("a bad pattern", "search_content", {"path": path("."), "pattern": "work("},
                 lambda text: {_part(r"set (literal) to", text): True}),
         mistake("a destination that exists", "copy_file", {"source": readme, "destination": main},
@@ -99,7 +99,7 @@ def of_files(folder: Path) -> list[Mistake]:
         mistake("text for a list", "read_multiple_files", {"paths": readme},
                 lambda text: _then("paths: Input should be a valid array", text, {"paths": [readme]})),
         mistake("deleting what is not empty", "delete_file", {"path": path("src")},
-                lambda text: {_part(r"Give (recursive): true", text): True}),
+                lambda text: {_part(r"Pass (recursive): true", text): True}),
     ]  # fmt: skip
 
 
@@ -134,7 +134,7 @@ def of_tables() -> list[Mistake]:
         mistake("a misspelt table", {"table_name": "order"},
                 lambda text: ("describe_table", {"table_name": _part(r"(?m)^(orders)$", text)}), "describe_table"),
         mistake("a cursor of another query", {"query": names, "cursor": "zzz"},
-                lambda text: _then("Leave it out", text, ("read_query", {"query": names})), "read_query"),
+                lambda text: _then("Omit ", text, ("read_query", {"query": names})), "read_query"),
         mistake("another database", {"query": names, "database": "other"},
                 lambda text: ("read_query", {"query": names, "database": _part(r"There are: (\w+)\.", text)}),
                 "read_query"),

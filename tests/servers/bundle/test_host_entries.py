@@ -125,7 +125,7 @@ def test_several_are_one_entry(home: Path, capsys: pytest.CaptureFixture[str]) -
     """The directory is named: that in which it is printed may be any."""
     words = ("--join", "filesystem", "sqlite", "--client", "claude-desktop")
     shown = refused(capsys, config.main, *words)
-    assert shown == "filesystem needs directories: give --env MCP_FILESYSTEM_ROOTS=DIR, or --config FILE"
+    assert shown == "filesystem needs directories: pass --env MCP_FILESYSTEM_ROOTS=DIR, or --config FILE"
     assert refused(capsys, config.main, *words, "--env", "MCP_FILESYSTEM_ROOTS=") == shown
     entry = starting("run", "--join", "filesystem", "sqlite")
     found = printed(capsys, *words, "--env", "MCP_FILESYSTEM_ROOTS=/srv")

@@ -29,7 +29,7 @@ class Answers:
     async def resolve(self, host: str) -> Sequence[str]:
         self.asked.append(host)
         if host not in self._answers:
-            raise FetchError("dns", f"no address is known for {host}")
+            raise FetchError("dns", f"could not resolve {host}")
         answers = self._answers[host]
         if isinstance(answers[0], str):
             return [str(address) for address in answers]

@@ -67,7 +67,7 @@ MISSING = "does not exist. List the parent directory to see what is there."
 DANGLING = "is a link to something that does not exist"
 SPECIAL = "is neither a regular file nor a directory"
 TAKEN = "already exists. Choose another name."
-SLASH = "ends with a slash, as only a directory's path can. Leave the slash out."
+SLASH = "ends with a slash, as only a directory's path can. Omit the slash."
 
 
 NO_PATHS = [
@@ -84,7 +84,7 @@ NO_PATHS = [
     (
         "file:///a%2Fb",
         "bad_path: file:///a%2Fb: the URI has a broken escape or an encoded separator."
-        " Write % as %25 in names, or give the path itself.",
+        " Write % as %25 in names, or pass the path itself.",
     ),
     ("file:///a%00", "bad_path: file:///a%00: the path contains a NUL character"),
     ("/etc", f"outside_roots: /etc: {OUTSIDE} ROOT."),
@@ -145,10 +145,10 @@ def act(function, *arguments, **more):
 
 DELETED = "has been deleted by someone else in the meantime. List its directory."
 NAMED = "whose name is denied to this server. Only the operator can allow it."
-FULL = "is a directory that is not empty. Give recursive: true to delete it with everything in it."
+FULL = "is a directory that is not empty. Pass recursive: true to delete it with everything in it."
 TWIN = "has 2 hard links; replacing it would separate them. Write to another name."
 PROTECTED = "is write-protected. Ask the user to change its permissions."
-TWICE = "is named twice. Give all edits to a file together."
+TWICE = "is named twice. Pass all edits to a file together."
 UNCHANGED = [
     (act(write_file, "file/", ""), f"bad_path: file/: {SLASH}"),
     (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
@@ -191,7 +191,7 @@ UNFIT = [
     (
         [("one", "1"), ("two", "2")],
         "ambiguous_match: file: edit 2: the old text matches 2 places, at lines 2, 3."
-        " Add neighboring lines until it is unique, or give count to replace several.",
+        " Add neighboring lines until it is unique, or pass count to replace several.",
     ),
     (
         [("two", "2", 3)],
@@ -224,7 +224,7 @@ def test_what_is_too_large(files, at, tree, monkeypatch):
     monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 0)
     (tree / "large").write_text("x" * 3_000)
-    expected = "too_large: large: has 3,000 bytes; the limit is 2,000 for all files of a call"
+    expected = "too_large: large: has 3,000 bytes; the limit is 2,000 bytes for all files in one call together"
     assert refusal(edit_file, files, at("large"), [("x", "")]) == expected
     assert refusal(delete, files, at("dir"), recursive=True) == "too_large: dir: contains more than 0 entries"
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 1)

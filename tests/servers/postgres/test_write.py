@@ -77,7 +77,7 @@ async def test_what_changes_and_is_asked_to_read_names_the_way(database: Databas
 async def test_an_index_that_no_transaction_can_make_is_answered_with_one_that_it_can(database: Database) -> None:
     async with inside("--allow-write", database.owner) as peer:
         error = await peer.error("write_query", query="CREATE INDEX CONCURRENTLY i ON customer (name)")
-    assert error.endswith("Leave CONCURRENTLY out: the statements of one call are one transaction.")
+    assert error.endswith("Omit CONCURRENTLY: the statements of one call are one transaction.")
 
 
 DEFERRED = """

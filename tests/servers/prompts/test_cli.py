@@ -68,7 +68,7 @@ BAD_USAGE = [
     (["render", "{}", "hello", "whom=Ann"], "'whom' is not an argument of it"),
     (["render", "{}", "hello", "who"], "'who' is not KEY=VALUE"),
     (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
-    (["export", "{}", "--to", "{}/out"], "name a prompt, or give --all"),
+    (["export", "{}", "--to", "{}/out"], "specify a prompt, or --all"),
     (["export", "{}", "no", "--to", "{}/out"], "there is no prompt 'no'"),
     (["export", "{}", "hello"], "required: --to"),
     (["export", "{}", "hello", "--to", "{}/hello.md"], "is not a directory"),

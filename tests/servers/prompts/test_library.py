@@ -125,7 +125,7 @@ def test_a_hidden_folder_with_commands_is_named_and_served_as_a_folder_of_its_ow
     write(tmp_path, files)
     found = library(tmp_path, {})
     assert found.names == ["a"]
-    reason = "it is hidden, and its prompts are not served: give it as a separate DIR"
+    reason = "it is hidden, and its prompts are not served: pass it as a separate DIR"
     assert [(one.path, one.reason) for one in found.problems()] == [(".other", reason)]
     assert library(tmp_path / ".other", {}).names == ["x-b"]
 

@@ -29,7 +29,7 @@ REFUSED = [
     ("CREATE TEMP TABLE t (a)", "Create a permanent table, or use WITH."),
     ("CREATE TEMP VIEW v AS SELECT 1", "Create a permanent table, or use WITH."),
     ("ATTACH 'other.db' AS other", "--attach"),
-    ("BEGIN", "Leave BEGIN"),
+    ("BEGIN", "Omit BEGIN"),
 ]
 
 

@@ -71,7 +71,7 @@ def test_what_keeps_it_from_starting_is_said_in_one_line(tmp_path: Path) -> None
     assert "it is a directory, not a database" in start(tmp_path)
     assert "there is no file a.db?mode=rwc" in start("--allow-write", f"{tmp_path}/a.db?mode=rwc")
     assert "is not a directory" in start("--queries", tmp_path / "text", "--create", tmp_path / "a.db")
-    assert "give at least one DATABASE, or --demo" in start()
+    assert "specify at least one DATABASE, or --demo" in start()
     assert "nobody-of-that-name" in start("~nobody-of-that-name/a.db")
     for options in ((), ("--create",)):
         for above in ("missing", "text"):

@@ -144,12 +144,12 @@ REFUSED = [
     ([], {"MCP_FILESYSTEM_ROOTS": "no/such"}, "MCP_FILESYSTEM_ROOTS: no/such is not a directory"),
     (["--root", "root:wr"], {}, "--root: root:wr is not a directory; write DIR, DIR:ro or DIR:rw"),
     (["--root", ":rw"], {}, "--root: a directory name is empty"),
-    (["--root", "root:rw", "--root", "root:ro"], {}, "root: is given both as read-only and as writable"),
+    (["--root", "root:rw", "--root", "root:ro"], {}, "root is listed as both read-only and writable"),
     (["--deny", "/etc/*"], {}, "--deny: pattern /etc/*: a pattern must be relative to the start"),
     (["--allow", "{a,b}" * 9], {}, "--allow: pattern"),
     (["--disable-tool", "raed_file"], {}, "--disable-tool: there is no tool 'raed_file'"),
     ([], {"MCP_FILESYSTEM_DISABLE_TOOL": "read_file,x"}, "--disable-tool: there is no tool 'x'"),
-    (None, {}, "give at least one DIR"),
+    (None, {}, "specify at least one DIR"),
     (["--token-file", "no/such"], {}, "--token-file: no/such: No such file or directory"),
     (["--token-file", "."], {}, "--token-file: .: Is a directory"),
     (["--token-file", "empty"], {}, "--token-file: empty is empty"),
@@ -204,7 +204,7 @@ def test_the_file_of_settings_is_where_the_environment_says(
     monkeypatch.setenv("MCP_SETTINGS", "named.toml")
     refusals.check(["."], "named.toml: port: write a whole number")
     monkeypatch.setenv("MCP_SETTINGS", "")
-    refusals.check([], "give at least one DIR")
+    refusals.check([], "specify at least one DIR")
     assert not refusals.wrong
 
 
@@ -212,7 +212,7 @@ def test_the_file_of_settings_is_where_the_environment_says(
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (FILES, "python -m servers.filesystem: give at least one DIR that may be read\n"),
+        (FILES, "python -m servers.filesystem: specify at least one DIR that may be read\n"),
         ([*SLOW, "--broken"], f"{CALLED}: /there/is/none: No such file or directory\n"),
         ([*SLOW, "--transport", "http", "--broken"], f"{CALLED}: /there/is/none: No such file or directory\n"),
         ([*SLOW, "--trace", "/dev/stdout"], f"{CALLED}: --trace: /dev/stdout is not a regular file\n"),
@@ -303,7 +303,7 @@ def test_a_console_script_complains_under_its_own_name() -> None:
     start = f"import sys; sys.argv[0] = '/a/bin/mcp-bundle-filesystem'; {main}"
     with Raw([sys.executable, "-c", start]) as server:
         assert server.wait() == 2
-        assert server.stderr() == "mcp-bundle-filesystem: give at least one DIR that may be read\n"
+        assert server.stderr() == "mcp-bundle-filesystem: specify at least one DIR that may be read\n"
 
 
 @pytest.mark.slow

@@ -34,11 +34,11 @@ def main(argv: Sequence[str]) -> int:
     try:
         check_out(options.out)
         if (options.task is None) == (options.tool is None):
-            raise Misuse("give a TOOL, or --task ID instead")
+            raise Misuse("specify a TOOL, or --task ID instead")
         if options.task is not None and (options.detach or options.whole is not None):
             raise Misuse("--task continues an earlier call: it takes neither arguments nor --detach")
         if (options.detach or options.task is not None) and "://" not in options.server:
-            raise Misuse("a server started for a single command stops with it, and so do its tasks: give a URL")
+            raise Misuse("a server started for a single command stops with it, and so do its tasks: specify a URL")
         whole = _whole(options.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
@@ -87,7 +87,7 @@ def call_parser() -> SessionParser:
         "Call a server's tool. Each VALUE is converted as the tool's schema requires.",
     )
     parser.add_argument("tool", nargs="?", metavar="TOOL", help="tool to call")
-    text = "argument; repeat the KEY or give JSON for a list, and give JSON for an object"
+    text = "argument; repeat the KEY or pass JSON for a list, and pass JSON for an object"
     parser.add_argument("pairs", nargs="*", default=[], metavar="KEY=VALUE", help=text)
     text = "all arguments as one JSON object; - reads it from standard input"
     parser.add_argument("--arguments", dest="whole", metavar="JSON", help=text)

@@ -100,7 +100,7 @@ class _Canned:
 
     async def _check(self, definition: Definition) -> None:
         if definition.name in self._built_in:
-            raise ValueError(f"this server has a tool called {definition.name!r}")
+            raise ValueError(f"this server already has a built-in tool named {definition.name!r}")
         try:
             _make_tool(definition, self._app).listed  # noqa: B018 - it is made now
         except DeclarationError as error:

@@ -40,7 +40,7 @@ DatabaseArgument = str | None
 NO_PARAMETERS: Any = ()
 """An empty list, which pydantic would copy for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1)]
-CursorArgument = Annotated[str | None, Field(description="of an answer that was cut; same query")]
+CursorArgument = Annotated[str | None, Field(description="from a truncated result; same query")]
 SAME_PARAMETERS = Field(description="as in read_query")
 
 

@@ -70,4 +70,4 @@ def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tup
         return f"import a CSV into {table}", open_text(csv)
     if file is not None and csv is None:
         return f"import {file} into {table}", open_file(require_files(ctx), file)
-    raise SqlError("bad_csv", "give either csv or file")
+    raise SqlError("bad_csv", "pass either csv or file")

@@ -145,7 +145,9 @@ async def answer_query(
     count = len(result["rows"])
     if result["truncated"] and (max_rows is None or count < max_rows):
         await ctx.log(
-            "info", f"a result of the database {source.name!r} was cut: {count:,} rows shown", ctx.state.dialect.name
+            "info",
+            f"a result from the database {source.name!r} was truncated: {count:,} rows shown",
+            ctx.state.dialect.name,
         )
     return _both_forms(result)
 
@@ -207,6 +209,4 @@ async def explain(ctx: Ctx, source: Database, query: Query) -> str:
 def require_unexplained(sql: str) -> None:
     """Raise SqlError if a statement to explain begins with EXPLAIN itself."""
     if sql.lstrip()[:8].rstrip().upper() == "EXPLAIN":
-        raise SqlError(
-            "bad_statement", "the statement begins with EXPLAIN, which this tool adds", "Leave EXPLAIN out."
-        )
+        raise SqlError("bad_statement", "the statement begins with EXPLAIN, which this tool adds", "Omit EXPLAIN.")

@@ -169,7 +169,11 @@ def _make_statements(
         return [*_share(dialect, source, parts, parameters)]
     if not isinstance(parameters, list) or len(parameters) != len(parts):
         reason = f"for {len(parts)} statements, parameters is not a list of {len(parts)} entries"
-        raise SqlError("bad_parameters", reason, "Give one list or object for each statement; [] where it has none.")
+        raise SqlError(
+            "bad_parameters",
+            reason,
+            "Pass one list or object per statement; use [] for a statement without parameters.",
+        )
     return [Statement(sql, _bind_one(source, values)) for sql, values in zip(parts, parameters, strict=True)]
 
 

@@ -47,9 +47,9 @@ _LONG_FIELD = 19
 """Minimum length of a decimal of 18 digits, in characters."""
 _LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
-DAY_OR_MONTH = "dates whose day and month can't be told apart: give the type date dmy or date mdy"
+DAY_OR_MONTH = "dates whose day and month can't be told apart: specify the type date dmy or date mdy"
 """The note for a column of dates that stays text because their order is unclear."""
-_GIVE_MARK = 'give "." or "," as decimal'
+_SPECIFY_MARK = 'specify "." or "," as decimal'
 _MAX_FIELD = 30
 """Maximum length of a field in a result, in characters."""
 _MIN_DISTINCT = 2
@@ -214,7 +214,7 @@ class ColumnSurvey:
 
     def _choose_number(self, mark: DecimalMark) -> tuple[Reading | None, str]:
         if self.is_open(mark):
-            return None, f"{self._open_reason}: {_GIVE_MARK}"
+            return None, f"{self._open_reason}: {_SPECIFY_MARK}"
         by_mark = {
             character: [*filter(self.readings.__contains__, readings)] for character, readings in BY_MARK.items()
         }
@@ -236,7 +236,7 @@ class ColumnSurvey:
 
     def refuse_open(self, name: str) -> SqlError:
         """Return the error for an ambiguous column that has to be numbers."""
-        return SqlError("bad_csv", self._open_reason, f"{_GIVE_MARK.capitalize()}.", [f"column {name}"])
+        return SqlError("bad_csv", self._open_reason, f"{_SPECIFY_MARK.capitalize()}.", [f"column {name}"])
 
     @property
     def _open_reason(self) -> str:

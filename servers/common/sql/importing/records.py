@@ -66,7 +66,7 @@ class Records:
         rows, error = read_rows(self._rows, count)
         if error is not None:
             place = f"row {self.count + len(rows) + 1:,}, line {self._rows.line_num:,}"
-            advice = 'Give quote as "" where quotes belong to the fields.'
+            advice = 'Set quote to "" if quotes belong to the fields.'
             raise SqlError("bad_csv", f"{place}: {error}", advice)
         self._raw = rows
         return rows
@@ -79,7 +79,7 @@ class Records:
                 if any(row[width:]):
                     place = self._place(index, self.count + len(rows))
                     reason = f"{place}: it has {len(row):,} fields, and there are {width:,} columns"
-                    advice = "Give delimiter or header if this is wrong, or repair the row."
+                    advice = "Specify delimiter or header if this is wrong, or repair the row."
                     raise SqlError("bad_csv", reason, advice)
                 rows.append(row[:width])
             elif row and self._is_comment(row):

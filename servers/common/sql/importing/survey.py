@@ -67,7 +67,7 @@ def survey(opener: Opener, written: Written, expected: Expected, progress: Progr
         except UnicodeDecodeError as error:
             if table.encoding != "utf-8" or written.encoding is not None:
                 reason = f"the text is not {table.encoding}: {error.reason}"
-                raise SqlError("bad_csv", reason, "Give encoding.") from None
+                raise SqlError("bad_csv", reason, "Specify encoding.") from None
         # The file was ASCII up to this point.
         with opener() as file:
             codec = guess_encoding(file)

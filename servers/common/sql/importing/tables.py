@@ -34,7 +34,7 @@ _OTHERS = {
     b"PK\x03\x04": ("a zip archive", "Unpack it first."),
     b"\xd0\xcf\x11\xe0": ("an old Excel workbook", "Save it as .xlsx or CSV first."),
     b"SQLite format 3\0": ("an SQLite database", "The operator can serve it as one."),
-    b"%PDF": ("a PDF", "Give a file that holds a table."),
+    b"%PDF": ("a PDF", "Specify a file that contains a table."),
 }
 
 
@@ -100,12 +100,12 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
     words = [f"the sheet {sheet.name!r} of a workbook"]
     if sheet.others:
         more = f" and {len(sheet.others) - _MAX_SHEETS:,} more" if len(sheet.others) > _MAX_SHEETS else ""
-        words.append(f"others are {', '.join(sheet.others[:_MAX_SHEETS])}{more}: give sheet for one of them")
+        words.append(f"others are {', '.join(sheet.others[:_MAX_SHEETS])}{more}: specify sheet to read one of them")
     start = list(islice(sheet.rows, _ROWS))
     if not any(start):
         quoted = [f"sheet {sheet.name}", *(f"other sheet: {name}" for name in sheet.others[:_MAX_SHEETS])]
         raise SqlError(
-            "bad_csv", "the sheet has no rows", "Give sheet for another one." if sheet.others else "", quoted
+            "bad_csv", "the sheet has no rows", "Specify sheet to read another one." if sheet.others else "", quoted
         )
     count, notes = sheet.count_uncomputed(), []
     if count:
@@ -154,7 +154,7 @@ def _require_codec(name: str, mark: str | None) -> str:
         # A codec that is not a charset, such as zip or base64, can't encode a text.
         "a;1\n".encode(codec)
     except (LookupError, UnicodeError, ValueError):
-        advice = "Give one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
+        advice = "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
         raise SqlError("bad_csv", "there is no charset with that name", advice) from None
     return _without_mark(codec) if codec == mark else codec
 
@@ -171,8 +171,10 @@ def guess_encoding(file: BinaryIO) -> str:
         evidence += evidence_lines(block)
     likely = [] if is_damaged(evidence) else likely_charsets(evidence[:EVIDENCE])
     if not likely:
-        advice = "Give encoding, or repair the file."
-        raise SqlError("bad_csv", "the text as a whole is neither UTF-8 nor in any other known charset", advice)
+        advice = "Specify encoding, or repair the file."
+        raise SqlError(
+            "bad_csv", "the file is not valid text in UTF-8 or any other encoding that could be detected", advice
+        )
     return likely[0].codec
 
 
@@ -181,6 +183,6 @@ def _decode(start: bytes, encoding: str) -> str:
     try:
         return codecs.getincrementaldecoder(encoding)().decode(start)
     except UnicodeDecodeError as error:
-        raise SqlError("bad_csv", f"the text is not {encoding} (byte {error.start:,})", "Give encoding.") from None
+        raise SqlError("bad_csv", f"the text is not {encoding} (byte {error.start:,})", "Specify encoding.") from None
     except LookupError:
         raise SqlError("bad_csv", f"there is no charset {encoding}") from None

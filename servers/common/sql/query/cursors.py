@@ -97,7 +97,7 @@ class Cursors(Generic[K]):
         position = _parse(cursor)
         if position is None or position.request != requested:
             reason = "the cursor did not come from this query"
-            raise SqlError("bad_cursor", reason, "Leave it out to begin at the first row.")
+            raise SqlError("bad_cursor", reason, "Omit it to start from the first row.")
         return position
 
     def take(self, cursor: str) -> K | None:

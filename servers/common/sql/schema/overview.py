@@ -95,7 +95,9 @@ def _parse_cursor(cursor: str) -> str:
     try:
         return urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except ValueError:
-        raise SqlError("bad_cursor", "this cursor is not from list_tables", "Leave it out to begin.") from None
+        raise SqlError(
+            "bad_cursor", "this cursor is not from list_tables", "Omit the cursor to start from the beginning."
+        ) from None
 
 
 class TableSummary(TypedDict):

@@ -107,7 +107,7 @@ class LeasedSession:
         if request.method != "roots/list":
             if self._call is None:
                 raise MethodNotFound(
-                    f"there is no call in progress whose client could be asked: {request.method[:100]}"
+                    f"can't forward {request.method[:100]}: no call is in progress, so there is no client to ask"
                 )
             return await self._call.answer(request)
         while True:

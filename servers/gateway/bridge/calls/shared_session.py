@@ -153,7 +153,7 @@ class SharedSession:
                 if relay.task == task:
                     return await relay.answer(request)
         if not self._under_way:
-            raise InternalError("there is no call in progress in which this could be asked")
+            raise InternalError("no call is in progress, so there is no client to ask")
         if not self._is_of_one:
             raise InternalError("it is not known which client this question is for")
         newest = next((relay for relay in reversed(self._under_way) if relay.asks), self._under_way[-1])

@@ -122,7 +122,7 @@ class ClientDialect:
 def _failure_of(id: RequestId, error: Any) -> Failure:
     code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, None)
     if type(code) is not int or not isinstance(message, str):
-        return failure(id, InternalError("the server answered with a malformed error"))
+        return failure(id, InternalError("the server returned a malformed error"))
     return Failure(id, code, message, error.get("data"))
 
 

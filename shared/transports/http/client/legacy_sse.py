@@ -207,7 +207,7 @@ async def _soon(seconds: float) -> AsyncIterator[None]:
         async with asyncio.timeout(seconds):
             yield
     except TimeoutError:
-        raise TimeoutError(f"the server named no endpoint within {seconds:g} s") from None
+        raise TimeoutError(f"the server did not announce its endpoint within {seconds:g} s") from None
 
 
 async def _get(

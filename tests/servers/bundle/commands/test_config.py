@@ -176,7 +176,7 @@ def test_paths_of_the_server_become_absolute_and_nothing_else_changes(
 
 
 REFUSED = [
-    (["filesystem"], "give at least one DIR that may be read"),
+    (["filesystem"], "specify at least one DIR that may be read"),
     (["filesystem", "missing"], "DIR: {here}/missing does not exist"),
     (["filesystem", "--root", "missing:ro"], "--root: {here}/missing does not exist"),
     (["sqlite", "missing.db"], "DATABASE: {here}/missing.db does not exist"),
@@ -190,9 +190,12 @@ REFUSED = [
     (["filesystem", "--url", "a.example/mcp"], "--url takes the URL of an endpoint"),
     (["fetch", "--token-variable", "MCP_TOKEN"], "--token-variable needs --url"),
     (["fetch", "--url", "http://a/mcp", "--token-variable", "a b"], "--token-variable takes the name of a variable"),
-    (["fetch", "--name", "my web"], "--name may have letters, digits, - and _"),
+    (["fetch", "--name", "my web"], "--name may contain only letters, digits, hyphens and underscores"),
     # With it, the names of some tools would be longer than models take.
-    (["fetch", "--name", "n" * 33], "--name may have letters, digits, - and _ (32 at most)"),
+    (
+        ["fetch", "--name", "n" * 33],
+        "--name may contain only letters, digits, hyphens and underscores (at most 32 characters)",
+    ),
     (["filesystem", "b\udce9"], "a path that is not UTF-8 can't be written to a client's file"),
     (["nothing"], "there is no server 'nothing' in the catalog"),
 ]

@@ -105,8 +105,8 @@ def test_where_nobody_listens_or_answers_it_ends(token: str) -> None:
 
 
 REFUSED = [
-    ([], "give exactly one URL, such as https://mcp.example.org/mcp"),
-    (["http://a/mcp", "http://b/mcp"], "give exactly one URL, such as https://mcp.example.org/mcp"),
+    ([], "specify exactly one URL, such as https://mcp.example.org/mcp"),
+    (["http://a/mcp", "http://b/mcp"], "specify exactly one URL, such as https://mcp.example.org/mcp"),
     (["example.org/mcp"], "the URL of a server must start with http://, https://, ws:// or wss:// and have a host"),
     (["ftp://example.org"], "the URL of a server must start with http://"),
     (["http://"], "the URL of a server must start with http://"),

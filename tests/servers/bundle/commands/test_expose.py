@@ -110,7 +110,7 @@ def test_a_server_that_ends_at_once_is_told() -> None:
 
 
 REFUSED = [
-    ([], "give the command that starts the server after `--`, such as -- npx -y some-server"),
+    ([], "specify the command that starts the server after `--`, such as -- npx -y some-server"),
     (["--", "no-such-program"], "no-such-program: there is no such program"),
     (["--", "README.md"], "README.md: it is not a program"),
     (["--env", "hush hush", "--", "cat"], "--env takes NAME=VALUE, or the NAME of a variable that is set here"),

@@ -319,7 +319,7 @@ def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
 def test_a_pipe_in_place_of_the_file_is_not_waited_for(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = home / ".claude.json"
     os.mkfifo(path)
-    assert refused(capsys, install, "fetch", "--client", "claude-code") == f"{path}: is not a file"
+    assert refused(capsys, install, "fetch", "--client", "claude-code") == f"{path}: not a file"
 
 
 def test_a_url_with_a_secret_is_written_and_not_shown(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -422,4 +422,4 @@ def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest
 
 def test_uninstall_takes_no_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     shown = refused(capsys, uninstall, "fetch", "--timeout", "9", "--client", "cursor")
-    assert shown == "it takes no '--timeout': give only the name of the server"
+    assert shown == "it takes no '--timeout': specify only the name of the server"

@@ -114,7 +114,7 @@ def test_what_the_server_says_is_not_obeyed_by_the_terminal(place: Place, capsys
 
 
 WRONG: list[tuple[str, list[str], str]] = [
-    ("none", [], "there is no server 'none' with a command or a url; available: other"),
+    ("none", [], "no third-party server named 'none' (with a `command` or a `url`) is configured; available: other"),
     ("filesystem", [], "servers.filesystem: this is a server of the bundle, which needs no pins"),
     ("other", ["--accept", "none"], "there is no tool 'none'"),
 ]

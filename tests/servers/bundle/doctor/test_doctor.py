@@ -488,7 +488,7 @@ async def test_pipes_are_not_waited_for(home: Home) -> None:
     home.cursor("filesystem", command=str(pipe))
     (home.path / ".claude.json").symlink_to(pipe)
     found = [finding.what for finding in await home.look()]
-    assert "Claude Code can't read it: is not a file" in found
+    assert "Claude Code can't read it: not a file" in found
     assert f"{pipe} is not executable" in found
 
 

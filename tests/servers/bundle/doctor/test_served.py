@@ -69,7 +69,10 @@ async def test_all_is_well(place: Place) -> None:
 
 async def test_a_file_that_is_missing_is_not_to_be_corrected(place: Place) -> None:
     (missing,) = [one for one in await place.look() if one.severity is Severity.FAULT]
-    assert (missing.what, missing.fix) == ("No such file or directory", "give --config the path of an existing file")
+    assert (missing.what, missing.fix) == (
+        "No such file or directory",
+        "pass the path of an existing file to --config",
+    )
 
 
 async def test_a_tool_that_looks_like_one_of_another_server_is_told_of(place: Place) -> None:
@@ -138,7 +141,7 @@ async def test_nobody_at_a_url(place: Place) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"url": "http://localhost/mcp", "command": "x"}, "servers.other: give either a command or a url"),
+    ({"url": "http://localhost/mcp", "command": "x"}, "servers.other: specify either a command or a url"),
     ({"command": "x", "pinned": True}, "there is no option 'servers.other.pinned'"),
     ({"command": "x", "tools": {"rename": {"a": "c", "b": "c"}}}, "servers.other.tools: rename: 'a' and 'b'"),
 ]

@@ -108,10 +108,10 @@ REFUSED = [
     (["inspect", NOBODY, "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
     (["inspect", NOBODY, "--header", "a b:c"], "not the name of an HTTP header that can be set: 'a b'"),
     (["inspect", NOBODY, "--env", "A=b"], "a server with a URL is started elsewhere: set its arguments and"),
-    (["call", "everything", "greet", "--detach"], "so do its tasks: give a URL"),
-    (["call", "everything", "--task", "one"], "so do its tasks: give a URL"),
-    (["call", "everything"], "give a TOOL, or --task ID instead"),
-    (["call", NOBODY, "greet", "--task", "one"], "give a TOOL, or --task ID instead"),
+    (["call", "everything", "greet", "--detach"], "so do its tasks: specify a URL"),
+    (["call", "everything", "--task", "one"], "so do its tasks: specify a URL"),
+    (["call", "everything"], "specify a TOOL, or --task ID instead"),
+    (["call", NOBODY, "greet", "--task", "one"], "specify a TOOL, or --task ID instead"),
     (["call", NOBODY, "--task", "one", "--detach"], "it takes neither arguments nor --detach"),
 ]
 

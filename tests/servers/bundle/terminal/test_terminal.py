@@ -101,7 +101,7 @@ def test_a_tool_that_is_missing_with_its_server_is_named_with_it(
 def test_a_server_that_lacks_arguments_says_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["call", "filesystem", "list_allowed_directories"]) == 3
     said = capsys.readouterr().err
-    assert said.endswith(": give at least one DIR that may be read; its arguments are given after `--`\n")
+    assert said.endswith(": specify at least one DIR that may be read; its arguments are given after `--`\n")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_tool_that_needs_leave_and_a_missing_directory_are_named_by_the_server
     assert capsys.readouterr().err.endswith(f"DIR: {tmp_path / 'none'} is not a directory\n")
     assert main(words) == 3
     assert capsys.readouterr().err.endswith(
-        ": give at least one DIR that may be read; its arguments are given after `--`\n"
+        ": specify at least one DIR that may be read; its arguments are given after `--`\n"
     )
 
 
@@ -188,7 +188,7 @@ def test_a_server_that_is_gone_is_no_connection(capsys: pytest.CaptureFixture[st
 
 def test_a_server_that_does_not_answer_is_no_connection(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "hang", "--timeout", "0.3") == 3
-    assert capsys.readouterr().err.endswith(": no answer within 0.3 s; --timeout allows more\n")
+    assert capsys.readouterr().err.endswith(": no response within 0.3 s; increase --timeout to wait longer\n")
 
 
 def test_pictures_are_named_or_saved_beside_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

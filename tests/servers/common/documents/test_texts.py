@@ -43,7 +43,7 @@ async def test_a_sheet_that_is_missing_is_refused_with_the_names_of_all():
 
 async def test_a_text_has_no_pages_to_choose():
     async with opened() as reader:
-        with pytest.raises(DocumentError, match=r"no pages to choose from. Leave pages out.") as caught:
+        with pytest.raises(DocumentError, match=r"no pages to choose from. Omit pages.") as caught:
             await reader.read(word(paragraph(run("Hello"))), "1")
     assert caught.value.code == "bad_argument"
 

@@ -129,7 +129,7 @@ def test_of_two_nested_roots_the_permission_of_the_inner_one_counts(root, inner_
 def test_one_directory_has_one_permission(root):
     assert len(Roots([root, root], [True, True]).paths) == 2
     (root.parent / "link").symlink_to(root)
-    with pytest.raises(ValueError, match="both as read-only and as writable"):
+    with pytest.raises(ValueError, match="both read-only and writable"):
         Roots([root, root.parent / "link"], [True, False])
 
 

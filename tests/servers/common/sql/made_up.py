@@ -146,7 +146,7 @@ class Database:
         found = await self.read_table(table, limits._replace(rows=1_000))
         rows = [row for row in found["rows"] if row[0] == key]
         if not rows:
-            raise SqlError("not_found", "no row has that key")
+            raise SqlError("not_found", "no row has this key")
         return {**found, "rows": rows}
 
     async def find_keys(self, table: str, typed: str) -> list[str]:

@@ -59,8 +59,8 @@ def test_text_as_other_systems_write_it() -> None:
 
 
 WRONG = [
-    ("SELECT 1", "does not begin with front matter"),
-    ("---\ndescription: x\nSELECT 1", "does not begin with front matter"),
+    ("SELECT 1", "must begin with front matter"),
+    ("---\ndescription: x\nSELECT 1", "must begin with front matter"),
     (front("a: [", sql="SELECT 1"), "is not YAML"),
     ("---\n- a\n---\nSELECT 1", "is not a mapping"),
     (front("writable: yes"), "writable is not a bool"),

@@ -37,7 +37,7 @@ async def subscribe(peer: Peer, site: Site) -> None:
         assert (await peer.request("resources/subscribe", uri=uris[0]))["result"] == {}
         refusal = (await peer.request("resources/subscribe", uri=uris[1]))["error"]
         assert refusal["code"] == -32002
-        assert refusal["message"].startswith("robots: the robots.txt of 127.0.0.1 asks")
+        assert refusal["message"].startswith("robots: the robots.txt of 127.0.0.1 disallows")
 
 
 async def updates(peer: Peer, count: int) -> list[str]:

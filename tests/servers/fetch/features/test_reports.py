@@ -68,8 +68,8 @@ async def test_a_page_that_an_answer_can_not_hold_is_told(site: Site, era: str) 
         told = await client.told_by("fetch", url=site.url("/long"), max_length=999_999)
         told += await client.told("resources/read", uri=site.url("/long"))
     assert [level for level, _ in told] == ["info", "info"]
-    assert told[0][1].startswith("a page of 127.0.0.1 was cut: characters 0 to 7")
-    assert told[1][1].startswith("a page of 127.0.0.1 was cut: characters 0 to 100,000 of ")
+    assert told[0][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 7")
+    assert told[1][1].startswith("a page from 127.0.0.1 was truncated: characters 0 to 100,000 of ")
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ async def test_h9_a_robots_txt_that_fails_allows_nothing() -> None:
         async with opened_site(site(answer(status=status))) as one, opened_loader() as loader:
             error = await refused(loader, one.url("/a"))
             assert (error.code, one.asked) == ("robots", [])
-            assert f"answered with {status}" in error.reason
+            assert f"returned HTTP {status}" in error.reason
 
 
 async def test_h9_a_robots_txt_that_failed_is_loaded_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ async def test_h9_what_is_disallowed_is_not_fetched() -> None:
     async with opened_site(site(rules(text))) as one, opened_loader() as loader:
         error = await refused(loader, one.url("/private/x"))
         assert error.code == "robots"
-        assert error.reason == "the robots.txt of 127.0.0.1 asks tester not to fetch this"
+        assert error.reason == "the robots.txt of 127.0.0.1 disallows this URL for tester"
         for path in ("/private/but/this", "/public"):
             await loader.load(one.url(path))
         assert one.paths == ["/private/but/this", "/public"]

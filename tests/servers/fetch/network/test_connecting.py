@@ -124,9 +124,9 @@ async def test_what_is_no_host_is_not_resolved() -> None:
 @pytest.mark.parametrize(
     ("failure", "told"),
     [
-        (socket.gaierror(socket.EAI_NONAME, ""), "no address is known for site.test. Check the spelling"),
+        (socket.gaierror(socket.EAI_NONAME, ""), "could not resolve site.test. Check the spelling"),
         (socket.gaierror(socket.EAI_AGAIN, ""), "the resolver failed for site.test. Try again later"),
-        (UnicodeError(), "no address is known for site.test"),
+        (UnicodeError(), "could not resolve site.test"),
     ],
 )
 async def test_a_resolver_may_fail(failure: Exception, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,4 +354,4 @@ def test_h2_a_real_name_server_that_changes_its_answer(tmp_path: Path) -> None:
     # Each connection asked once; the second was never made.
     outcome, unknown = done.stdout.splitlines()
     assert json.loads(outcome) == {"text": "hello", "code": "blocked_address", "counts": [1, 0], "asked": 2}
-    assert unknown == "dns no address is known for unknown.test. Check the spelling"
+    assert unknown == "dns could not resolve unknown.test. Check the spelling"

@@ -81,7 +81,7 @@ def test_what_is_no_url_to_fetch_is_refused() -> None:
 
 
 def test_an_address_without_brackets_is_told_of_them() -> None:
-    told = "the host contains a colon. Write an IPv6 address in brackets"
+    told = "the host contains a colon. Enclose an IPv6 address in brackets"
     assert str(refusal("http://2606:4700::1111/")) == told
 
 

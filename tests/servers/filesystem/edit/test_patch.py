@@ -128,7 +128,7 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
             "line 2 of the patch names a different file than the line before",
         ),
         ("diff --git a/f b/g\nrename from f\nrename to g\n", "line 2 of the patch renames a file: use move_file"),
-        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch comes before its file line, +++ b/PATH"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch begins a hunk, but no `+++ b/PATH` line precedes it"),
         (
             HEADER + "@@ -1,0 +2 @@\n+b\n",
             "line 3 of the patch has no context lines: include unchanged lines around",

@@ -69,7 +69,7 @@ async def test_every_answer_about_a_text_that_is_not_utf_8_says_which_charset(tm
         (tmp_path / "a").write_bytes(b"caf\xe9\n")
         error = await peer.error("edit_file", path="a", edits=edits("caf", "5 € caf"))
         assert error.startswith("unsure_charset: a: it may be cp1252 or ")
-        assert error.endswith(" which have different bytes for '€'. Give encoding.")
+        assert error.endswith(" which have different bytes for '€'. Specify encoding.")
         assert await peer.text("read_text_file", path="a", encoding="iso8859-2") == "café\n\n[charset iso8859-2]"
         error = await peer.error("read_text_file", path="a", encoding="klingon")
         assert error.startswith("bad_encoding: a: there is no charset klingon here. ")
@@ -106,7 +106,7 @@ async def test_it_takes_edits_or_a_patch(tmp_path: Path) -> None:
     one = {"path": "a", "edits": edits("a", "b")}
     async with inside(tmp_path, "--allow-write") as peer:
         for arguments in ({}, {"path": "a"}, {**one, "patch": "x"}, {"patch": "x", "if_match": "x"}):
-            assert "give either path and edits, or patch alone" in await peer.error("edit_file", **arguments)
+            assert "pass either path and edits, or patch alone" in await peer.error("edit_file", **arguments)
     assert (tmp_path / "a").read_text() == "a"
 
 
@@ -116,9 +116,9 @@ async def test_every_edit_and_etag_is_of_a_file(tmp_path: Path) -> None:
     of_b = edits("a", "x", path="b")
     async with inside(tmp_path, "--allow-write") as peer:
         error = await peer.error("edit_file", edits=[*of_b, *edits("a", "x")])
-        assert error == "bad_edit: edit 2 names no file. Give path."
+        assert error == "bad_edit: edit 2 does not specify a file. Specify path."
         error = await peer.error("edit_file", path="a", edits=of_b, if_match="x")
-        advice = "Give the file that has this etag as path."
+        advice = "Pass the file that has this etag as path."
         assert error == f"bad_edit: a: if_match applies to the file at path, which no edit changes. {advice}"
         error = await peer.error("edit_file", path="a", edits=[*of_b, *edits("a", "x")], if_match="x")
         assert error.startswith("changed: a: ")
@@ -167,4 +167,4 @@ async def test_a_patch_changes_all_of_its_files_or_none_and_is_undone_as_one(tmp
         assert [file.read_text() for file in files] == ["one\nthree\n"] * 2
         await peer.text("undo")
         assert [file.read_text() for file in files] == ["one\ntwo\n"] * 2
-        assert (await peer.error("edit_file", patch=patch, path="a")).startswith("bad_edit: a: give either path and")
+        assert (await peer.error("edit_file", patch=patch, path="a")).startswith("bad_edit: a: pass either path and")

@@ -10,7 +10,7 @@ from servers.filesystem.features import search
 from servers.filesystem.server import app
 from tests.servers.reports import POLLED, STATELESS, both_eras, reading
 
-ENDED = "a search ended early, and may have missed files: it used up the time for a call"
+ENDED = "a search ended early, and may have missed files: it ran out of time"
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ async def test_a_text_that_is_cut_is_told_and_a_file_that_is_not_there_is_no_new
     async with reading(app, "--max-read", "1000", long, era=era) as client:
         told = await client.told_by("read_text_file", path="long.txt")
         assert await client.told_by("read_text_file", path="no.txt") == []
-    assert told == [("info", "long.txt was cut: 913 of 2,200 bytes shown")]
+    assert told == [("info", "long.txt was truncated: 913 of 2,200 bytes shown")]
 
 
 @both_eras

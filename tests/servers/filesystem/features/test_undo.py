@@ -65,7 +65,7 @@ async def test_all_changes_since_a_time_are_taken_back(tmp_path: Path) -> None:
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "d"]
         assert await peer.text("undo", since="2999-01-01T00:00:00Z") == "There are no changes since then."
         assert (await peer.error("undo", since="yesterday")).startswith("bad_undo: yesterday is not a time. ")
-        assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: give change or since")
+        assert (await peer.error("undo", since="2020-01-01", change=1)).startswith("bad_undo: pass change or since")
 
 
 async def test_recent_changes_say_which_diffs_and_changes_are_left_out(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ async def test_what_is_too_large_for_the_journal_is_changed_and_the_answer_says_
     (tmp_path / "a").write_bytes(b"x" * 1_100_000)
     async with inside(tmp_path, "--allow-write", "--undo-size", "1") as peer:
         text = await peer.text("write_file", path="a", content="new")
-        assert text.endswith(" [no undo: more than the 1,048,576 bytes that the journal may take]")
+        assert text.endswith(" [no undo: the change exceeds the journal's limit of 1,048,576 bytes]")
         assert (await peer.error("undo")) == "not_found: there is no change to undo"
 
 

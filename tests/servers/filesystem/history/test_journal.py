@@ -179,7 +179,7 @@ def test_a_file_larger_than_the_journal_may_be_is_not_read(files, root, recorder
         file.truncate(2 * 1024 * 1024)
     monkeypatch.setattr(RootedFiles, "open_entry", no_reading)
     delete(files, place(files), recorder=recorder)
-    assert recorder.note == "more than the 1,048,576 bytes that the journal may take"
+    assert recorder.note == "the change exceeds the journal's limit of 1,048,576 bytes"
 
 
 def test_a_journal_that_can_not_be_opened_leaves_no_run_behind(files, root, folder, recorder) -> None:

@@ -107,7 +107,7 @@ def test_a_file_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
             chosen(tmp_path, text)
         assert reason in str(error.value)
         assert len(str(error.value).splitlines()) == 1
-    with pytest.raises(ValueError, match=r"^sqlite: give at least one DATABASE, or --demo$"):
+    with pytest.raises(ValueError, match=r"^sqlite: specify at least one DATABASE, or --demo$"):
         chosen(tmp_path, "servers: {sqlite: {}}")
     with pytest.raises(ValueError, match="No such file"):
         read_configuration(tmp_path / "none.yaml")

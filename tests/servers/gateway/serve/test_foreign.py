@@ -93,7 +93,7 @@ def test_what_is_allowed_of_it_is_read(tmp_path: Path) -> None:
 
 BAD = [
     ("command: run, urll: x", "there is no option 'servers.other.urll'; did you mean 'url'?"),
-    ("command: run, url: 'https://example.org/mcp'", "servers.other: give either a command or a url"),
+    ("command: run, url: 'https://example.org/mcp'", "servers.other: specify either a command or a url"),
     ("command: []", "servers.other.command: List should have at least 1 item"),
     ("command: ''", "servers.other.command: List should have at least 1 item"),
     ('command: "run \'a"', "servers.other.command: No closing quotation"),
@@ -103,8 +103,14 @@ BAD = [
     ("url: 'https://example.org', env: {}", "servers.other: env goes with a command"),
     ("url: 'https://example.org', cwd: x", "servers.other: cwd goes with a command"),
     ("command: run, cwd: none", "none is not a directory"),
-    ("url: 'https://example.org', token: t, token-file: t", "servers.other: token and token-file say the same"),
-    ("url: 'https://example.org', token: t, headers: {Authorization: x}", "token and Authorization say the same"),
+    (
+        "url: 'https://example.org', token: t, token-file: t",
+        "servers.other: token and token-file set the same thing: use only one",
+    ),
+    (
+        "url: 'https://example.org', token: t, headers: {Authorization: x}",
+        "token and Authorization set the same thing: use only one",
+    ),
     ("url: 'https://example.org', token-file: none", "No such file"),
     ("command: run, env-file: none", "No such file"),
     ("command: run, env-file: broken", "broken: line 2: expected NAME=VALUE"),

@@ -227,7 +227,7 @@ async def test_every_type_can_be_asked_for(tmp_path: Path, era: str) -> None:
 
 
 BADLY: list[tuple[Json | None, str]] = [
-    (None, "missing_arguments: the prompt 'a' needs: 'count'; the user did not give them"),
+    (None, "missing_arguments: the prompt 'a' needs: 'count'; the user did not provide them"),
     ({"count": "many"}, "bad_arguments: 'count' is not a number: 'many'"),
     ({"count": ""}, "missing_arguments: the prompt 'a' needs: 'count'"),
     ({"code": "not asked for"}, "missing_arguments: the prompt 'a' needs: 'count'"),

@@ -124,7 +124,7 @@ async def test_a_prompt_is_saved_replaced_and_deleted(tmp_path: Path) -> None:
         created = await peer.text("save_prompt", name="b", text=first)
         assert created == f"Created 'b.md': etag {make_etag(first.encode())}"
         error = await peer.error("save_prompt", name="b", text=second)
-        assert error.startswith("already_exists: 'b.md' already exists. To replace it, give its etag as if_match: ")
+        assert error.startswith("already_exists: 'b.md' already exists. To replace it, pass its etag as if_match: ")
         replaced = await peer.text("save_prompt", name="b", text=second, if_match=error.split()[-1])
         assert replaced.startswith("Replaced 'b.md': etag ")
         assert (tmp_path / "b.md").read_text() == second

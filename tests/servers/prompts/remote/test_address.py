@@ -27,12 +27,12 @@ def test_what_is_an_address(text: str, expected: Address) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("https://github.com/a/b", "must be written as git+https://HOST"),
-        ("git+http://h/a", "with one of: https, ssh, git, file"),
-        ("git+ext::sh -c id", "must be written as"),
-        ("git+https://h:port/a", "must be written as"),
-        ("git+https://h/a?x=1", "must be written as"),
-        ("git+https://h/a\n", "must be written as"),
+        ("https://github.com/a/b", "must have the form git+https://HOST"),
+        ("git+http://h/a", "with one of these schemes: https, ssh, git, file"),
+        ("git+ext::sh -c id", "must have the form"),
+        ("git+https://h:port/a", "must have the form"),
+        ("git+https://h/a?x=1", "must have the form"),
+        ("git+https://h/a\n", "must have the form"),
         ("git+https://-oProxyCommand=id/a", "is not a host name"),
         ("git+ssh://-oProxyCommand=id@h/a", "is not a user name"),
         ("git+https://h", "names no repository"),

@@ -25,7 +25,10 @@ SOURCES: list[tuple[object, str]] = [
     ({"source": "npm", "package": "x"}, "its source is 'npm', and only git repositories are fetched"),
     ({"source": "url", "url": "file:///home/ada/secret"}, "its source uses file, not https"),
     ({"source": "url", "url": "git@example.org:a.git"}, "its source uses ssh, not https"),
-    ({"source": "url", "url": "ext::sh -c id"}, "its source can't be fetched: a library in git must be written as"),
+    (
+        {"source": "url", "url": "ext::sh -c id"},
+        "its source can't be fetched: the address of a git library must have the form",
+    ),
     (
         {"source": "url", "url": "https://u:p@example.org/a"},
         "its source can't be fetched: the address of a library contains a",

@@ -99,7 +99,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     (tmp_path / "link.md").symlink_to("nothing")
     (tmp_path / "git/b.md").chmod(0o400)
     save, remove = partial(refusal, save_prompt, libraries), partial(refusal, delete_prompt, libraries)
-    known = f"'a.md' already exists. To replace it, give its etag as if_match: {etag}"
+    known = f"'a.md' already exists. To replace it, pass its etag as if_match: {etag}"
     assert save("a", OTHER) == f"already_exists: {known}"
     assert save("a", OTHER, if_match="0") == f"changed: 'a.md' has changed in the meantime; its etag is now {etag}"
     assert save("new", OTHER, if_match="0") == "changed: 'new.md' no longer exists"

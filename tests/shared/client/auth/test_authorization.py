@@ -108,7 +108,7 @@ async def test_a_registered_client_is_shown_to_its_issuer_alone(world: World) ->
 
 async def test_an_issuer_that_registers_nobody_is_told_of(world: World) -> None:
     world.issuer.metadata["registration_endpoint"] = None
-    with pytest.raises(AuthError, match="no dynamic registration"):
+    with pytest.raises(AuthError, match="not support dynamic client registration"):
         await world.get(world.client())
 
 

@@ -339,7 +339,9 @@ async def test_an_error_has_room_when_results_have_none():
     async with Hosting(slow=False, result_bytes=1).open() as end:
         id_ = await end.task()
         end.go.set()
-        assert (await end.until(id_, "failed"))["error"]["message"] == "the results of tasks may take at most 1 bytes"
+        assert (await end.until(id_, "failed"))["error"][
+            "message"
+        ] == "storing this result would exceed the limit of 1 bytes for task results"
 
 
 async def test_listeners_are_told_the_end_before_their_stream_is_ended():

@@ -46,7 +46,10 @@ WRONG = {
     "deletes": ("description: x\n---\nDELETE FROM numbers", "the statement is not allowed"),
     "syntax": ("description: x\n---\nSELEC 1", "syntax error"),
     "two": ("description: x\n---\nSELECT 1; SELECT 2", "more than one statement"),
-    "tool": ("description: x\nname: read_query\n---\nSELECT 1", "this server has a tool called 'read_query'"),
+    "tool": (
+        "description: x\nname: read_query\n---\nSELECT 1",
+        "this server already has a built-in tool named 'read_query'",
+    ),
     "twice": ("description: x\nname: by_name\n---\nSELECT 1", "another file has a query called 'by_name'"),
     "database": ("description: x\ndatabase: other\n---\nSELECT 1", "there is no database with that name"),
 }
@@ -177,7 +180,7 @@ async def test_a_broken_edit_keeps_what_was_there_and_says_so(
         with anyio.fail_after(30):
             while "its last valid version stays in use" not in caplog.text:
                 await anyio.sleep(0.01)
-        assert "by_name.sql: it does not begin with front matter" in caplog.text
+        assert "by_name.sql: it must begin with front matter" in caplog.text
         assert (await peer.data("by_name", least=999))["rows"] == [[999, "number 999"]]
 
 

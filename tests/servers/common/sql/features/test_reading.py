@@ -105,7 +105,7 @@ async def test_a_result_that_a_limit_cut_is_told(file: Path, era: str) -> None:
     async with reading(app, "--max-rows", "20", file, era=era) as client:
         told = await client.told_by("read_query", query=ALL)
         as_asked = await client.told_by("read_query", query=ALL, max_rows=10)
-    assert told == [("info", "a result of the database 'data' was cut: 20 rows shown")]
+    assert told == [("info", "a result from the database 'data' was truncated: 20 rows shown")]
     assert as_asked == []
 
 

@@ -115,7 +115,7 @@ async def test_a_script_of_too_many_statements_is_refused(path: Path, db: sqlite
 async def test_what_changes_and_is_asked_to_read_names_the_way(path: Path) -> None:
     async with inside("--allow-write", path) as peer:
         assert (await peer.text("read_query", query=ALL)).endswith("changes the database. Use write_query.")
-        assert "Leave BEGIN" in await peer.text("write_query", query=f"BEGIN; {ALL}; COMMIT")
+        assert "Omit BEGIN" in await peer.text("write_query", query=f"BEGIN; {ALL}; COMMIT")
     async with inside(path) as peer:
         for query in (ALL, "DROP TABLE t"):
             assert (await peer.text("read_query", query=query)).endswith(
@@ -174,7 +174,7 @@ async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, 
     assert text[0].startswith("1 row imported into a new table; ")
     assert text[2:4] == ["table new", 'columns ["a INTEGER","b TEXT"]']
     assert rows["rows"] == [[1, "ä"]]
-    assert neither == "bad_csv: give either csv or file"
+    assert neither == "bad_csv: pass either csv or file"
     assert no_files.startswith("refused: this server has no directory for files")
 
 

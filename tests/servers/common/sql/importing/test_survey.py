@@ -44,7 +44,7 @@ def test_a_decimal_mark_that_is_given_decides() -> None:
 
 
 def test_a_number_with_two_meanings_is_named_with_what_decides() -> None:
-    note = '1.234 may be 1234 or 1.234: give "." or "," as decimal'
+    note = '1.234 may be 1234 or 1.234: specify "." or "," as decimal'
     assert survey_all("a;b\n1.234;x\n").words[-1] == f"kept as text: a ({note})"
     assert survey_all('a,b\n"1,234",x\n"2,345",y\n').words[-1] == "note: a (1,234 is read as 1234)"
 
@@ -54,14 +54,14 @@ def test_a_number_with_two_meanings_goes_into_no_column_of_numbers(field: str) -
     there = Expected([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
     with pytest.raises(SqlError, match=f"{field} may be 1234") as raised:
         survey_all(f"a;b\n{field};{field}\n", there)
-    assert (raised.value.suggestion, raised.value.quoted) == ('Give "." or "," as decimal.', ("column a",))
+    assert (raised.value.suggestion, raised.value.quoted) == ('Specify "." or "," as decimal.', ("column a",))
 
 
 @pytest.mark.parametrize("text", ["a;b\n1.234;x\n", 'a,b\n"1,234",x\n'])
 def test_the_type_decimal_does_not_decide_between_two_meanings(text: str) -> None:
     with pytest.raises(SqlError, match="may be 1234 or") as raised:
         survey_all(text, types=["a=decimal"])
-    assert raised.value.suggestion == 'Give "." or "," as decimal.'
+    assert raised.value.suggestion == 'Specify "." or "," as decimal.'
     assert survey_all(text, types=["a=decimal"], decimal=".").columns[0].kind == "decimal"
 
 
@@ -92,7 +92,7 @@ KEPT = [
     (["12345678901234567890"], "more digits than a number keeps: '12345678901234567890' in row 1"),
     (["1", "2", "many"], "mixed with text: 'many' in row 3"),
     (["1e5", "2e6"], "codes or numbers, such as 1e5"),
-    (["1/2/2024"], "dates whose day and month can't be told apart: give the type date dmy or date mdy"),
+    (["1/2/2024"], "dates whose day and month can't be told apart: specify the type date dmy or date mdy"),
 ]
 
 

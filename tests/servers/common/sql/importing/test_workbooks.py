@@ -43,7 +43,7 @@ def test_the_first_sheet_that_is_shown_is_read_with_its_values(workbook: bytes) 
         ("ok", "boolean"),
     ]
     assert plan.first == [("1", "1.1", "2024-01-31", "True"), ("2", "7", None, "False")]
-    others = "others are other, hidden (hidden): give sheet for one of them"
+    others = "others are other, hidden (hidden): specify sheet to read one of them"
     assert f"the sheet 'Sheet' of a workbook; {others}" in plan.words[0]
 
 
@@ -65,7 +65,7 @@ def test_a_sheet_without_rows_is_refused_with_the_names_of_the_others() -> None:
     with pytest.raises(SqlError, match="the sheet has no rows") as raised:
         survey_all(partial(io.BytesIO, data.getvalue()))
     assert raised.value.quoted == ("sheet Sheet", "other sheet: Data")
-    assert raised.value.suggestion == "Give sheet for another one."
+    assert raised.value.suggestion == "Specify sheet to read another one."
 
 
 def test_formulas_whose_values_the_file_does_not_have_are_counted() -> None:

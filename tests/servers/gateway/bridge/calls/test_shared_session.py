@@ -113,7 +113,7 @@ async def test_a_question_apart_from_all_calls_is_refused() -> None:
     async with asking.app.open() as asking.running, bridge(asking.upstream(shared=True)).open():
         with anyio.fail_after(PATIENCE):
             await asking.roots_told.wait()
-        assert asking.roots_are == {"error": "there is no call in progress in which this could be asked"}
+        assert asking.roots_are == {"error": "no call is in progress, so there is no client to ask"}
 
 
 @BOTH_ERAS

@@ -214,7 +214,7 @@ async def test_a_post_that_was_accepted_stays_so_where_its_body_breaks_off() -> 
 
 async def test_a_stream_that_never_names_an_endpoint() -> None:
     async with answering(": hello\n\n") as url, aiohttp.ClientSession() as http:
-        with pytest.raises(TimeoutError, match="named no endpoint"):
+        with pytest.raises(TimeoutError, match="did not announce its endpoint"):
             async with open_sse(url, {}, Pool(http), seconds=0.05):
                 pass
 
