@@ -144,14 +144,18 @@ def is_content(value: Any, hint: Any) -> bool:
     return isinstance(value, base) if isinstance(base, type) else is_content(value, unnamed(base))
 
 
-def is_one_of(hint: Any, types: tuple[type, ...]) -> bool:
-    """Return True if values of a type are of these types or lists of them, or if the type is undetermined."""
-    hint = unnamed(hint)
+def is_one_of(hint: Any, types: tuple[type, ...], above: tuple[Any, ...] = ()) -> bool:
+    """Return True if values of a type are of these types or lists of them, or if the type is undetermined. `above`
+    are the names of types that contain it, possibly its own."""
+    if any(hint is name for name in above):
+        return True
+    name, hint = hint, unnamed(hint)
+    above = above if hint is name else (*above, name)
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return all(isinstance(part, types) for part in parts)
     if parts and origin in (*_UNIONS, list, tuple):
-        return all(is_one_of(part, types) for part in (parts[:1] if origin is Annotated else parts))
+        return all(is_one_of(part, types, above) for part in (parts[:1] if origin is Annotated else parts))
     return hint in (None, Any, object, list, tuple, ...) or (isinstance(hint, type) and issubclass(hint, types))
 
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator
 from typing_extensions import TypeAliasType, TypedDict
 
 from shared import CallToolResult, ImageContent, TextContent
-from shared.server.functions.annotations import is_content, is_data, is_sendable, without_validators
+from shared.server.functions.annotations import is_content, is_data, is_one_of, is_sendable, without_validators
 
 
 class Point(BaseModel):
@@ -98,3 +98,19 @@ def test_the_validators_of_an_author_are_left_out_at_any_depth() -> None:
     assert without_validators(dict[str, list[checked | None]]) == dict[str, list[Annotated[int, "a number"] | None]]
     assert without_validators(Annotated[list[str], BeforeValidator(str.split)]) == list[str]
     assert without_validators(hint := Annotated[list[int], "numbers"]) is hint
+
+
+class Recursive:
+    """What the statement `type Recursive = str | list[Recursive]` defines, since Python 3.12."""
+
+    def __call__(self) -> None:
+        """Types can be called."""
+
+    @property
+    def __value__(self) -> Any:
+        return str | list[self]  # type: ignore[valid-type]
+
+
+def test_a_type_may_contain_itself() -> None:
+    assert is_one_of(Recursive(), (str,))
+    assert not is_one_of(Recursive(), (int,))
