@@ -41,7 +41,9 @@ _GROUP = re.compile(r"(?:\| )+")
 """Matches the beginning of a line in the traceback of an exception group."""
 _GROUP_RULE = re.compile(r"[|+ ]*\+[-+ ]*-{4}")
 """Matches the lines that separate the errors of the group."""
-_ARGUMENTS = re.compile(r"(?:usage|arguments?|options?|required|give|missing)\b|(?<!\S)-\w|--\w", re.IGNORECASE)
+_ARGUMENTS = re.compile(
+    r"(?:usage|arguments?|options?|required|give|specify|provide|missing|at least)\b|(?<!\S)-\w|--\w", re.IGNORECASE
+)
 """Matches an error that arguments would mend, in contrast to variables or files."""
 _PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
 """Matches lines after it that explain nothing."""
