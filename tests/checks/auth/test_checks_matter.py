@@ -43,7 +43,11 @@ MUTANTS: dict[str, tuple[Place, str, str]] = {
     "scope": (CLAIMS, "Principal(key, name, frozenset(parts), client", "Principal(key, name, None, client"),
     "scopes of the token": (POLICY, "not grants(principal.scopes, needed)", "False"),
     "scopes of the operator": (POLICY, "all(grants(ceiling, needed) for ceiling in entitled.ceilings)", "True"),
-    "each of several scopes": (POLICY, "return all(any(sufficient in owned", "return any(any(sufficient in owned"),
+    "each of several scopes": (
+        POLICY,
+        "            return False\n    return True\n",
+        "            continue\n        return True\n    return False\n",
+    ),
     "names for logs": (CLAIMS, " or not value.isprintable()", ""),
     "type": (JWT, "kind.lower() not in _TYPES", "False"),
     "keys in the header": (JWT, "not _KEYS.isdisjoint(signed.header)", "False"),
