@@ -78,7 +78,7 @@ def test_an_error_shows_what_the_site_said_within_a_fence() -> None:
 
 
 def test_beyond_the_end_there_is_nothing() -> None:
-    with pytest.raises(FetchError, match="has 3 characters"):
+    with pytest.raises(FetchError, match="past the end of the page"):
         cut("abc", 3, 1, 100)
 
 

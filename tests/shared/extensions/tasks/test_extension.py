@@ -177,7 +177,7 @@ async def test_a_result_that_is_too_much_for_all_is_a_failure():
         running.state.opened.set()
         await until(peer, first, "completed")
         task = await until(peer, second, "failed")
-        assert "at most 200 bytes" in task["error"]["message"]
+        assert "the limit of 200 bytes" in task["error"]["message"]
 
 
 async def test_nothing_is_left_of_what_is_over():
