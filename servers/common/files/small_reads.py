@@ -43,8 +43,10 @@ MAX_ENTRIES = 250
 """Maximum number of entries of a directory that is read at once, which takes a millisecond."""
 LATE_SECONDS = 0.005
 """Seconds after which an access has taken too long, if it read from the disk."""
-REST, SLOW_SECONDS = 10, 60.0
-"""How many times as long as a late access all others are left to threads, and the seconds for which it itself is."""
+REST = 10
+"""After a late access, all accesses are left to threads for this many times its duration."""
+SLOW_SECONDS = 60.0
+"""Seconds for which the place of a late access is left to threads."""
 _MAX_SLOW = 1_000
 """Number of places of late accesses that are remembered."""
 

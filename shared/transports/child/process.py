@@ -143,7 +143,7 @@ async def start_process(
         except ConnectionError as error:
             await stream.aclose()
             if lines.last:
-                error.add_note(f"its last output: {lines.last}")
+                error.add_note(f"last output of the server: {lines.last}")
             raise
         finally:
             await stream.aclose()

@@ -62,21 +62,21 @@ def unfold_link(element: HtmlElement) -> None:
 
 
 def _unfold_amp(element: HtmlElement) -> None:
-    """Turn an element of AMP into that of HTML, without what is shown in its place. Without an end tag, it holds the
-    text after it."""
+    """Turn an AMP element into its HTML counterpart, without its placeholder and fallback. If its end tag is missing,
+    it contains the text that follows it."""
     element.tag = element.tag.removeprefix("amp-")
     for child in list(element):
         if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
             (drop if child.tail else element.remove)(child)
-    _end(element, kept=_SOURCES)
+    _end(element, allowed=_SOURCES)
 
 
-def _end(element: HtmlElement, kept: tuple[str, ...] = ()) -> None:
-    """Move children that the parser has put into an element that is void, or that holds only the `kept` ones, to the
-    position after it."""
+def _end(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
+    """Move children that the parser has put into a void element, or into one that may hold only the `allowed` ones, to
+    the position after it."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
-        if child.tag not in kept:
+        if child.tag not in allowed:
             element.addnext(child)
 
 

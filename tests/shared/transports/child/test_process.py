@@ -120,7 +120,7 @@ async def test_a_failed_connection_has_a_note_with_the_last_line_of_stderr() -> 
     with anyio.fail_after(30), pytest.raises(ConnectionError) as refused:
         async with connect_stdio(_python("raise OSError('there is no notes.db')")):
             pass
-    assert refused.value.__notes__ == ["its last output: OSError: there is no notes.db"]
+    assert refused.value.__notes__ == ["last output of the server: OSError: there is no notes.db"]
 
 
 @pytest.mark.usefixtures("impatient")
