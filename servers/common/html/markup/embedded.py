@@ -72,8 +72,8 @@ def _unfold_amp(element: HtmlElement) -> None:
 
 
 def _end(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
-    """Move children that the parser has put into a void element, or into one that may hold only the `allowed` ones, to
-    the position after it."""
+    """Move children that the parser has put into a void element, or into one that may hold only the `allowed` ones,
+    to the position after it."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
     for child in reversed(element):
         if child.tag not in allowed:
