@@ -160,8 +160,8 @@ class Client(TypedCalls, Entered):
         in all, if it did not reach the server, or if it is safe to repeat. If a call lacked a header that must repeat
         an argument, the tools are listed and the call is repeated once. A call that its server turns into a task is
         followed to its end, however long that takes; `on_task` receives its states. Without `on_task`, `on_progress`
-        receives the status messages of a task of 2026-07-28. They contain no numbers, so the progress is only a
-        counter.
+        receives the status messages of a task of 2026-07-28, with the percentage at their end as the progress, or
+        else the last progress.
 
         Raises PeerError for an error answer; TimeoutError if a round takes longer than `timeout` seconds, repetitions
         included and our own answers excluded; ConnectionError if the connection is lost; McpError for undeclared or

@@ -1,6 +1,5 @@
 """Progress of a call: a bar on a terminal; without a terminal, a line for each change of a task."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,10 +11,6 @@ from shared.text import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
-
-
-_SHARE = re.compile(r"\b(\d{1,3})%$")
-"""The end of a task's status from the bundle's servers: "importing, 40%"."""
 
 
 class Bar:
@@ -79,6 +74,4 @@ class Status:
         if not sys.stderr.isatty():
             self._say(f"task {text}")
             return
-        share = _SHARE.search(text)
-        percent = None if share is None else float(share[1])
-        self._bar.report(percent or 0, None if percent is None else 100, text)
+        self._bar.report(task.percent or 0, None if task.percent is None else 100, text)

@@ -228,11 +228,12 @@ class Requests:
 
 class _Reports:
     """Reports the progress of a call: its notifications, and then the states of its task, which consist of a text
-    only."""
+    only, on the same scale."""
 
     def __init__(self, report: Progress) -> None:
         self._report = report
         self._progress = 0.0
+        self._total: float | None = None
 
     def on_notice(self, notice: Notified) -> None:
         """Report a notification. A notification without a valid number is ignored, and so is an invalid total or
@@ -240,14 +241,18 @@ class _Reports:
         progress, total = _number(notice.params.get("progress")), _number(notice.params.get("total"))
         message = notice.params.get("message")
         if progress is not None:
-            self._progress = progress
+            self._progress, self._total = progress, total
             self._report(progress, total, message if isinstance(message, str) else None)
 
     def on_task(self, state: TaskState) -> None:
-        """Report the text of a task that continues; the progress is only a counter."""
-        if not state.is_over and state.message:
-            self._progress += 1
-            self._report(self._progress, None, state.message)
+        """Report the text of a task that continues, with the progress in the text, or else the last one."""
+        if state.is_over or not state.message:
+            return
+        if state.percent is not None:
+            self._total = self._total or 100
+            # A percentage is rounded.
+            self._progress = max(self._progress, self._total * state.percent / 100)
+        self._report(self._progress, self._total, state.message)
 
 
 def _number(value: object) -> float | None:

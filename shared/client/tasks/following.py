@@ -6,6 +6,7 @@ gateways.
     2025-11-25 alone     tasks/result ──▶ the result, when there is one; meanwhile the server asks questions as usual
 """
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ MAX_QUESTIONS = 100
 
 _STATUSES: tuple[TaskStatus, ...] = get_args(TaskStatus)
 _FINAL = frozenset({"completed", "failed", "cancelled"})
+_PERCENT = re.compile(r"\b(\d{1,2}|100)%$")
+"""The progress at the end of a status message, as the servers of this library write it: "importing, 40%"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,12 @@ class TaskState:
     def is_over(self) -> bool:
         """True if the task has ended."""
         return self.status in _FINAL
+
+    @property
+    def percent(self) -> int | None:
+        """The progress at the end of the message, from 0 to 100; None if there is none."""
+        share = _PERCENT.search(self.message or "")
+        return None if share is None else int(share[1])
 
 
 OnTask = Callable[[TaskState], None]

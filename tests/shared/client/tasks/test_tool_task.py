@@ -142,7 +142,7 @@ async def test_progress_goes_on_where_a_call_was_answered_by_its_task() -> None:
     assert heard == [(1, 4, "working")]
 
 
-async def test_the_texts_of_a_task_are_progress_where_it_has_no_other() -> None:
+async def test_the_progress_of_a_task_is_read_from_its_text() -> None:
     server, heard = Lasting(), []
 
     def hear(progress: float, total: float | None, message: str | None) -> None:
@@ -151,7 +151,40 @@ async def test_the_texts_of_a_task_are_progress_where_it_has_no_other() -> None:
 
     async with server.connected("2026-07-28") as client:
         await client.call_tool("work", on_progress=hear)
-    assert heard == [(1, None, "working, 25%")]
+    assert heard == [(25, 100, "working, 25%")]
+
+
+@pytest.mark.parametrize(
+    ("text", "reports"),
+    [
+        ((3, 8, "tidying"), [(2, 8, "counting"), (3.04, 8, "tidying, 38%")]),
+        ((3, None, "tidying"), [(2, 8, "counting"), (2, 8, "tidying")]),
+    ],
+)
+async def test_progress_keeps_its_scale_where_a_call_becomes_a_task(text: Any, reports: list[Any]) -> None:
+    app: Server[Any] = Server(Implementation(name="later", version="1"), extensions=[tasks(after_seconds=0.1)])
+    go_on, heard = anyio.Event(), []
+
+    @app.tool(task="optional")
+    async def count(ctx: Context[Any]) -> str:
+        """Count."""
+        await ctx.progress(2, 8, "counting")
+        while not ctx.call.is_over:
+            await anyio.sleep(0.01)
+        await ctx.progress(*text)
+        await go_on.wait()
+        return "done"
+
+    def hear(progress: float, total: float | None, message: str | None) -> None:
+        if message != "counting, 25%":
+            heard.append((progress, total, message))
+        if message is not None and message.startswith("tidying"):
+            go_on.set()
+
+    with anyio.fail_after(30):
+        async with connected(app) as end, Client(end, ClientOptions(mode="2026-07-28")) as client:
+            await client.call_tool("count", on_progress=hear)
+    assert heard == reports
 
 
 @pytest.mark.parametrize("mode", FORMS)
