@@ -59,12 +59,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Options",
-    "check_arguments",
     "count",
     "is_ready",
     "open_audit",
     "open_trace",
     "own_prefix",
+    "read_arguments",
     "recording",
     "run",
     "run_app",
@@ -76,16 +76,12 @@ __all__ = [
 def run(app: Server[Any], argv: Sequence[str] | None = None, *, epilog: str = "") -> int:
     """Run `app` until its client or a signal ends it, and return the exit code. `epilog` ends its help."""
     open_standard_streams()
-    parser = _parser(app, program_name() if argv is None else app.implementation.name, epilog)
-    words = parser.read(argv)
+    program = program_name() if argv is None else app.implementation.name
     try:
-        file, exposed = _settings_file(app, words)
-        options = read_options(Options, words, os.environ, "MCP", file)
-        settings = read_options(app.settings_model, words, os.environ, own_prefix(app), file)
-        options.keep_to(_rules(file, options.settings, settings))
+        options, settings, exposed = read_arguments(app, program, argv, os.environ, epilog)
     except ValueError as error:
-        exit_with_error(parser.program, str(error))
-    return run_app(parser.program, app, options, settings, exposed=exposed)
+        exit_with_error(program, str(error))
+    return run_app(program, app, options, settings, exposed=exposed)
 
 
 def run_app(
@@ -144,17 +140,21 @@ class _App(NamedTuple):
     telemetry: Any = None
 
 
-def check_arguments(app: Server[Any], arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Read `arguments` and the variables of `environment` as `run` would, and start nothing.
+def read_arguments(
+    app: Server[Any], program: str, arguments: Sequence[str] | None, environment: Mapping[str, str], epilog: str = ""
+) -> tuple[Options, BaseModel, str | None]:
+    """Return the common options, the settings of `app`, and a secret in its settings file that others can read, if
+    any. `arguments` are those of this process if they are None.
 
-    Ends the program, as `run` does, if an option is unknown or has no value. Raises ValueError with a one-line
-    message for a value that `run` would refuse; errors that only occur at startup are not detected.
+    Ends the program, which is called `program`, if an option is unknown or has no value. Raises ValueError with a
+    one-line message for a bad value; errors that only occur at startup are not detected.
     """
-    words = _parser(app, app.implementation.name).read(arguments)
-    file, _ = _settings_file(app, words)
+    words = _parser(app, program, epilog).read(arguments)
+    file, exposed = _settings_file(app, words, environment)
     options = read_options(Options, words, environment, "MCP", file)
     settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
-    _rules(file, options.settings, settings)
+    options.keep_to(_rules(file, options.settings, settings))
+    return options, settings, exposed
 
 
 def own_prefix(app: Server[Any]) -> str:
@@ -193,10 +193,12 @@ def _check_settings(model: type[BaseModel]) -> None:
                 )
 
 
-def _settings_file(app: Server[Any], words: Words) -> tuple[Mapping[str, Written], str | None]:
+def _settings_file(
+    app: Server[Any], words: Words, environment: Mapping[str, str]
+) -> tuple[Mapping[str, Written], str | None]:
     """Return the values in the file of settings, and the secret in it that others can read, if any. Raises
     ValueError."""
-    path = words.get("settings", os.environ.get("MCP_SETTINGS") or None)
+    path = words.get("settings", environment.get("MCP_SETTINGS") or None)
     if path is None:
         return {}, None
     from .settings.settings_file import read_settings_file

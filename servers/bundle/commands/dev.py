@@ -1,4 +1,4 @@
-"""`python -m servers dev FILE.py`: serve a server in one file while its author writes it.
+"""`python -m servers dev FILE.py [-- ARGUMENT ...]`: serve a server in one file while its author writes it.
 
 A process serves the file, with the workbench, to this machine only. It is restarted when the file changes, or a
 Python file next to it or in a folder next to it, always on the same port, so that an open page keeps working.
@@ -22,9 +22,8 @@ from servers.gateway.serve.running import run_all
 from shared import Server
 from shared.program.line_parser import LineParser
 from shared.program.messages import exit_with_error, needs_extra
-from shared.program.process import Options, missing_extra
-from shared.program.run import own_prefix
-from shared.program.settings.options import read_options
+from shared.program.process import missing_extra
+from shared.program.run import read_arguments
 
 from ..loop_watch import watch_loop
 from ..program_name import program_name
@@ -35,11 +34,15 @@ def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
     program = f"{program_name()} dev"
     what = "Serve FILE.py with the workbench, and restart it when it or a Python file next to it changes."
-    parser = LineParser(program, "%(prog)s [OPTION ...] FILE.py", what)
+    parser = LineParser(
+        program, "%(prog)s [OPTION ...] FILE.py [-- ARGUMENT ...]", what,
+        epilog="Everything after `--` is passed to the server. It is served over HTTP to this machine in any case.",
+    )  # fmt: skip
     parser.add_argument("file", metavar="FILE.py", type=Path, help="file with a Server called `app`")
     parser.add_argument("--port", type=int, help="port to bind (default: 8000)")
     parser.add_argument("--no-browser", action="store_true", help="only print the URL")
-    args = parser.parse_args(argv)
+    end = argv.index("--") if "--" in argv else len(argv)
+    args = parser.parse_args(argv[:end])
     file = args.file.absolute()
     if not file.is_file():
         exit_with_error(program, f"there is no file {file}")
@@ -47,16 +50,16 @@ def main(argv: Sequence[str]) -> int:
         exit_with_error(program, f"Python can't import {file.name}: name it NAME.py, without another dot")
     if missing_extra():
         exit_with_error(program, needs_extra("http"))
-    words = {"transport": "http", "host": "127.0.0.1", "workers": "1"}
+    ours = ["--transport=http", "--host=127.0.0.1", "--workers=1"]
     if args.port is not None:
-        words["port"] = str(args.port)
+        ours.append(f"--port={args.port}")
     # Its lines about its own shutdown don't help the author.
     logging.getLogger("watchfiles").setLevel(logging.ERROR)
     # Editors write a file in several steps within a moment.
     run_process(
         *watched_folders(file),
         target=serve,
-        args=(program, file, words, not args.no_browser),
+        args=(program, file, with_options(argv[end + 1 :], ours), not args.no_browser),
         watch_filter=PythonFilter(),
         debounce=200,
         recursive=False,
@@ -70,9 +73,15 @@ def watched_folders(file: Path) -> set[Path]:
     return {file.parent, *(module.parent for module in file.parent.glob("*/*.py"))}
 
 
-def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None:
-    """Serve the file in this process until a signal ends it. `words` are the options as text. Raises the same errors
-    as the file."""
+def with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Return the arguments with these options, which override them. After a `--` an option would be a value."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*arguments[:end], *options, *arguments[end:]]
+
+
+def serve(program: str, file: Path, arguments: Sequence[str], browse: bool) -> None:
+    """Serve the file with these arguments in this process until a signal ends it. Raises the same errors as the
+    file."""
     try:
         module = load_module(file)
     except SystemExit:
@@ -80,8 +89,7 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
         exit_with_error(program, f"{file.name} ends when it is imported: put `run(app)` under `{guard}`")
     try:
         app = find_server(module, file)
-        options = read_options(Options, words, os.environ, "MCP")
-        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app))
+        options, settings, exposed = read_arguments(app, file.name, arguments, os.environ)
     except ValueError as error:
         exit_with_error(program, str(error))
 
@@ -91,8 +99,8 @@ def serve(program: str, file: Path, words: dict[str, str], browse: bool) -> None
         if browse and os.environ.get("WATCHFILES_CHANGES") == "[]":  # this is the first start, not one after a change
             Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
-    choice = Choice([Chosen(file.stem, app, settings, None)])
-    sys.exit(run_all(program, options, choice, None, Workbench().answer, started))
+    choice = Choice([Chosen(file.stem, app, settings, None, rules=options.rules)])
+    sys.exit(run_all(program, options, choice, exposed, Workbench().answer, started))
 
 
 def load_module(file: Path) -> ModuleType:

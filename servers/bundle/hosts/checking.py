@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from servers.catalog import Entry
 from shared.program.messages import needs_extra
-from shared.program.run import Options, check_arguments
+from shared.program.run import Options, read_arguments
 from shared.program.settings.command_line import read_command_line
 from shared.program.settings.options import option_spellings, paths_after, positional_field
 from shared.program.settings.settings_file import placed
@@ -75,7 +75,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     for number, _ in line.faults:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:
-        check_arguments(app, done, environment)
+        read_arguments(app, app.implementation.name, done, environment)
     return Checked(tuple(done), frozenset(hidden))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.bundle.commands.dev import find_server, load_module, main, serve, watched_folders
+from servers.bundle.commands.dev import find_server, load_module, main, serve, watched_folders, with_options
 from shared.client.connect import connect_http
 from shared.errors import PeerError
 from tests.ports import free_port
@@ -16,16 +16,25 @@ from tests.raw import Raw
 SOURCE = '''
 import time
 
+from pydantic import BaseModel
+
 from shared import Context, Implementation, Server
 
-app = Server[None](Implementation(name="dice", version="1.0.0"))
+
+class Settings(BaseModel):
+    """The options."""
+
+    sides: int = 6
+
+
+app = Server[None](Implementation(name="dice", version="1.0.0"), settings=Settings)
 
 
 @app.tool
 async def roll(ctx: Context[None]) -> int:
     """Roll a die."""
     time.sleep(0.5)
-    return 4
+    return ctx.settings.sides - 2
 
 
 @app.tool
@@ -54,11 +63,11 @@ async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(d
     (dice.parent / "rules").mkdir()
     (dice.parent / "rules" / "sides.py").touch()
     port = free_port()
-    command = [sys.executable, "-m", "servers", "dev", str(dice), "--no-browser"]
+    command = [sys.executable, "-m", "servers", "dev", str(dice), "--no-browser", "--", "--sides", "20"]
     with Raw(command, env={**os.environ, "MCP_PORT": str(port)}) as process:
         read_until(process, "the workbench is at")
         async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
-            assert (await client.call_tool("roll")).structured_content == 4
+            assert (await client.call_tool("roll")).structured_content == 18
             assert await anyio.to_thread.run_sync(read_until, process, "the event loop has been blocked")
             assert "in roll" in await anyio.to_thread.run_sync(read_until, process, "dice.py")
             with pytest.raises(PeerError, match="internal error"):
@@ -71,12 +80,34 @@ async def test_what_an_author_does_wrong_is_shown_and_what_they_save_is_served(d
         assert await anyio.to_thread.run_sync(read_until, process, "ValueError: invalid literal")
         (dice.parent / "rules" / "sides.py").write_text("a mistake")
         assert await anyio.to_thread.run_sync(read_until, process, "ValueError: invalid literal")
-        dice.write_text(SOURCE.replace("return 4", "return 5"))
+        dice.write_text(SOURCE.replace("sides - 2", "sides - 1"))
         await anyio.to_thread.run_sync(read_until, process, "the workbench is at")
         async with connect_http(f"http://127.0.0.1:{port}/dice/mcp") as client:
-            assert (await client.call_tool("roll")).structured_content == 5
+            assert (await client.call_tool("roll")).structured_content == 19
         process.process.terminate()
         assert process.wait() == 0
+
+
+def test_an_unknown_argument_of_the_file_is_named(
+    dice: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "dice", raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        serve("dev", dice, ["--side", "20"], browse=False)
+    assert capsys.readouterr().err == "dice.py: unrecognized arguments: --side 20; did you mean --sides?\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ([], ["--host=x"]),
+        (["a", "--host=y"], ["a", "--host=y", "--host=x"]),
+        (["--", "-b"], ["--host=x", "--", "-b"]),
+    ],
+)
+def test_options_of_dev_override_the_arguments(given: list[str], passed: list[str]) -> None:
+    assert with_options(given, ["--host=x"]) == passed
 
 
 def test_not_all_of_a_home_directory_is_watched(dice: Path) -> None:
@@ -109,7 +140,7 @@ def test_a_file_that_ends_when_it_is_imported_is_named(
     monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "runs_at_once.py").write_text("raise SystemExit(0)")
     with pytest.raises(SystemExit, match="2"):
-        serve("dev", tmp_path / "runs_at_once.py", {}, browse=False)
+        serve("dev", tmp_path / "runs_at_once.py", [], browse=False)
     assert capsys.readouterr().err.startswith("dev: runs_at_once.py ends when it is imported: put `run(app)` under ")
 
 
