@@ -145,17 +145,15 @@ class Files:
             no_text = None
         start = await self.read_bytes(place, SIGN, turn, 0)
         if may_be_document(start.data) or concerns_document(part):
-            return await self._read_document(place, start.etag, budget, turn, part)
+
+            async def body() -> bytes:
+                return (await self.read_bytes(place, MAX_BYTES, turn)).data
+
+            text = await self.documents.text(body, start.etag, place.written, chosen_pages(part, place.written))
+            return part_of_document(text, start.etag, place.written, budget, part)
         if no_text is not None:
             raise no_text
         return await self.read_text(place, budget, turn, part)
-
-    async def _read_document(self, place: Place, etag: str, budget: int, turn: Turn, part: Part) -> TextRead:
-        async def body() -> bytes:
-            return (await self.read_bytes(place, MAX_BYTES, turn)).data
-
-        text = await self.documents.text(body, etag, place.written, chosen_pages(part, place.written))
-        return part_of_document(text, etag, place.written, budget, part)
 
     async def read_bytes(
         self, place: Place, max_bytes: int, turn: Turn, offset: int | None = None, length: int | None = None

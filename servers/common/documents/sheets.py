@@ -148,15 +148,11 @@ def show_value(cell: Any) -> str:
         sign = "-" if value < timedelta() else ""
         return f"{sign}{seconds // 3_600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     if isinstance(value, int | float):
-        return _show_number(value, _TEXT_IN_FORMAT.sub("", cell.number_format or "").partition(";")[0])
+        if percent := _PERCENT.search(_TEXT_IN_FORMAT.sub("", cell.number_format or "").partition(";")[0]):
+            return f"{value * 100:.{len(percent[1] or '')}f}%"
+        # Excel computes with fifteen digits and shows as many.
+        return f"{value:.15g}" if abs(value) < 1e15 else str(value)
     return "" if value is None else "<br>".join(escape(str(value)).strip().splitlines())
-
-
-def _show_number(value: float, form: str) -> str:
-    if percent := _PERCENT.search(form):
-        return f"{value * 100:.{len(percent[1] or '')}f}%"
-    # Excel computes with fifteen digits and shows as many.
-    return f"{value:.15g}" if abs(value) < 1e15 else str(value)
 
 
 def _row(values: list[str], tag: str) -> str:

@@ -59,22 +59,17 @@ class DocumentTexts:
         kind, media_type = detected
         try:
             answer, text = await self._pool.ask(kind, {"media_type": media_type, "pages": pages}, body)
-            return _text_of(answer, text)
+            # The worker has read the document, so its response is as untrusted as the document.
+            if isinstance(error := answer.get("error"), list):
+                code, reason, suggestion = (join_lines(str(part)) for part in (*error, "", "", "")[:3])
+                raise DocumentError(code if code in _CODES else "unreadable", reason, suggestion)
+            notes = answer.get("notes")
+            if not isinstance(notes, list):
+                raise DocumentError("unreadable", f"the worker answered {json.dumps(sorted(answer))[:100]}")
+            return DocumentText(text.decode("utf-8", "replace"), tuple(join_lines(str(note)) for note in notes))
         except WorkerError as error:
             raise DocumentError(error.code, error.reason) from None
 
     async def close(self) -> None:
         """Stop the worker."""
         await self._pool.close()
-
-
-def _text_of(answer: dict[str, object], text: bytes) -> DocumentText:
-    """Return the text in a response, which is as untrusted as the document. Raises the DocumentError in it, if
-    any."""
-    if isinstance(error := answer.get("error"), list):
-        code, reason, suggestion = (join_lines(str(part)) for part in (*error, "", "", "")[:3])
-        raise DocumentError(code if code in _CODES else "unreadable", reason, suggestion)
-    notes = answer.get("notes")
-    if not isinstance(notes, list):
-        raise DocumentError("unreadable", f"the worker answered {json.dumps(sorted(answer))[:100]}")
-    return DocumentText(text.decode("utf-8", "replace"), tuple(join_lines(str(note)) for note in notes))

@@ -64,29 +64,24 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
     """
     # Other server processes see the new file at once, and wait until this one has finished with it.
     with claimed(fresh):
-        return _replaced(fresh, entry, before, data)
-
-
-def _replaced(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | None) -> bool:
-    """Do the work of `exchange`."""
-    try:
-        if not _exchanged(fresh, entry):
+        try:
+            if not _exchanged(fresh, entry):
+                _require_unchanged(entry, before)
+                rename(fresh, entry)
+                return True
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
             _require_unchanged(entry, before)
-            rename(fresh, entry)
+            overwrite(fresh, entry)
+            return False
+        if _is_taken_over(fresh, entry, before, data):
             return True
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        _require_unchanged(entry, before)
-        overwrite(fresh, entry)
-        return False
-    if _is_taken_over(fresh, entry, before, data):
-        return True
-    if not _exchanged(fresh, entry):
-        rename(fresh, entry)
-    elif fresh.stat is not None:
-        _is_taken_over(fresh, entry, fresh.stat, b"")
-    raise _changed(entry)
+        if not _exchanged(fresh, entry):
+            rename(fresh, entry)
+        elif fresh.stat is not None:
+            _is_taken_over(fresh, entry, fresh.stat, b"")
+        raise _changed(entry)
 
 
 def _require_unchanged(entry: Entry, before: os.stat_result) -> None:

@@ -40,7 +40,8 @@ class Roots:
     ) -> None:
         if not paths:
             raise ValueError("at least one directory is needed")
-        self.paths = tuple(_canonical(path) for path in paths)
+        # pathlib raises for an unknown home directory, which stays as it is written here.
+        self.paths = tuple(Path(os.path.realpath(os.path.expanduser(path))) for path in paths)  # noqa: PTH111
         self.may_change = (writable,) * len(paths) if isinstance(writable, bool) else tuple(writable)
         permissions = list(zip(self.paths, self.may_change, strict=True))
         for path, change in permissions:
@@ -167,9 +168,3 @@ def _are_one(first: Sequence[str], other: Sequence[str]) -> bool:
         return os.path.samefile(os.path.join(os.sep, *first), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121
     except OSError:
         return False
-
-
-def _canonical(path: Path) -> Path:
-    """Return the path with links followed as far as it exists; unchanged if it refers to an unknown home
-    directory."""
-    return Path(os.path.realpath(os.path.expanduser(path)))  # noqa: PTH111 (pathlib raises there)

@@ -83,7 +83,8 @@ class Inline:
         if tag == "img":
             return self._image(element)
         if tag in _CODE:
-            return self._code(element)
+            code = squeeze(Inline(self.base, self.page, plain=True).inside(element))
+            return code if self.plain or not code else code_span(code)
         if tag == "math":
             tex = tex_of(element)
             return tex if self.plain or not tex else f"${tex}$"
@@ -141,10 +142,6 @@ class Inline:
         return self.picture(element, "") or (
             "" if self.plain or picture_url(self.base, element) else self.text(words)
         )
-
-    def _code(self, element: HtmlElement) -> str:
-        code = squeeze(Inline(self.base, self.page, plain=True).inside(element))
-        return code if self.plain or not code else code_span(code)
 
     def _link(self, element: HtmlElement) -> str:
         within, self._linking = self._linking, True

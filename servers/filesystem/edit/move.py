@@ -295,7 +295,9 @@ class _Copying:
 
     def _copy_bytes(self, handle: Handle, target: int) -> State:
         """Copy the bytes and return the state of the copy, without a digest if none is needed."""
-        has_holes = _has_holes(handle.stat)
+        # A file that occupies fewer bytes than its size, as disk images do, has holes: its copy should be sparse too.
+        # Windows does not count blocks.
+        has_holes = getattr(handle.stat, "st_blocks", math.inf) * 512 < handle.stat.st_size
         digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK):
             self._checkpoint()
@@ -336,11 +338,6 @@ class _Survey(Bounds):
         super().count(entry)
         if entry.stat is not None:
             self.marks[entry.place.parts] = _mark(entry.stat)
-
-
-def _has_holes(status: os.stat_result) -> bool:
-    """Return True if a file occupies fewer bytes than its size, as disk images do. Its copy should be sparse too."""
-    return getattr(status, "st_blocks", math.inf) * 512 < status.st_size  # Windows has no blocks
 
 
 def _mark(status: os.stat_result) -> Mark:

@@ -86,16 +86,16 @@ def _begins_file(lines: list[str], at: int) -> bool:
 
 def _ends_hunk(lines: list[str], at: int) -> bool:
     # No line of a hunk begins like this, but a removed line may be "-- ".
-    return bool(lines[at] and not lines[at].startswith(_MARKS)) or _begins_file(lines, at) or _is_signed(lines, at)
+    # An email from git format-patch ends with two hyphens and git's version.
+    return (
+        bool(lines[at] and not lines[at].startswith(_MARKS))
+        or _begins_file(lines, at)
+        or (lines[at].rstrip() == "--" and any(map(_VERSION.match, lines[at + 1 : at + 2])))
+    )
 
 
 def _is_of_hunk(lines: list[str], at: int) -> bool:
     return at < len(lines) and lines[at].startswith(_MARKS) and not _begins_file(lines, at)
-
-
-def _is_signed(lines: list[str], at: int) -> bool:
-    # An email from git format-patch ends with two hyphens and git's version.
-    return lines[at].rstrip() == "--" and any(map(_VERSION.match, lines[at + 1 : at + 2]))
 
 
 def _path(lines: list[str], at: int) -> str:

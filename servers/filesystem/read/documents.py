@@ -41,7 +41,12 @@ class Documents:
         key = (etag, pages)
         if key not in self._stored_texts:
             try:
-                self._store(key, await self._texts.read(await read(), pages))
+                self._stored_texts[key] = await self._texts.read(await read(), pages)
+                while len(self._stored_texts) > 1 and (
+                    len(self._stored_texts) > _MAX_TEXTS
+                    or sum(len(stored.text) for stored in self._stored_texts.values()) > _MAX_CHARACTERS
+                ):
+                    self._stored_texts.popitem(last=False)
             except DocumentError as error:
                 raise FilesError(error.code, written, error.reason, error.suggestion) from None
         self._stored_texts.move_to_end(key)
@@ -80,14 +85,6 @@ class Documents:
             if error.code != "unsupported_type":
                 raise
             return None
-
-    def _store(self, key: tuple[str, str | None], text: DocumentText) -> None:
-        self._stored_texts[key] = text
-        while len(self._stored_texts) > 1 and (
-            len(self._stored_texts) > _MAX_TEXTS
-            or sum(len(stored.text) for stored in self._stored_texts.values()) > _MAX_CHARACTERS
-        ):
-            self._stored_texts.popitem(last=False)
 
     async def close(self) -> None:
         """Stop the process that reads documents."""

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from servers.common.documents.texts import SIGN, may_be_document
 from servers.common.files.rooted_files import RootedFiles
-from shared.program.files.entries import Place
 from shared.text import quoted
 
 from ..errors import FilesError, explained
@@ -90,7 +89,11 @@ def many_text(
         room = budget // (shown - done) - json_size(heading + "\n\n")
         try:
             place = beneath.roots.place(path)
-            _require_no_document(beneath, place)
+            # Only the bytes of a document could be read here.
+            if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, SIGN, 0).data):
+                raise FilesError(
+                    "not_text", place.written, "is a document", "Use read_text_file, which reads its text."
+                )
             read = read_text(beneath, place, max(room - (_REMARKS if sizes[index] > room else 0), 1), WHOLE, check)
             texts[index], etags[path] = f"{heading}\n{text_of(read)}", read.etag
         except FilesError as error:
@@ -115,9 +118,3 @@ def _count_fitting(paths: Sequence[str], sizes: Sequence[int], budget: int) -> i
         if budget < 0:
             return max(count, 1)
     return len(paths)
-
-
-def _require_no_document(beneath: RootedFiles, place: Place) -> None:
-    """Raise FilesError if the file is a document, since only its bytes could be read here."""
-    if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, SIGN, 0).data):
-        raise FilesError("not_text", place.written, "is a document", "Use read_text_file, which reads its text.")

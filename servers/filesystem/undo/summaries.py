@@ -41,21 +41,17 @@ def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -
     for change in changes[:limit]:
         if size > budget:
             break
-        shown.append(Summary(change, _diff(journal, beneath, change)))
+        steps = journal.steps(change.number)
+        parts = [
+            _diff_of(journal, beneath, step)
+            for step in steps[:_MAX_FILES]
+            if step.destination is None and "file" in (step.before.kind, step.after.kind)
+        ]
+        if len(steps) > _MAX_FILES:
+            parts.append(f"[{len(steps) - _MAX_FILES:,} more entries]\n")
+        shown.append(Summary(change, "".join(parts)))
         size += len(shown[-1].diff)
     return shown, len(changes) - len(shown)
-
-
-def _diff(journal: Journal, beneath: RootedFiles, change: Change) -> str:
-    steps = journal.steps(change.number)
-    parts = [_diff_of(journal, beneath, step) for step in steps[:_MAX_FILES] if _has_text(step)]
-    if len(steps) > _MAX_FILES:
-        parts.append(f"[{len(steps) - _MAX_FILES:,} more entries]\n")
-    return "".join(parts)
-
-
-def _has_text(step: Step) -> bool:
-    return step.destination is None and "file" in (step.before.kind, step.after.kind)
 
 
 def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:

@@ -47,7 +47,10 @@ def show_embedded(root: HtmlElement) -> None:
         if address:
             _make_link(element, address)
         elif element.get("srcdoc"):
-            _show_document(element)
+            body = parse(element.get("srcdoc"))[0].find("body")
+            element.attrib.pop("srcdoc")
+            element.tag, element.text = "div", body.text
+            element[:] = list(body)
         elif element.tag in _FALLBACKS and not element.get("data"):
             # An object without a file shows its content.
             element.tag = "div"
@@ -101,14 +104,6 @@ def _make_link(element: HtmlElement, address: str) -> None:
         element.attrib.pop(name, None)
     element.set(EMBEDDED, address)
     element.set("alt", title[:_MAX_TITLE])
-
-
-def _show_document(frame: HtmlElement) -> None:
-    """Replace a frame with the page in its `srcdoc`."""
-    body = parse(frame.get("srcdoc"))[0].find("body")
-    frame.attrib.pop("srcdoc")
-    frame.tag, frame.text = "div", body.text
-    frame[:] = list(body)
 
 
 def _is_pixel(element: HtmlElement) -> bool:

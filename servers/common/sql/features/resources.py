@@ -73,7 +73,13 @@ def declare(dialect: Dialect) -> Features[Opened]:
     async def read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
         """One row, as JSON. The key is the primary key{key}; several values stand between
         commas, each percent-encoded."""
-        return await _read_row(ctx, db, table, key)
+        with _translating_errors(ctx, Target(db, table, key)):
+            database = ctx.state.databases.get(db)
+            async with turn_to_read(ctx, database):
+                result = await database.read_row(table, key, limit_answer(ctx, 1))
+        row = dict(zip(result["columns"], result["rows"][0], strict=True))
+        shown = {"note": NOTE, "database": db, "table": result["table"], "key": result["key"], "row": row}
+        return json.dumps(shown, ensure_ascii=False)
 
     @features.prompt(title="Explore a database")
     async def explore_database(
@@ -110,16 +116,6 @@ async def _read_table(ctx: Ctx, db: str, table: str) -> str:
     if result["next_query"] is not None:
         described["next"] = {"tool": "read_query", "arguments": {"query": result["next_query"], "database": db}}
     return json.dumps(described, ensure_ascii=False)
-
-
-async def _read_row(ctx: Ctx, db: str, table: str, key: str) -> str:
-    with _translating_errors(ctx, Target(db, table, key)):
-        database = ctx.state.databases.get(db)
-        async with turn_to_read(ctx, database):
-            result = await database.read_row(table, key, limit_answer(ctx, 1))
-    row = dict(zip(result["columns"], result["rows"][0], strict=True))
-    shown = {"note": NOTE, "database": db, "table": result["table"], "key": result["key"], "row": row}
-    return json.dumps(shown, ensure_ascii=False)
 
 
 async def list_resources(ctx: Ctx) -> list[Resource]:

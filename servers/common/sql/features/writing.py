@@ -77,7 +77,16 @@ def declare(dialect: Dialect) -> Features[Opened]:
         database: DatabaseArgument = None,
     ) -> Data[WriteResult]:
         """Run statements that change data or the schema, in one transaction: all are committed, or none."""
-        return await _write_query(ctx, ctx.state.databases.get(database), query, parameters, dry_run, max_rows)
+        source = ctx.state.databases.get(database)
+        make = partial(_make_statements, ctx.state.dialect, source, query, parameters)
+        # Splitting a long script takes a while.
+        is_long = isinstance(query, str) and len(query) > _THREAD_CHARACTERS
+        statements = await to_thread.run_sync(make) if is_long else make()
+        if not dry_run:
+            return await execute_statements(ctx, source, statements, max_rows)
+        work = partial(source.dry_run, statements, limit_response(ctx, max_rows))
+        done = await _write(ctx, source, statements[0].sql, work)
+        return Data(done.value, done.text)
 
     @features.tool(unavailable=check_writable, destructive=False)
     async def create_table(
@@ -97,25 +106,6 @@ def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
     """Return a function that returns the reason that tools that change databases are not offered, or None if they
     are."""
     return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
-
-
-async def _write_query(
-    ctx: Ctx,
-    source: Database,
-    query: str | list[str],
-    parameters: list[Any] | dict[str, Any],
-    dry_run: bool,
-    max_rows: int | None,
-) -> Data[WriteResult]:
-    make = partial(_make_statements, ctx.state.dialect, source, query, parameters)
-    # Splitting a long script takes a while.
-    is_long = isinstance(query, str) and len(query) > _THREAD_CHARACTERS
-    statements = await to_thread.run_sync(make) if is_long else make()
-    if not dry_run:
-        return await execute_statements(ctx, source, statements, max_rows)
-    work = partial(source.dry_run, statements, limit_response(ctx, max_rows))
-    done = await _write(ctx, source, statements[0].sql, work)
-    return Data(done.value, done.text)
 
 
 async def execute_statements(

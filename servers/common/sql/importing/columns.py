@@ -196,7 +196,17 @@ class ColumnSurvey:
         """
         nulls = self._given | self.marks.keys()
         if requested is not None:
-            return self._decide_as_wanted(name, mark, requested, nulls)
+            kind, others = _BY_NAME[_SYNONYMS.get(requested, requested)]
+            if kind == "text":
+                return Column(name, nulls=self._given)
+            if kind == "decimal" and self.is_open(mark):
+                raise self.refuse_open(name)
+            numbers = [reading for reading in BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"]
+            for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
+                if reading in self.readings:
+                    return Column(name, kind, reading, nulls)
+            quoted = [f"column {name}", *filter(None, [self._contradiction])]
+            raise SqlError("bad_csv", f"a column can't be read as {requested}", quoted=quoted)
         if self.is_empty or not self.readings:
             return Column(name, nulls=self._given, note=self._contradiction)
         reading, note = self._choose(mark)
@@ -207,23 +217,20 @@ class ColumnSurvey:
     def _choose(self, mark: DecimalMark) -> tuple[Reading | None, str]:
         """Return the best reading, or None for text, and a note."""
         if any(reading in self.readings for reading in NUMBERS):
-            return self._choose_number(mark)
+            if self.is_open(mark):
+                return None, f"{self._open_reason}: {_SPECIFY_MARK}"
+            by_mark = {
+                character: [*filter(self.readings.__contains__, readings)] for character, readings in BY_MARK.items()
+            }
+            reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
+            if self._has_comma and all(by_mark.values()) and not mark.is_sure:
+                return reading, "1,234 is read as 1234"
+            if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
+                return None, "codes or numbers, such as 1e5"
+            return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
         if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:
             return None, DAY_OR_MONTH
         return next((reading for reading in (BOOLEAN, *DATES) if reading in self.readings), None), ""
-
-    def _choose_number(self, mark: DecimalMark) -> tuple[Reading | None, str]:
-        if self.is_open(mark):
-            return None, f"{self._open_reason}: {_SPECIFY_MARK}"
-        by_mark = {
-            character: [*filter(self.readings.__contains__, readings)] for character, readings in BY_MARK.items()
-        }
-        reading = (by_mark.get(mark.mark or ".") or by_mark["."] or by_mark[","])[0]
-        if self._has_comma and all(by_mark.values()) and not mark.is_sure:
-            return reading, "1,234 is read as 1234"
-        if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
-            return None, "codes or numbers, such as 1e5"
-        return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
 
     def is_open(self, mark: DecimalMark) -> bool:
         """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide which."""
@@ -241,19 +248,6 @@ class ColumnSurvey:
     @property
     def _open_reason(self) -> str:
         return f"{'1,234' if self._has_comma else '1.234'} may be 1234 or 1.234"
-
-    def _decide_as_wanted(self, name: str, mark: DecimalMark, requested: str, nulls: frozenset[str]) -> Column:
-        kind, others = _BY_NAME[_SYNONYMS.get(requested, requested)]
-        if kind == "text":
-            return Column(name, nulls=self._given)
-        if kind == "decimal" and self.is_open(mark):
-            raise self.refuse_open(name)
-        numbers = [reading for reading in BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"]
-        for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
-            if reading in self.readings:
-                return Column(name, kind, reading, nulls)
-        quoted = [f"column {name}", *filter(None, [self._contradiction])]
-        raise SqlError("bad_csv", f"a column can't be read as {requested}", quoted=quoted)
 
 
 def _is_chosen(reading: Reading) -> bool:

@@ -63,7 +63,11 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
         raise SqlError("bad_csv", "there are no rows")
     has_comments = _has_comments(rows, width)
     first, words = _find_first(rows, header, width, has_comments)
-    data = [row for row in rows[first + 1 :] if row and not _is_comment(row, width, has_comments)]
+    data = [
+        row
+        for row in rows[first + 1 :]
+        if row and not (has_comments and row[0].startswith(_COMMENT) and len(row) < width)
+    ]
     names, reason = rows[first], ""
     if header is None:
         is_header, reason = _is_header(names, data, {name.lower() for name in table_columns})
@@ -199,10 +203,6 @@ def _column(data: Rows, index: int) -> list[str]:
     """Return the first fields of a column that contain a value."""
     fields = (row[index].strip() for row in data[:_COMPARED] if index < len(row))
     return [field for field in fields if field and field not in NULL_MARKS]
-
-
-def _is_comment(row: Sequence[str], width: int, has_comments: bool) -> bool:
-    return has_comments and row[0].startswith(_COMMENT) and len(row) < width
 
 
 def _trimmed(row: Sequence[str]) -> Sequence[str]:

@@ -81,7 +81,17 @@ def make_diagram(
             ],
         }
         table_columns = columns(entry.name) if failed < _MAX_MISSES else []
-        whole = drawn | {"columns": [_draw_column(column) for column in table_columns[:_MAX_COLUMNS]]}
+        whole = drawn | {
+            "columns": [
+                {
+                    "name": column["name"],
+                    "type": column["type"],
+                    "not_null": column["not_null"],
+                    "primary_key": column["primary_key"],
+                }
+                for column in table_columns[:_MAX_COLUMNS]
+            ]
+        }
         fits = failed < _MAX_MISSES and len(to_json(whole)) < room
         failed = 0 if fits else failed + 1
         size = len(to_json(whole if fits else drawn)) + 1  # and a comma
@@ -90,12 +100,3 @@ def make_diagram(
             tables.append(whole if fits else drawn)
             room -= size
     return {"database": database, "tables": tables, "more": more or len(tables) < len(entries)}
-
-
-def _draw_column(column: TableColumn) -> DrawnColumn:
-    return {
-        "name": column["name"],
-        "type": column["type"],
-        "not_null": column["not_null"],
-        "primary_key": column["primary_key"],
-    }
