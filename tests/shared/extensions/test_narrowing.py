@@ -12,6 +12,8 @@ from shared.protocol.identity import Principal
 from shared.server.run import Run
 from shared.server.running import Opening
 from shared.stores.memory import Stores
+from shared.transports.http.limits.endpoint_limits import ClientLimits
+from shared.transports.http.limits.rate_limits import Allowances
 from tests.shared.server.peer import Peer, talking
 
 
@@ -132,6 +134,14 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
         running.hooks.trace = trace
         async with as_(running, "ada"):
             assert trace.count
+
+
+async def test_each_of_them_keeps_the_limit_of_calls() -> None:
+    async with opened() as running:
+        running.hooks.quota = Allowances(ClientLimits(calls=0))
+        async with as_(running, "ada", "root") as peers:
+            errors = [(await peer.call("whose"))["error"]["message"].partition(";")[0] for peer in peers]
+    assert errors == ["too many of your calls are in progress"] * 2
 
 
 async def test_what_a_run_keeps_for_its_replicas_is_for_no_other_run() -> None:

@@ -7,6 +7,7 @@ from shared import Context, Features, Opening, Run
 from shared.errors import DeclarationError
 from shared.server.dispatch.limits import CallLimits, Limits
 from tests.shared.server.peer import server, talking
+from tests.wire import STATELESS
 
 
 class Greeting(BaseModel):
@@ -197,6 +198,20 @@ async def test_hooks_are_given_the_run_that_they_are_for():
         await peer.request("resources/subscribe", {"uri": "a:b"})
     assert seen == [other, (other, "a:b")]
     assert one is not other
+
+
+async def test_a_stream_that_follows_the_list_of_resources_makes_it_wanted():
+    app, seen = server(), []
+    app.resource("a:{b}")(numbered)
+
+    @app.on_wanted
+    async def wanted(running: Run[None]) -> None:
+        seen.append(running)
+
+    async with app.open() as running, talking(running, STATELESS) as peer:
+        await peer.begin("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+        await peer.other("notifications/subscriptions/acknowledged")
+        assert seen == [running]
 
 
 async def numbered(b: str) -> str:
