@@ -30,6 +30,8 @@ LAYERS = 2
 """Maximum number of nested encodings."""
 ZSTD_WINDOW = 23
 """8 MiB, the largest window that RFC 9659 allows in HTTP."""
+_GZIP = b"\x1f\x8b\x08"
+"""The first bytes of a gzip file, with the only method of compression that exists (RFC 1952, 2.3)."""
 
 
 class Decoder(Protocol):
@@ -147,6 +149,32 @@ class Zstandard:
         return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW})
 
 
+class Undeclared:
+    """gzip that no header declares, such as the file `sitemap.xml.gz`; any other body unchanged."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._inner: Gzip | None = None
+        self._is_plain = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        if self._inner is None and not self._is_plain:
+            data = self._head = self._head + data
+            if len(data) < len(_GZIP) and _GZIP.startswith(data):
+                return
+            if data.startswith(_GZIP):
+                self._inner = Gzip()
+            else:
+                self._is_plain = True
+        if self._inner is None:
+            yield data
+        else:
+            yield from self._inner.feed(data)
+
+    def whole(self) -> bool:
+        return self._is_plain or not self._head if self._inner is None else self._inner.whole()
+
+
 DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]] = {
     "gzip": Gzip,
     "x-gzip": Gzip,
@@ -168,7 +196,7 @@ class Unpacker:
         try:
             yield from self._through(data, self._decoders)
         except (zlib.error, brotli.error, zstd.ZstdError, EOFError):
-            raise FetchError("bad_response", "the body is not compressed as its Content-Encoding says") from None
+            raise FetchError("bad_response", "the compressed body is damaged, or has another encoding") from None
 
     def close(self) -> None:
         """End the body. Raises FetchError with code `bad_response` if it is incomplete."""
@@ -188,7 +216,8 @@ def make_unpacker(content_encoding: str) -> Unpacker:
     """Return the decoders for a `Content-Encoding`. Raises FetchError with code `bad_response` for an unrequested
     encoding.
 
-    Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do.
+    Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is also unpacked if it
+    is not declared.
     """
     names = [part.strip().lower() for part in content_encoding.split(",")]
     names = [name for name in names if name.partition(";")[0].strip() in _COMPRESSIONS]
@@ -196,4 +225,4 @@ def make_unpacker(content_encoding: str) -> Unpacker:
         raise FetchError("bad_response", f"the body is compressed more than {LAYERS} times over")
     if not all(name in DECODERS for name in names):
         raise FetchError("bad_response", "the body has an encoding that was not requested")
-    return Unpacker([DECODERS[name]() for name in reversed(names)])
+    return Unpacker([*(DECODERS[name]() for name in reversed(names)), Undeclared()])

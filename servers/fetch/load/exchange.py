@@ -152,12 +152,14 @@ class Exchange:
         encoding = response.headers.get("content-encoding", "")
         unpacked = make_unpacker(encoding)
         length = -1 if encoding else _length(response)
-        most = body.limits.bytes if length < 0 else min(length, body.limits.bytes)
         async for chunk in response.aiter_raw():
             body.receive(len(chunk))
             for piece in unpacked.feed(chunk):
                 if body.limits.share is not None:
-                    await body.limits.share.need(body.size + len(piece), most)
+                    size = body.size + len(piece)
+                    # A body that is larger than declared is compressed without a declaration.
+                    most = body.limits.bytes if size > length else min(length, body.limits.bytes)
+                    await body.limits.share.need(size, most)
                 if not body.add(piece):
                     return
             # One read may yield many small chunks; other tasks need a turn in between.

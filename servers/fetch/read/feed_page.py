@@ -25,6 +25,8 @@ _MAX_LINE = 1_000
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_TEXT = "text/plain"
+"""The type of a text without markup: `type="text"` in Atom, and a text in RSS that contains no markup."""
 _BLOCK = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|tr|table|blockquote|pre|br|hr)\b[^<>]*>", re.IGNORECASE)
 _FENCE = re.compile(r"^(?:[ >*-]|\d+\.)*(`{3,})", re.MULTILINE)
 """The beginning or the end of code in Markdown, also in lists and quotes."""
@@ -65,8 +67,8 @@ def read_feed(source: Source) -> Page:
     if not feed.version and not feed.entries:
         raise FetchError("unreadable", "the feed is damaged", "It is served as RSS or Atom, but is neither.")
     metadata = Metadata(
-        title=_line(feed.feed.get("title")),
-        description=plain_text(str(feed.feed.get("subtitle", "")))[:MAX_SUMMARY],
+        title=_title(feed.feed),
+        description=_text_of(feed.feed, "subtitle")[:MAX_SUMMARY],
         language=_line(feed.feed.get("language")),
         author=_line(feed.feed.get("author")),
         canonical=_link(feed.feed.get("link"), source.url),
@@ -126,7 +128,7 @@ def _known(entry: _Entry) -> dict[str, str]:
 
 def _entry(entry: Any, summary: str, url: str) -> _Entry:
     media = (_link(enclosure.get("href"), url) for enclosure in entry.get("enclosures", ()))
-    title, author, link = _line(entry.get("title")), _line(entry.get("author")), _link(entry.get("link"), url)
+    title, author, link = _title(entry), _line(entry.get("author")), _link(entry.get("link"), url)
     return _Entry(title, link, _date(entry), author, summary, tuple(filter(None, media)))
 
 
@@ -146,8 +148,8 @@ def _summary(entry: Any, source: Source) -> _Summary:
 def _read(detail: Any, link: str, source: Source) -> tuple[str, int]:
     """Return the text of a summary or content, and the number of its hidden elements."""
     markup = str(detail.get("value", ""))
-    if not _TAG.search(markup):
-        return plain_text(markup), 0
+    if detail.get("type") == _TEXT or not _TAG.search(markup):
+        return _plain(detail), 0
     root, _ = parse(markup)
     hidden = keep_visible(root).elements
     base = absolute_url(link, detail.get("base")) or link
@@ -164,6 +166,21 @@ def _cut(text: str) -> str:
     for fence in _FENCE.findall(shown):
         start = "" if fence == start else start or fence
     return f"{shown} …\n{start}" if start else f"{shown} …"
+
+
+def _text_of(thing: Any, name: str) -> str:
+    """Return the text of a feed's or an entry's field, without markup."""
+    return _plain(thing.get(f"{name}_detail") or {"value": thing.get(name, "")})
+
+
+def _plain(detail: Any) -> str:
+    """Return a text without markup; in a text that is declared as plain, tags and entities are literal."""
+    text = str(detail.get("value", ""))
+    return _squeezed(text) if detail.get("type") == _TEXT else plain_text(text)
+
+
+def _title(thing: Any) -> str:
+    return " ".join(_text_of(thing, "title").split())[:_MAX_LINE]
 
 
 def _line(value: object) -> str:
@@ -191,4 +208,8 @@ def plain_text(markup: str) -> str:
     """Return the text of a piece of HTML, in lines if it has blocks. Text without markup is returned unchanged."""
     text = _UNSEEN.sub("", markup)
     text = _TAG.sub("", _BLOCK.sub("\n", text))
-    return _LINES.sub("\n\n", _SPACES.sub(" ", unescape(text))).strip()
+    return _squeezed(unescape(text))
+
+
+def _squeezed(text: str) -> str:
+    return _LINES.sub("\n\n", _SPACES.sub(" ", text)).strip()

@@ -57,11 +57,13 @@ _SIGNS = (
     (b"BM", "image/bmp"),
 )
 # Types that are never text, so that a file that happens to begin like text is not shown.
-_CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm|gzip)$|.*\+zip$")
-# Types without information, and one that sites also use for the login page that they send instead.
+_CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm)$|.*\+zip$")
+# Types without information, those of a compressed file that is unpacked here, and one that sites also use for the
+# login page that they send instead.
 _UNNAMED = {
     *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
     *("application/force-download", "application/x-download", "application/pdf"),
+    *("application/gzip", "application/x-gzip", "application/gzip-compressed", "application/x-gunzip"),
 }
 _PAGES = {"text/html", "application/xhtml+xml"}
 _HTML_TAGS = (

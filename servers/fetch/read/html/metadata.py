@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
-from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
 
@@ -20,7 +19,6 @@ _MOST_FEEDS = 20
 _MOST_HEADINGS = 200
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
-_URL_BEFORE = re.compile(r"^\s*url\s*=\s*", re.IGNORECASE)
 _AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
 _MAX_BLOCK = 1_000_000
 """Maximum number of characters of a JSON-LD block that is searched for metadata."""
@@ -87,19 +85,6 @@ def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
     every: dict[str, Any] = {name: value for name, value in fields.items() if value}
     every |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MOST_HEADINGS]}
     return json.dumps(every, ensure_ascii=False, indent=2)
-
-
-def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
-    """Return a note about the page to which a browser would be redirected after a delay; [] if there is none."""
-    for meta in root.iter("meta"):
-        if (meta.get("http-equiv") or "").strip().lower() == "refresh":
-            delay, _, rest = (meta.get("content") or "").replace(",", ";", 1).partition(";")
-            target = absolute_url(base, _URL_BEFORE.sub("", rest).strip(" \t\n'\""))
-            if target and urldefrag(target).url != urldefrag(url).url and delay.strip().isdecimal():
-                return [
-                    f'A browser would be redirected from here to "{target[:_MAX_FIELD]}" after {int(delay[:9])} s.'
-                ]
-    return []
 
 
 def _metas(root: HtmlElement) -> dict[str, str]:

@@ -19,7 +19,8 @@ from servers.fetch.read.html.content.declarations import Declarations, declarati
 from servers.fetch.read.html.content.main_content import Content, main_content
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.links import clean_markup, list_links
-from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata, refresh_note
+from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata
+from servers.fetch.read.html.redirects import refresh_note, script_note
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.page import Format, Page, Removed, Source
 from servers.fetch.read.text import decode
@@ -84,9 +85,11 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     root, whole = parse(expose_boundaries(text))
     place_deferred(root)
     notes = [] if whole else [_CUT]
-    notes += [_NEEDS_SCRIPTS] if _wants_scripts(root) else []
+    size = _visible_characters(root)
+    notes += [_NEEDS_SCRIPTS] if _wants_scripts(root, size) else []
     base = base_url(root, url)
     notes += refresh_note(root, base, url)
+    notes += script_note(root, base, url) if size < _MAX_UNSCRIPTED else []
     if format == "json":
         blocks, failed = blocks_of(find_section(root, section) if section else [root])
         if not blocks:
@@ -201,27 +204,25 @@ def _bare(line: str) -> str:
     return re.sub(r"\(https?:[^)]*\)|[\W_]+", "", line).casefold()
 
 
-def _wants_scripts(root: HtmlElement) -> bool:
-    """Return True if a page has hardly any text, but scripts to create it. The tree must still contain its
-    scripts."""
+def _wants_scripts(root: HtmlElement, size: int) -> bool:
+    """Return True if a page has hardly any text, but scripts to create it. The tree must still contain its scripts;
+    `size` is its number of visible characters."""
     body = root.find("body")
-    if body is None:
+    if body is None or size >= _MAX_UNSCRIPTED:
         return False
     scripts = list(root.iter("script"))
-    size = _visible_characters(body) if scripts else _MAX_UNSCRIPTED
-    if size >= _MAX_UNSCRIPTED:
-        return False
     asks = any(_ASKS.search(element.text_content()) for element in root.iter("noscript"))
     rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
     loads = not size and any(element.get("src") for element in scripts)
-    return asks or rooted or loads or (size < _MAX_EMPTY and written > _MIN_SCRIPTS)
+    return bool(scripts) and (asks or rooted or loads or (size < _MAX_EMPTY and written > _MIN_SCRIPTS))
 
 
-def _visible_characters(body: HtmlElement) -> int:
+def _visible_characters(root: HtmlElement) -> int:
     """Return the number of characters that a page shows without its scripts. Counting stops once there are enough."""
+    body = root.find("body")
     size = 0
-    walk = iterwalk(body, events=("start",))
+    walk = iterwalk(root if body is None else body, events=("start",))
     for _, element in walk:
         size += len((element.tail or "").strip())
         if element.tag in _INVISIBLE:

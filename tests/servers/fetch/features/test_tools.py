@@ -14,6 +14,7 @@ import pytest_asyncio
 from pydantic_core import to_json
 
 from tests.servers.common.documents.pdfs import written
+from tests.servers.fetch.packing import PACK
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
 from tests.servers.fetch.sites import ReceivedRequest, Route, Site, answer, opened_site, redirect
 from tests.servers.peers import Peer
@@ -98,6 +99,22 @@ async def test_some_pages_of_a_pdf_are_read(any_peer: Peer, site: Site) -> None:
     refused = await any_peer.call("fetch", url=url, pages="4")
     assert refused["isError"]
     assert refused["content"][0]["text"] == "bad_argument: there are only 3 pages, so there is no page 4"
+
+
+async def test_a_compressed_file_is_read(peer: Peer, site: Site) -> None:
+    sitemap = b"<?xml version='1.0'?><urlset><url><loc>https://example.com/den</loc></url></urlset>"
+    for media_type in ("application/gzip", "application/x-gzip", "application/octet-stream", "text/xml"):
+        url = site.url(added(site, answer(PACK["gzip"](sitemap), content_type=media_type)))
+        assert within(await peer.text("fetch", url=url)) == sitemap.decode()
+    url = site.url(added(site, answer(PACK["gzip"](b"a\0b"), content_type="application/gzip")))
+    refused = await peer.call("fetch", url=url)
+    assert refused["content"][0]["text"].startswith('unsupported_type: "application/gzip", 3 bytes')
+
+
+async def test_a_page_that_a_script_redirects_names_the_target(peer: Peer, site: Site) -> None:
+    page = added(site, html("<title>Moved</title><script>window.location.replace('/new/place')</script>"))
+    text = await peer.text("fetch", url=site.url(page))
+    assert f'note: A script may redirect a browser from here to "{site.url("/new/place")}".' in text
 
 
 async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:

@@ -58,6 +58,13 @@ def test_names_that_are_no_encodings_are_ignored() -> None:
     assert unpacked("utf-8, gzip", PACK["gzip"](b"one")) == b"one"
 
 
+def test_gzip_is_unpacked_if_no_header_declares_it() -> None:
+    packed = PACK["gzip"](b"whole")
+    assert [unpacked(name, packed, chunk) for name in ("", "identity") for chunk in (1, 1_000)] == [b"whole"] * 4
+    assert unpacked("gzip", PACK["gzip"](packed)) == b"whole"
+    assert [unpacked("", body, 1) for body in (b"\x1f\x8b other", b"", b"x")] == [b"\x1f\x8b other", b"", b"x"]
+
+
 def test_what_follows_gzip_is_left_out() -> None:
     assert unpacked("gzip", PACK["gzip"](b"one") + bytes(5_000)) == b"one"
 

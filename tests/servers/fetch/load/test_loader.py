@@ -155,6 +155,11 @@ async def test_h5_a_bomb_is_refused_by_its_ratio(name: str) -> None:
     assert (error.code, error.reason) == ("too_large", "the body unpacks to more than 100 times its size")
 
 
+async def test_h5_a_bomb_that_no_header_declares_is_refused() -> None:
+    async with opened_site({"/a": answer(bomb("gzip", 8))}) as site, opened_loader() as loader:
+        assert (await refused(loader, site.url("/a"))).code == "too_large"
+
+
 async def test_h5_a_bomb_in_a_bomb_is_refused() -> None:
     packed = answer(PACK["gzip"](bomb("gzip", 16)), content_encoding="gzip, gzip")
     async with opened_site({"/a": packed}) as site, opened_loader() as loader:

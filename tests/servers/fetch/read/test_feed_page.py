@@ -45,6 +45,15 @@ def test_h8_a_feed_of_atom_is_shown_the_same():
     assert page.metadata.author == "Joe"
 
 
+def test_tags_are_literal_in_a_text_that_is_declared_as_plain():
+    entry = (
+        "<entry><title>The &lt;main&gt; tag &amp;amp;</title>"
+        "<summary type='text'>Write &lt;p&gt;Hi&lt;/p&gt;.</summary></entry>"
+    )
+    feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><title type='text'>On &lt;b&gt;</title>{entry}</feed>"
+    assert read_feed(source("feed", feed)).text == "# On <b>\n\n## The <main> tag &amp;\n\nWrite <p>Hi</p>."
+
+
 def test_the_text_of_an_entry_keeps_its_form():
     markup = (
         "<p>See <a href='a b.html'>it</a>.</p><pre>if a:\n    b()</pre><ul><li>one</li></ul>"

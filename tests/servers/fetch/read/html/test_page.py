@@ -271,13 +271,6 @@ def test_where_no_content_was_found_the_element_called_main_is_shown():
     assert "Imprint" not in page.text
 
 
-def test_a_page_that_a_browser_would_leave_after_a_while_says_where_to():
-    html = '<meta http-equiv=refresh content="5; url=/next"><p>You will be taken there.'
-    assert read(html).notes == ('A browser would be redirected from here to "https://example.com/next" after 5 s.',)
-    for content in ("300", "300; url=page.html", "x; url=/next", "5; url=javascript:alert(1)"):
-        assert not read(f'<meta http-equiv=refresh content="{content}"><p>Text.').notes
-
-
 def test_a_page_that_shows_no_text_gives_its_description() -> None:
     description = ("How the quick brown fox came to jump over the lazy dog. " * 8).strip()
     article = f'{{"@type": "Article", "articleBody": "{description}\\nAnd what the *dog* said."}}'
