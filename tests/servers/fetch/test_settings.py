@@ -13,7 +13,7 @@ from servers.fetch.load.headers import parse_host_header
 from servers.fetch.server import app
 from servers.fetch.settings import Narrowing, Settings
 from shared.program.messages import needs_extra
-from shared.program.run import check_arguments
+from shared.program.run import read_arguments
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from shared.program.run import check_arguments
 )
 def test_a_wrong_rule_is_refused(option: str, value: str, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(f"{option}: {reason}")):
-        check_arguments(app, [option, value], {})
+        read_arguments(app, "fetch", [option, value], {})
 
 
 @pytest.mark.slow
