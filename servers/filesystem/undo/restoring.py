@@ -61,7 +61,9 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
     with beneath.locate(place, follow=False) as named, locked(named):
         beneath.roots.require_writable(named.place)
         entry = named._replace(stat=current(named))
-        if not state_of(beneath, entry).is_like(step.before):
+        # Read once, so that what other programs append after the comparison is not taken for a part of it.
+        now = _content(beneath, entry)
+        if not state_of(beneath, entry, now).is_like(step.before):
             raise changed(step.path)
         lost: list[str] = []
         if step.after.kind == "absent":
@@ -72,8 +74,8 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
             SYSTEM.make_link(entry.directory, entry.name, step.after.content)
             lost = give_owner_to_link(entry, step.after.stat)
         elif entry.stat is not None:
-            status, now = entry.stat, _content(beneath, entry)
-            put_in_place(prepared(entry, data, status), entry, status, put=partial(exchange, before=status, data=now))
+            put = partial(exchange, before=entry.stat, data=now)
+            put_in_place(prepared(entry, data, entry.stat), entry, entry.stat, put=put)
         else:
             lost = _make_file(entry, data, step.after)
         sync_directory(entry)
@@ -104,8 +106,10 @@ def is_as_moved(beneath: RootedFiles, entry: Entry, state: State) -> bool:
 
 
 def _content(beneath: RootedFiles, entry: Entry) -> bytes | None:
-    """Return the contents of the file, so that data appended by other programs is detected; None if it is too
-    large."""
+    """Return the contents of a file, so that data appended by other programs is detected; None if it is too large or
+    no file."""
+    if entry.stat is None or not stat.S_ISREG(entry.stat.st_mode):
+        return None
     handle = beneath.open_entry(entry, entry.place.written)
     with os.fdopen(handle.descriptor, "rb") as file:
         return file.read() if handle.stat.st_size <= MAX_EDITED else None

@@ -162,6 +162,7 @@ def _require_as_left(beneath: RootedFiles, step: Step, protected: bool) -> None:
 
 
 def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
+    """Record what undoing the step is about to change. Raises `changed` if the file is not as the step left it."""
     roots = beneath.roots
     if step.destination is not None:
         with (
@@ -174,7 +175,11 @@ def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
         survey.makes(step.path, step.before)
     else:
         with beneath.locate(roots.place(step.path), follow=False) as entry:
+            count = len(survey.steps)
             survey.changes(entry, step.before)
+        # Another program may have changed it since `_require_as_left`.
+        if len(survey.steps) == count or not survey.steps[count].before.is_like(step.after):
+            raise changed(step.path)
 
 
 def _restore_all(journal: Journal, beneath: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:

@@ -1,5 +1,6 @@
 """Taking back changes."""
 
+import contextlib
 import tempfile
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.filesystem.history.recording import NOT_RECORDED, History, HistoryOptions, Recorder
 from servers.filesystem.undo.undoing import find_changes, undo_change
+from shared.coded_errors import PathError
 from tests.servers.filesystem.undo.trees import ACTS, fill, make, tree_of
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -58,3 +60,22 @@ def test_random_changes_are_taken_back_to_the_exact_tree_and_made_again(acts) ->
             undo_change(case.history, case.files, *find_changes(case.history, case.files, number, None))
             assert tree_of(case.root) == tree
         case.close()
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_what_another_program_appends_during_an_undo_stays(files, root, history, edit, moment) -> None:
+    (root / "a").write_text("old\n")
+    edit("a", ("old", "new"), recorder=Recorder(history))
+    changes = find_changes(history, files, None, None)
+    open_entry, opened = files.open_entry, []
+
+    def append_and_open(entry, written):
+        if len(opened) == moment:
+            (root / "a").write_text("new\ntheirs\n")
+        opened.append(entry)
+        return open_entry(entry, written)
+
+    files.open_entry = append_and_open
+    with contextlib.suppress(PathError):
+        undo_change(history, files, *changes)
+    assert "theirs" in (root / "a").read_text() or len(opened) <= moment
