@@ -30,6 +30,10 @@ _SEEN_WHOLE = {
 }
 """The parts of a schema that pydantic always validates in a value. Float is excluded: JSON has no NaN and no
 Infinity."""
+_TEXT_OR_NUMBER = ("decimal", "complex")
+"""The parts of a schema that pydantic reads from a number as well, although their JSON Schema is a string."""
+_BY_NAME = ("fields", "choices")
+"""The entries of a schema whose keys may be names that the author has chosen, such as `type`."""
 _NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
 _FAULTS = (ValidationError, PydanticSerializationError, UnicodeDecodeError)
 """The errors of a value that can't be sent; the last one is of bytes."""
@@ -68,7 +72,10 @@ class Output:
         parts = list(_walk(self._adapter.core_schema))
         if not all(map(_reads_back, parts)):
             return self._dump_own
-        return self._dump_value if all(part.get("type") in _SEEN_WHOLE for part in parts) else self._dump_made
+        kinds = {part.get("type") for part in parts}
+        if not kinds.isdisjoint(_TEXT_OR_NUMBER):
+            return self._dump_read
+        return self._dump_value if kinds <= _SEEN_WHOLE else self._dump_made
 
     def _dump_value(self, value: Any) -> tuple[Any, bytes]:
         # The validator itself: for a small value the methods of an adapter would double the cost.
@@ -88,6 +95,10 @@ class Output:
             return data, text
         except _FAULTS as error:
             raise self._refusal(value, error, data) from None
+
+    def _dump_read(self, value: Any) -> tuple[Any, bytes]:
+        _, text = self._dump_made(value)
+        return self._dump_made(self._adapter.validator.validate_json(text, strict=True))
 
     def _dump_own(self, value: Any) -> tuple[Any, bytes]:
         try:
@@ -141,7 +152,11 @@ def _walk(schema: object) -> Iterator[dict[str, Any]]:
         part = pending.pop()
         if isinstance(part, dict):
             yield part
-            pending += [inner for key, inner in part.items() if key != "metadata"]
+            for key, inner in part.items():
+                if key in _BY_NAME and isinstance(inner, dict):
+                    pending += inner.values()
+                elif key != "metadata":
+                    pending.append(inner)
         elif isinstance(part, list | tuple):
             pending += part
 

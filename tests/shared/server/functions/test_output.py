@@ -62,6 +62,15 @@ class Shouted(BaseModel):
         return [word.upper()]
 
 
+class Kind(TypedDict):
+    type: str
+    metadata: str
+
+
+class Rated(TypedDict):
+    metadata: float
+
+
 WRONG: list[tuple[Any, Any, str]] = [
     (dict[str, int], {"a": "x"}, "returned dict, declared dict[str, int]: a: Input should be a valid integer"),
     (int, "abc", "returned str, declared int: Input should be a valid integer"),
@@ -93,6 +102,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     (Size, CallToolResult(content=[]), "returned CallToolResult, declared"),
     (str, 5, "returned int, declared str"),
     (Data[Row], Data({"name": "a"}, "text"), "count: Field required"),
+    (Rated, {"metadata": float("nan")}, "metadata: JSON has no NaN and no Infinity"),
     (Data[Row], Data({"name": "a"}, "text", is_json=True), "count: Field required"),
 ]
 RIGHT: list[tuple[Any, Any, Any]] = [
@@ -100,6 +110,10 @@ RIGHT: list[tuple[Any, Any, Any]] = [
     (list[date], [date(2026, 1, 2)], ["2026-01-02"]),
     (Colour, Colour.RED, "red"),
     (Decimal, Decimal("1.50"), "1.50"),
+    (Decimal, 0, "0"),
+    (list[Decimal | None], [1.5, None], ["1.5", None]),
+    (complex, 1, "1+0j"),
+    (Kind, {"type": "a", "metadata": "b"}, {"type": "a", "metadata": "b"}),
     (Place, Place(1), [1, None]),
     (Mapping[str, int], {"a": 1}, {"a": 1}),
     (Numbers, [1], [1]),
