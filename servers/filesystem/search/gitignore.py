@@ -8,6 +8,7 @@ engine matches them.
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -113,7 +114,9 @@ def _read(beneath: RootedFiles, directory: Place, name: str, limit: int) -> byte
 
 def _parsed(data: bytes) -> list[_Spec]:
     """Return the patterns of the lines in parts; later parts overrule earlier ones."""
-    lines = iter(data.decode("utf-8", "replace").splitlines())
+    # git knows no other ends of lines, and skips a byte order mark.
+    text = data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").decode("utf-8", "replace")
+    lines = iter(text.split("\n"))
     specs: list[_Spec] = []
     while some := list(islice(lines, _TOGETHER)):
         together = _compiled(some)

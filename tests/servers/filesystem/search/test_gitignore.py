@@ -45,6 +45,20 @@ def test_what_is_ignored_is_left_out_and_counted(root, search):
     assert [search(pattern, start="src")["ignored"] for pattern in ("*.txt", "*.log")] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        (b"\xef\xbb\xbfa.log\r\nb.log", ["c.log"]),
+        (b"c.log\ra.log\n", ["a.log", "b.log", "c.log"]),
+        ("c.log\u2028a.log\x0cb.log\n".encode(), ["a.log", "b.log", "c.log"]),
+    ],
+)
+def test_lines_end_and_files_begin_as_in_git(rules, found, root, search):
+    make(root, "", "a.log", "b.log", "c.log")
+    (root / ".gitignore").write_bytes(rules)
+    assert paths(search()) == found
+
+
 def test_the_innermost_file_that_says_anything_decides(root, search):
     make(root, "*.log\n/top\n", "a.log", "top", "in/a.log", "in/b.log", "in/top", "in/deep/b.log")
     (root / "in" / ".gitignore").write_text("!b.log\ndeep/b.log\n")
