@@ -53,18 +53,24 @@ class Admission:
         method = self._methods.get((request.method, peer.version)) or row_for(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
+        validator, given = method.params.__pydantic_validator__, request.params
         try:
             # Like `model_validate`, without its own arguments: this runs for every request.
-            params = method.params.__pydantic_validator__.validate_python(request.params)
+            params = validator.validate_python(given)
         except ValidationError as error:
-            raise InvalidParams(first_fault(error)) from None
+            # Clients in languages without optional fields send null instead of omitting one.
+            given = {name: value for name, value in given.items() if value is not None}
+            try:
+                params = validator.validate_python(given)
+            except ValidationError:
+                raise InvalidParams(first_fault(error)) from None
         token = params.meta.get("progressToken")
         # True is an int to `isinstance`, but not a token.
         if token is not None and type(token) not in (str, int):
             raise InvalidParams('"progressToken" must be a string or an integer')
         # Only there: in older versions, `requestState` is an ordinary param without a meaning.
         if method.multi_round and peer.version.stateless:
-            round_ = open_round(method.name, request.params, principal, signer=self._signer, now=self._now())
+            round_ = open_round(method.name, given, principal, signer=self._signer, now=self._now())
         else:
             round_ = FIRST_ROUND
-        return Call(request.id, method, params, peer, request.params, round_, token, request.weight)
+        return Call(request.id, method, params, peer, given, round_, token, request.weight)

@@ -308,6 +308,9 @@ def _message(value: Any, weight: int = 0) -> Message:
             return Request(known_id, method, params, weight=weight)
         if "id" not in value:
             return Notification(method, params)
+    if params is None:
+        # Clients in languages without optional fields send null instead of omitting it.
+        return _message({**value, "params": {}}, weight)
     # The answer to an invalid call.
     wants_answer = "id" in value
     if wants_answer and known_id is None:

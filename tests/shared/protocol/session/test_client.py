@@ -206,7 +206,7 @@ def test_an_answer_of_another_form(mode: Version) -> None:
 
 @BOTH
 def test_a_question_of_another_form_is_none_about_our_request_of_that_id(mode: Version) -> None:
-    for said in ('"method": "roots/list", "params": null', '"method": 7'):
+    for said in ('"method": "roots/list", "params": []', '"method": 7'):
         session, id_ = _called(mode)
         assert session.receive(decode(b'{"jsonrpc": "2.0", "id": %d, %b}' % (id_, said.encode()))) == []
         assert [one.id for one in _sent(session)] == ([] if mode.stateless else [id_])

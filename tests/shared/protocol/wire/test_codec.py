@@ -85,11 +85,16 @@ def test_what_is_wrong_with_a_member_is_told_under_the_id():
     texts = {f'{version}"method": "m"': -32600 for version in versions}
     texts |= {f'"jsonrpc": "2.0", "method": {method}': -32600 for method in ("null", "1", "[]", "{}")}
     texts['"jsonrpc": "2.0", "Method": "m"'] = -32600
-    of_params = ("null", "[]", "1", '"a"')
+    of_params = ("[]", "1", '"a"')
     texts |= {f'"jsonrpc": "2.0", "method": "m", "params": {params}': -32602 for params in of_params}
     told = {text: fault(f'{{"id": 5, {text}}}').failure for text in texts}
     assert {text: failed.code for text, failed in told.items()} == texts
     assert {failed.id for failed in told.values()} == {5}
+
+
+def test_params_that_are_null_are_none():
+    assert decode(b'{"jsonrpc": "2.0", "id": 5, "method": "m", "params": null}') == Request(5, "m", {})
+    assert decode(b'{"jsonrpc": "2.0", "method": "m", "params": null}') == Notification("m", {})
 
 
 @pytest.mark.parametrize(
