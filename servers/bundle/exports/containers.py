@@ -19,10 +19,6 @@ from .servers import choose_arguments, is_path
 
 def describe_container(entry: Entry) -> str:
     """Return the entry, as YAML, of a server that has an image."""
-    return yaml.safe_dump(_server(entry), sort_keys=False, allow_unicode=True, width=120)
-
-
-def _server(entry: Entry) -> dict[str, Any]:
     arguments = [argument for argument in choose_arguments(entry) if not argument.secret]
     command = [argument for argument in arguments if argument.required]
     variables = [argument for argument in arguments if not argument.required and argument.environment]
@@ -63,7 +59,12 @@ def _server(entry: Entry) -> dict[str, Any]:
         "config": [_config(entry, command + variables)] if command or variables else [],
         "metadata": {"category": entry.category, **({"license": entry.license} if entry.license else {})},
     }
-    return {key: value for key, value in server.items() if value not in ([], False)}
+    return yaml.safe_dump(
+        {key: value for key, value in server.items() if value not in ([], False)},
+        sort_keys=False,
+        allow_unicode=True,
+        width=120,
+    )
 
 
 def _role(argument: Argument) -> str:

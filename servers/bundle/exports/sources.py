@@ -63,25 +63,6 @@ def pack_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -
 def pack_wheel_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the contents of a folder from which uv runs the console script of the server: a few files, the sources
     are in a wheel."""
-    wheel, packed = _wheel(entry, package, sources)
-    project = _project(f"{entry.script}-plugin", entry, package, [str(entry.script)])
-    source = f"\n[tool.uv.sources]\n{entry.script} = {{ path = {json.dumps(wheel)} }}\n"
-    return {PROJECT: (project + source).encode(), wheel: packed}
-
-
-def _project(name: str, entry: Entry, package: Package, requirements: Sequence[str]) -> str:
-    # Nothing is built from it; uv only installs the requirements. JSON strings are also TOML strings if they contain
-    # no control characters.
-    dependencies = "".join(f"    {json.dumps(line)},\n" for line in requirements)
-    return (
-        f"[project]\nname = {json.dumps(name)}\nversion = {json.dumps(entry.version)}\n"
-        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{dependencies}]\n\n"
-        "[tool.uv]\npackage = false\n"
-    )
-
-
-def _wheel(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> tuple[str, bytes]:
-    """Return the file name of a wheel with the console script of the server, and its contents."""
     name = re.sub(r"[-_.]+", "_", str(entry.script)).lower()
     info = f"{name}-{package.version}.dist-info"
     requirements = "".join(f"Requires-Dist: {line}\n" for line in package.requirements)
@@ -95,7 +76,21 @@ def _wheel(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> tupl
     digests = {path: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for path, content in files.items()}
     lines = [f"{path},sha256={digest.decode().rstrip('=')},{len(files[path])}\n" for path, digest in digests.items()]
     files[f"{info}/RECORD"] = f"{''.join(lines)}{info}/RECORD,,\n".encode()
-    return f"{name}-{package.version}-py3-none-any.whl", make_zip(files)
+    wheel = f"{name}-{package.version}-py3-none-any.whl"
+    project = _project(f"{entry.script}-plugin", entry, package, [str(entry.script)])
+    source = f"\n[tool.uv.sources]\n{entry.script} = {{ path = {json.dumps(wheel)} }}\n"
+    return {PROJECT: (project + source).encode(), wheel: make_zip(files)}
+
+
+def _project(name: str, entry: Entry, package: Package, requirements: Sequence[str]) -> str:
+    # Nothing is built from it; uv only installs the requirements. JSON strings are also TOML strings if they contain
+    # no control characters.
+    dependencies = "".join(f"    {json.dumps(line)},\n" for line in requirements)
+    return (
+        f"[project]\nname = {json.dumps(name)}\nversion = {json.dumps(entry.version)}\n"
+        f"requires-python = {json.dumps(package.python)}\ndependencies = [\n{dependencies}]\n\n"
+        "[tool.uv]\npackage = false\n"
+    )
 
 
 def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:

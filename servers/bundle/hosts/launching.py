@@ -28,19 +28,15 @@ def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
     program = [entry.script] if entry.script else ["python", "-P", "-m", entry.module]
     try:
         specification = installation.specification(*([entry.extra] if entry.extra else []))
-        return [*_uvx_command(), "--from", specification, *program, *arguments]
+        # uv sets its own path for the programs it runs; without uvx next to it, `uv tool run` does the same.
+        uv = os.environ.get("UV") or shutil.which("uv")
+        if uv is None:
+            raise ValueError("uvx is not on the PATH")
+        uvx = shutil.which("uvx", path=str(Path(uv).parent))
+        return [*([uvx] if uvx else [uv, "tool", "run"]), "--from", specification, *program, *arguments]
     except ValueError as error:
         reason = f"this copy is in uv's cache, which may be emptied at any time, and {error}"
         raise ValueError(f"{reason}: install it with `uv tool install`, and run that copy") from None
-
-
-def _uvx_command() -> list[str]:
-    # uv sets its own path for the programs it runs; without uvx next to it, `uv tool run` does the same.
-    uv = os.environ.get("UV") or shutil.which("uv")
-    if uv is None:
-        raise ValueError("uvx is not on the PATH")
-    uvx = shutil.which("uvx", path=str(Path(uv).parent))
-    return [uvx] if uvx else [uv, "tool", "run"]
 
 
 def launch_environment() -> Mapping[str, str]:

@@ -55,18 +55,14 @@ async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUr
         write_line(f"The server asks: {harmless(request.message)}")
         try:
             if isinstance(request, ElicitUrl):
-                await _visit(request.url)
+                # The link is not opened here, since opening it may be harmful.
+                write_line(f"  {plain(request.url)}\nOpen it in a browser where you trust it.")
+                await _agree("Continue?")
                 return ElicitResult(action="accept")
             return ElicitResult(action="accept", content=await fill_in(request.requested_schema))
         except _Declined:
             write_line("declined")
             return ElicitResult(action="decline")
-
-
-async def _visit(url: str) -> None:
-    """Show a link; it is not opened here, since opening it may be harmful. Raises _Declined."""
-    write_line(f"  {plain(url)}\nOpen it in a browser where you trust it.")
-    await _agree("Continue?")
 
 
 async def _agree(question: str) -> None:

@@ -4,7 +4,7 @@ import logging
 import re
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -80,11 +80,6 @@ class Session:
         sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
         sys.stderr.flush()
 
-    def _show(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            sys.stderr.write(f"{plain(line)}\n")
-        sys.stderr.flush()
-
     async def bounded(self, answer: Awaitable[Answer]) -> Answer:
         """Await `answer` within the time limit. Raises TimeoutError, and the errors raised by `answer`."""
         with anyio.fail_after(self.seconds):
@@ -129,7 +124,9 @@ class Session:
         except (OSError, McpError) as error:
             self.say(phase.message(error, log.last_words))
             if isinstance(error, PeerError) and error.code == InternalError.code:
-                self._show(log.failure)
+                for line in log.failure:
+                    sys.stderr.write(f"{plain(line)}\n")
+                sys.stderr.flush()
             has_answered = phase.is_open and isinstance(error, McpError)
             return REFUSED if has_answered or _is_refusal(error) else UNREACHED
 

@@ -62,18 +62,14 @@ def visible_document(document: Document) -> VisibleDocument:
     """Parse a document and keep only its visible parts. Long cells of sheets are moved below their table."""
     root, whole = parse(document.html)
     if "sheets" in document.counts:
-        _put_long_cells_below(root)
+        # Each leaves a number, and the text that follows the table begins with it.
+        for table in root.iter("table"):
+            cells = [cell for cell in table.iter("td", "th") if length(cell) > _MAX_CELL]
+            for number, cell in reversed(list(enumerate(cells, 1))):
+                text = Element("div")
+                text.text = f"({number}) {cell.text or ''}"
+                text[:] = list(cell)
+                cell.text = f"({number})"
+                table.addnext(text)
     removed = keep_visible(root)[:2]
     return VisibleDocument(root, removed, (*document.notes, *(() if whole else (_CUT,))))
-
-
-def _put_long_cells_below(root: HtmlElement) -> None:
-    """Move the text of each long cell below its table, under a number that replaces it in the cell."""
-    for table in root.iter("table"):
-        cells = [cell for cell in table.iter("td", "th") if length(cell) > _MAX_CELL]
-        for number, cell in reversed(list(enumerate(cells, 1))):
-            text = Element("div")
-            text.text = f"({number}) {cell.text or ''}"
-            text[:] = list(cell)
-            cell.text = f"({number})"
-            table.addnext(text)

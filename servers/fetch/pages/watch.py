@@ -172,7 +172,9 @@ class Watcher:
             if is_first and error.code in _REFUSED:
                 raise
             page.failures += 1
-            page.pause = self._back_off(page, error)
+            requested = 0.0 if error.answered is None else error.answered.retry_after or 0.0
+            doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
+            page.pause = min(max(requested, doubled), LONGEST_SECONDS)
             if page.version is not None and error.answered is not None and error.answered.status in GONE:
                 self._note(url, page, _GONE)
             return
@@ -193,9 +195,3 @@ class Watcher:
         page.version, page.is_told = version, False
         if has_changed:
             self._tell(url)
-
-    def _back_off(self, page: _Page, error: FetchError) -> float:
-        """Return the seconds until a page that failed is requested again."""
-        requested = 0.0 if error.answered is None else error.answered.retry_after or 0.0
-        doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
-        return min(max(requested, doubled), LONGEST_SECONDS)

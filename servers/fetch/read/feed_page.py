@@ -106,7 +106,8 @@ def _shown(format: str, metadata: Metadata, entries: list[_Entry], version: str)
         about = {name: value for name, value in metadata._asdict().items() if name != "site"}
         return describe(kind="feed", version=version, **about, entries=len(entries))
     if format == "json":
-        return json.dumps([_known(entry) for entry in entries], ensure_ascii=False, indent=2)
+        known = [{key: value for key, value in entry._asdict().items() if value} for entry in entries]
+        return json.dumps(known, ensure_ascii=False, indent=2)
     if format == "links":
         return "\n".join(f"- [{entry.title or entry.link}]({entry.link})" for entry in entries if entry.link)
     marks = ("# ", "## ") if format == "markdown" else ("", "")
@@ -120,10 +121,6 @@ def _text(entry: _Entry, mark: str) -> str:
     return "\n".join(filter(None, [mark + (entry.title or "Without a title"), facts])) + (
         f"\n\n{entry.summary}" if entry.summary else ""
     )
-
-
-def _known(entry: _Entry) -> dict[str, str]:
-    return {name: value for name, value in entry._asdict().items() if value}
 
 
 def _entry(entry: Any, summary: str, url: str) -> _Entry:

@@ -62,7 +62,11 @@ def read_markdown(source: Source) -> Page:
     references: dict[str, Any] = {}
     tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
-    headings = [heading._replace(line=heading.line + skipped) for heading in _headings(tokens)]
+    headings = [
+        Heading(_plain(following), int(token.tag[1:]), token.map[0] + skipped)
+        for token, following in pairwise(tokens)
+        if token.type == "heading_open" and token.map is not None
+    ]
     metadata = Metadata(title=_title(before, headings))
     if source.format == "metadata":
         outline = [{"level": heading.level, "text": heading.words} for heading in headings]
@@ -83,14 +87,6 @@ def read_markdown(source: Source) -> Page:
     if source.format == "markdown":
         text = before + _with_absolute_links(text[len(before) :], tokens, references, source.url)
     return Page(text, "markdown", charset, metadata)
-
-
-def _headings(tokens: list[Token]) -> list[Heading]:
-    return [
-        Heading(_plain(following), int(token.tag[1:]), token.map[0])
-        for token, following in pairwise(tokens)
-        if token.type == "heading_open" and token.map is not None
-    ]
 
 
 def _plain(inline: Token) -> str:

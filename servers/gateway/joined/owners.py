@@ -98,7 +98,9 @@ class Owners:
         name, own = split_uri(uri)
         asking = asking_server(context.call.round)
         if asking is not None:
-            return await attempt(self._named(asking), own if name == asking else uri)
+            if asking not in self._names:
+                raise InvalidParams("the server that asked is no longer here")
+            return await attempt(self._names[asking], own if name == asking else uri)
         if name in self._names:
             return await attempt(self._names[name], own)
         claiming = await self._claiming(context, uri)
@@ -168,11 +170,6 @@ class Owners:
         if part.declares(uri):
             return _DECLARED
         return _LISTED if uri in self._listed[part] else None
-
-    def _named(self, name: str) -> Part:
-        if name not in self._names:
-            raise InvalidParams("the server that asked is no longer here")
-        return self._names[name]
 
 
 def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:

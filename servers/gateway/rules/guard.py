@@ -86,8 +86,15 @@ class Guard:
 
     def passed(self, tools: Tools, version: int) -> Tools:
         """Return the tools of a page, listed at that `version`, whose definitions match their pins."""
-        wrong = {tool["name"]: _mark(tool) for tool in tools if not self._pins.fits(tool)}
-        self._learn_pages([tool for tool in tools if tool["name"] not in wrong])
+        wrong = {
+            tool["name"]: f"{digest_of(tool)} {definition_of(tool).get('_meta')}"
+            for tool in tools
+            if not self._pins.fits(tool)
+        }
+        try:
+            self._pins.learn_pages([tool for tool in tools if tool["name"] not in wrong])
+        except OSError as error:
+            log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
         if version == self.version:
             names = {tool["name"] for tool in tools}
             self._fitting = (self._fitting | names) - wrong.keys()
@@ -162,17 +169,7 @@ class Guard:
         else:
             log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
 
-    def _learn_pages(self, tools: Tools) -> None:
-        try:
-            self._pins.learn_pages(tools)
-        except OSError as error:
-            log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
-
     def _withheld_message(self, names: list[str]) -> str:
         shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         return f"{self._name}: withheld, because their definitions do not match the pins: {shown}{more}"
-
-
-def _mark(tool: dict[str, Any]) -> str:
-    return f"{digest_of(tool)} {definition_of(tool).get('_meta')}"

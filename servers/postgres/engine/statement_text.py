@@ -133,10 +133,7 @@ class Statement:
                 return word
             if word in _CHANGES and self.sql[before.end - 1] == "(" and after.kind in ("word", "quoted"):
                 return word
-        return self._find_main_change()
-
-    def _find_main_change(self) -> str | None:
-        """Return the word that the main statement begins with after WITH, if it changes rows."""
+        # After WITH, the main statement begins with the first such word outside parentheses.
         depth = 0
         for token, after in zip(self.tokens, self.tokens[1:], strict=False):
             text = self.text(token).upper()

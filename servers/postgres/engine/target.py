@@ -78,10 +78,18 @@ def parse_target(address: str, writable: bool) -> Target:
         raise ValueError(_explain_other(where, label))
     own: dict[str, str] = {}
     if _has_keywords(where):
-        conninfo = _parse_keywords(where, label)
+        malformed = (
+            f"the keywords of {label} are not well formed: write them as libpq expects them, as in host=db "
+            r"dbname=shop, and a value with blanks or quotes as in password='it\'s'"
+        )
+        conninfo = _read(where, malformed)
     else:
         url, own = _take_parameters(_URL.sub("postgresql://", where, count=1), label)
-        conninfo = _parse_url(url, label)
+        # With a second @, libpq would treat part of a password as something else, and log it.
+        plain = url.partition("?")[0]
+        if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:
+            raise ValueError(_malformed(label))
+        conninfo = _read(url, _malformed(label))
     if not name:
         place = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
         name = re.sub(r"[^A-Za-z0-9_.-]", "_", place)[:64] or "postgres"
@@ -179,26 +187,6 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
 def _list_known() -> frozenset[str]:
     """Return libpq's parameters. libpq accepts `ssl=true` like JDBC."""
     return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
-
-
-def _parse_url(url: str, label: str) -> Conninfo:
-    """Parse the URL with libpq.
-
-    Raises ValueError, also if libpq would treat part of a password as something else, which it would then log.
-    """
-    plain = url.partition("?")[0]
-    if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:
-        raise ValueError(_malformed(label))
-    return _read(url, _malformed(label))
-
-
-def _parse_keywords(where: str, label: str) -> Conninfo:
-    """Parse the keywords with libpq. Raises ValueError."""
-    malformed = (
-        f"the keywords of {label} are not well formed: write them as libpq expects them, as in host=db dbname=shop, "
-        r"and a value with blanks or quotes as in password='it\'s'"
-    )
-    return _read(where, malformed)
 
 
 def _read(where: str, malformed: str) -> Conninfo:

@@ -74,7 +74,7 @@ def parse_document(data: bytes) -> Document:
     try:
         return Document(parse_mapping(written, 2), body, line)
     except PromptError as error:
-        front = _read_lines(match[1], 2)
+        front = _read_lines(match[1])
         if front is None:
             raise
         how = "it is read line by line" if front else "it is left out"
@@ -82,15 +82,16 @@ def parse_document(data: bytes) -> Document:
         return Document(front, body, line, (error.line or 1, notice))
 
 
-def _read_lines(text: str, line: int) -> YamlMapping | None:
+def _read_lines(text: str) -> YamlMapping | None:
     """Return the keys of front matter that is not YAML, with the rest of their lines as strings; no keys if a text
     begins with a horizontal rule. Return None for mappings in lists, which lines can't express, and above the limits
     of YAML."""
     if len(text) > FRONT_MATTER.characters or _UNPRINTABLE.search(text):
         return None
-    front = YamlMapping(line)
+    # The line of --- precedes it.
+    front = YamlMapping(2)
     key = ""
-    for number, text_line in enumerate(text.split("\n"), line):
+    for number, text_line in enumerate(text.split("\n"), 2):
         match = _KEY_LINE.fullmatch(text_line)
         if match is not None:
             key = match[1]

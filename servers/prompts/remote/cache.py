@@ -120,7 +120,11 @@ class Checkout:
         before, until = self.commit, time.monotonic() + seconds
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self._home, ignore_cleanup_errors=True) as folder:
             scratch = Path(folder)
-            source = self._open_source(scratch, stop, seconds)
+            source = (
+                open_package(self.address)
+                if isinstance(self.address, Package)
+                else Git(scratch, self.address, stop, seconds)
+            )
             commit = source.find_commit()
             tree = self._tree if commit == before else scratch / "tree"
             state = (self._state or {}) if commit == before else self._write(tree, source, commit)
@@ -133,11 +137,6 @@ class Checkout:
             self._put_in_place(scratch)
         self.load()
         return True
-
-    def _open_source(self, scratch: Path, stop: Event, seconds: float) -> Source:
-        if isinstance(self.address, Package):
-            return open_package(self.address)
-        return Git(scratch, self.address, stop, seconds)
 
     def _write(self, tree: Path, source: Source, commit: str) -> dict[str, Any]:
         """Write the files of a commit; return the state to save. Raises PromptError if they are too many or too
@@ -217,9 +216,7 @@ class Checkout:
         commits = {name: checkout.commit for name, checkout in plugins.items()}
         saved = {**state, "files": files, "left_out": named, "plugins": commits}
         (tree / "state.json").write_text(json.dumps(saved), encoding="ascii")
-        self._discard_plugins({checkout._home.name for checkout in plugins.values()})  # noqa: SLF001
-
-    def _discard_plugins(self, used: set[str]) -> None:
+        used = {checkout._home.name for checkout in plugins.values()}  # noqa: SLF001
         for home in (self._home / "plugins").glob("*"):
             if home.name not in used:
                 shutil.rmtree(home, ignore_errors=True)

@@ -125,7 +125,11 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     if host.syntax == "claude" and not prompt.words and places and host.all not in places.values():
         front += write_yaml({"arguments": list(places)})
     written = _write(prompt, host, front, text, data)
-    command = parse_toml_command(written, prompt.name) if host.syntax == "gemini" else _parse(written, prompt, host)
+    command = (
+        parse_toml_command(written, prompt.name)
+        if host.syntax == "gemini"
+        else parse_command(parse_document(written), prompt.name, host.syntax)
+    )
     trial = _Trial(rendering, Rendering(command, _read_nothing), chosen, fixed)
     trial.require_same(host)
     return Command(written, (*losses, *_name_left_out(prompt, fixed), *trial.find_losses()))
@@ -142,10 +146,6 @@ def _name_left_out(prompt: Prompt, fixed: Collection[str]) -> Iterator[str]:
 
 def _read_nothing(path: str, most: int) -> bytes:
     raise PromptError("not_found", f"a command of a host has no file {path[:200]!r}")
-
-
-def _parse(written: bytes, prompt: Prompt, host: Host) -> Prompt:
-    return parse_command(parse_document(written), prompt.name, host.syntax)
 
 
 def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
@@ -228,7 +228,11 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
     match = _FRONT.match(_decode(data)) if prompt.syntax not in ("jinja", "gemini") else None
     if match is None:
         lost = [key for key, value in (("title", prompt.title), ("tags", prompt.tags)) if value]
-        lost += [f"the {key} of arguments" for key in ("type", "default", "enum") if _declares(prompt.arguments, key)]
+        lost += [
+            f"the {key} of arguments"
+            for key in ("type", "default", "enum")
+            if any(getattr(argument, key) not in (None, (), "string") for argument in prompt.arguments)
+        ]
         is_described = prompt.syntax in ("jinja", "gemini")
         has_place = is_described and "description" in host.keys
         lost += ["description"] if is_described and not has_place else []
@@ -250,10 +254,6 @@ def _says(written: str, keys: Mapping[str, Any]) -> bool:
     with suppress(PromptError):
         return parse_document(f"---\n{written}---\n".encode()).front == keys
     return False
-
-
-def _declares(arguments: Sequence[Argument], key: str) -> bool:
-    return any(getattr(argument, key) not in (None, (), "string") for argument in arguments)
 
 
 def _decode(data: bytes) -> str:

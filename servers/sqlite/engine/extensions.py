@@ -44,20 +44,19 @@ def load_extensions(connection: sqlite3.Connection, extensions: Sequence[SqliteE
     connection.enable_load_extension(True)
     try:
         for extension in extensions:
-            _load(connection, extension)
+            # The Python method has accepted an entry point only since Python 3.12. If it is NULL, SQLite determines
+            # it.
+            try:
+                connection.execute(
+                    "SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)
+                ).fetchall()
+            except sqlite3.Error as error:
+                # SQLite's message contains the path, which clients must not see.
+                log.error("%s can't be loaded: %s", extension.path, error)
+                raise SqlError("bad_settings", f"the extension {extension.path.name} can't be loaded") from None
     finally:
         connection.enable_load_extension(False)
     return frozenset(_list_modules(connection) - before)
-
-
-def _load(connection: sqlite3.Connection, extension: SqliteExtension) -> None:
-    # The Python method has accepted an entry point only since Python 3.12. If it is NULL, SQLite determines it.
-    try:
-        connection.execute("SELECT load_extension(?, ?)", (str(extension.path), extension.entry_point)).fetchall()
-    except sqlite3.Error as error:
-        # SQLite's message contains the path, which clients must not see.
-        log.error("%s can't be loaded: %s", extension.path, error)
-        raise SqlError("bad_settings", f"the extension {extension.path.name} can't be loaded") from None
 
 
 def _list_modules(connection: sqlite3.Connection) -> set[str]:

@@ -61,14 +61,10 @@ def explain_with_indexes(
             with suppress(sqlite3.Error):  # A virtual table of an extension, which the copy does not have.
                 copy.execute(sql)
         with policy.lifted():
-            _copy_statistics(copy, statistics)
+            copy.execute("ANALYZE")  # Creates the statistics table.
+            copy.executemany("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", statistics)
+            copy.execute("ANALYZE sqlite_schema")  # Reads it.
         for index in indexes:
             execute(copy, index)
         rows = copy.execute(explained, parameters).fetchall()
     return rows, [_NOT_MADE, *([] if statistics else [_NO_STATISTICS])]
-
-
-def _copy_statistics(copy: sqlite3.Connection, statistics: Sequence[Sequence[object]]) -> None:
-    copy.execute("ANALYZE")  # Creates the statistics table.
-    copy.executemany("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", statistics)
-    copy.execute("ANALYZE sqlite_schema")  # Reads it.

@@ -135,7 +135,12 @@ def _replace(place: HtmlElement, content: HtmlElement) -> None:
 def _show_shadow_roots(root: HtmlElement) -> None:
     for template in list(root.iter("template")):
         host = template.getparent()
-        if template.get("shadowrootmode") not in _MODES or host is None or _is_inert(template):
+        # A template in another template that is not shown is not shown either.
+        if (
+            template.get("shadowrootmode") not in _MODES
+            or host is None
+            or any(holder.get("shadowrootmode") not in _MODES for holder in template.iterancestors("template"))
+        ):
             continue
         rules = sheet_rules(template)
         for element in template.iterdescendants():
@@ -143,11 +148,6 @@ def _show_shadow_roots(root: HtmlElement) -> None:
                 element.set("hidden", "")
         strip_elements(template, "style", with_tail=False)
         _fill_slots(host, template)
-
-
-def _is_inert(template: HtmlElement) -> bool:
-    """Return True if a template is part of another template that is not shown."""
-    return any(holder.get("shadowrootmode") not in _MODES for holder in template.iterancestors("template"))
 
 
 def _fill_slots(host: HtmlElement, template: HtmlElement) -> None:

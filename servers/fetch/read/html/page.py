@@ -156,7 +156,8 @@ def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -
     text = write(body, page.base, page.url, plain=plain)
     text = text if plain else _headed(text, page.facts.heading)
     if content is not None and content.outline:
-        text += "\n\n" + _outline(content.outline, plain=plain)
+        shown = [heading[:_LONGEST_HEADING] for heading in content.outline[:_MOST_HEADINGS]]
+        text += "\n\n" + "\n".join(f"- {heading if plain else escape(heading)}" for heading in shown)
     return text, (notes if text else [])
 
 
@@ -181,12 +182,6 @@ def _omission_note(content: Content) -> list[str]:
     if not content.is_small:
         return [f"Left out around the content: {omitted:,} of {total} ({places})."]
     return [f"Only {content.kept:,} of {total} are kept: use `raw` or `section` for the rest ({places})."]
-
-
-def _outline(headings: list[str], *, plain: bool) -> str:
-    """Return the first omitted headings, as a list."""
-    shown = [heading[:_LONGEST_HEADING] for heading in headings[:_MOST_HEADINGS]]
-    return "\n".join(f"- {heading if plain else escape(heading)}" for heading in shown)
 
 
 def _headed(text: str, heading: str) -> str:

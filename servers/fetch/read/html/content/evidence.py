@@ -69,7 +69,10 @@ def evidence(page: Lines, declared: Declarations) -> Columns:
     """Return all features of a page's lines, of which there is at least one, including those from its
     declarations."""
     lines = page.lines
-    words = _own_words(lines, declared.title)
+    titled = set(_WORD.findall(declared.title.lower()))
+    times = Counter(line.text for line in lines)
+    names = "chars words sentences capitals digits ends colon links hrefs price date named titled of_title times tag"
+    words = _columns(names.split(), [_words_of(line, titled, times[line.text]) for line in lines])
     counts = _Counts(lines, words)
     around = _Around(page, counts)
     shapes = _shapes(lines)
@@ -175,13 +178,6 @@ def is_heading(line: Line) -> bool:
 
 def _columns(names: Iterable[str], rows: Iterable[Sequence[float]]) -> Columns:
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-
-
-def _own_words(lines: Sequence[Line], title: str) -> Columns:
-    titled = set(_WORD.findall(title.lower()))
-    times = Counter(line.text for line in lines)
-    names = "chars words sentences capitals digits ends colon links hrefs price date named titled of_title times tag"
-    return _columns(names.split(), [_words_of(line, titled, times[line.text]) for line in lines])
 
 
 def _words_of(line: Line, titled: set[str], times: int) -> tuple[float, ...]:
