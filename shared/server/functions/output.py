@@ -152,13 +152,14 @@ def _walk(schema: object) -> Iterator[dict[str, Any]]:
         part = pending.pop()
         if isinstance(part, dict):
             yield part
-            for key, inner in part.items():
-                if key in _BY_NAME and isinstance(inner, dict):
-                    pending += inner.values()
-                elif key != "metadata":
-                    pending.append(inner)
+            pending += [_unnamed(key, inner) for key, inner in part.items() if key != "metadata"]
         elif isinstance(part, list | tuple):
             pending += part
+
+
+def _unnamed(key: str, inner: object) -> object:
+    """Return the entry `key` of a schema, without the names that the author has chosen."""
+    return list(inner.values()) if key in _BY_NAME and isinstance(inner, dict) else inner
 
 
 def _reads_back(part: dict[str, Any]) -> bool:
