@@ -98,11 +98,11 @@ def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
 
 
 def _end_output() -> str:
-    """Flush the output. Return the reason if that fails, or "". Python tries again at exit, and would report an error
-    with its own exit code."""
+    """Flush the output. Return the reason if that fails, or ""."""
     try:
         sys.stdout.flush()
     except OSError as error:
+        # Python tries again at exit, and would report an error with its own exit code.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return error.strerror or "it is closed"
     return ""

@@ -93,11 +93,11 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
 
 
 def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequence[str]:
-    """Return the URIs affected by a change that another replica reports. Its writes may cause no notice on this
-    machine."""
+    """Return the URIs affected by a change that another replica reports."""
     uri = change.uri or ""
     if change.what != "written":
         return (uri,)
+    # A write by another replica may cause no notice on this machine.
     if files.is_listed(uri):
         changes.receive(Change("resources"))
     return files.concerned(uri)

@@ -94,10 +94,11 @@ class PostgresDatabase:
             self._target = self._target._replace(is_shared=await is_shared(self.connect))
 
     async def _open(self) -> Link:
-        """Open a connection for a call. The client is not shown the reason for a failure."""
+        """Open a connection for a call."""
         try:
             return await self.connect()
         except OpeningError as error:
+            # The reason for a failure is for the operator, and not shown to the client.
             log.warning("%s: %s", self.name, error.words)
             raise
 

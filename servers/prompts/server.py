@@ -114,8 +114,8 @@ def _notify(opened: Opened, changes: Changes, changed: Changed) -> None:
 
 
 def _on_remote_change(watch: Watch, change: Change) -> tuple[str, ...]:
-    """Handle a change that another replica has detected or made, and announces for the index. A client that reads
-    here gets the new state only after a scan here, so it is notified then."""
+    """Handle a change that another replica has detected or made, and announces for the index."""
+    # A client that reads here gets the new state only after a scan here, so it is notified then.
     if change.uri == resources.INDEX:
         watch.look_soon()
     return ()

@@ -133,12 +133,13 @@ class HostParser(CommandParser):
         return options, theirs
 
     def _line(self, words: Sequence[str]) -> CommandLine:
-        """Parse the words. An option that the command does not know may take the next word as its value."""
+        """Parse the words."""
         line = read_command_line(words, self._spellings())
         if not any(item.name == "url" for item in line.given):
             return line
         # An option of servers; with a NAME it belongs to that server.
         own = Spelling("token_file")
+        # An option that the command does not know may take the next word as its value.
         elsewhere = read_command_line(words, {**self._spellings(), "--token-file": own})
         if any(item.name is None for item in elsewhere.given):
             return line

@@ -211,13 +211,11 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
 def _alternatives(
     schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0, seen: set[int] | None = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield the schema itself, or its alternatives, with references within the document followed.
-
-    Each part is yielded once: with circular references the paths to a part multiply at each step.
-    """
+    """Yield the schema itself, or its alternatives, with references within the document followed."""
     seen = set() if seen is None else seen
     if depth > _MAX_DEPTH or id(schema) in seen:
         return
+    # Each part is yielded once: with circular references the paths to a part multiply at each step.
     seen.add(id(schema))
     parts = [option for key in ("anyOf", "oneOf", "allOf") for option in _list(schema.get(key))]
     if isinstance(schema.get("$ref"), str):

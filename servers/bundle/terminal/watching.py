@@ -60,15 +60,13 @@ def described(change: Change) -> str:
 
 
 async def _run(command: str, change: Change, session: Session) -> None:
-    """Run a command of the user for one change.
-
-    Data from the server is only in its environment, which the shell does not interpret as commands. cmd.exe would, so
-    on Windows the command is started without a shell.
-    """
+    """Run a command of the user for one change."""
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:
         session.say("--exec: not run for a URI that a variable can't contain")
         return
+    # Data from the server is only in the environment, which sh does not interpret as commands. cmd.exe would, so on
+    # Windows no shell is used.
     words = shlex.split(command, posix=False) if os.name == "nt" else ["/bin/sh", "-c", command]
     env = {**os.environ, "WATCH_KIND": change.kind, "WATCH_URI": uri}
     try:

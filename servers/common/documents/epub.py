@@ -95,6 +95,7 @@ def _resolve(base: str, link: str) -> str:
 
 
 def _character(match: re.Match[bytes]) -> bytes:
-    """Expand a named character reference of HTML. The document type is not read, so XML defines none of them."""
+    """Expand a named character reference of HTML."""
     name = match[1]
+    # XML defines none of these names, since the document type is not read.
     return match[0] if name in _KEPT else html5.get(name.decode("ascii"), "").encode("ascii", "xmlcharrefreplace")

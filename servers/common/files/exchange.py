@@ -121,14 +121,12 @@ def _mark(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
-    """Append the file from `begin` on to `new`, including data that programs with the file open still append.
-
-    If one never stops, stop after `_MAX_SECONDS` seconds.
-    """
+    """Append the file from `begin` on to `new`, including data that programs with the file open still append."""
     began, end = time.monotonic(), math.inf
     while begin < end:
         # Checked first: a program that writes and closes after this is read below.
         is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLING
+        # A program may never stop appending.
         if end == math.inf and time.monotonic() > began + _MAX_SECONDS:
             end = os.fstat(descriptor).st_size
         os.lseek(descriptor, begin, os.SEEK_SET)
@@ -148,15 +146,13 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
 
 
 def _is_written(descriptor: int) -> bool:
-    """Return True if another process has the file open for writing, as far as the system reports it.
-
-    A read lease is granted only if none has.
-    """
+    """Return True if another process has the file open for writing, as far as the system reports it."""
     if sys.platform != "linux" or not _HAS_LEASES:
         return False
     try:
         # If another program opens the file now, the system sends a signal; this one is ignored by default.
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
+        # A read lease is granted only if no process has the file open for writing (fcntl(2)).
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except OSError as error:

@@ -157,15 +157,13 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
 
 def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
     """Open the regular file, whose last known status is `status`. Returns None if it does not exist, or this process
-    can't read or lock it.
-
-    Other types are not opened: opening a pipe would wake the process that waits to write to it. Files that can't be
-    locked are not opened either: on Windows an open file can't be replaced.
-    """
+    can't read or lock it."""
+    # On Windows an open file can't be replaced.
     if not _HAS_LOCKS:
         return None
     try:
         status = status or current(entry)
+        # Opening a pipe would wake the process that waits to write to it.
         is_file = status is not None and stat.S_ISREG(status.st_mode)
         return open_to_read(entry) if is_file else None
     except OSError:

@@ -189,7 +189,7 @@ class _Writer:
         return [*blocks, write_table(element, self._cell, plain=self.plain)]
 
     def _cell(self, element: HtmlElement) -> str:
-        """Return the content of a cell on one line. Items and lines of code are separated by `<br>`."""
+        """Return the content of a cell on one line."""
         self.in_cell = True
         blocks = [re.sub(r"  \n", " ", block) for block in self.blocks(element)]
         self.in_cell = False
@@ -198,6 +198,7 @@ class _Writer:
         text = ""
         lines = False
         for block in blocks:
+            # A cell is on one line, so items and lines of code are separated by `<br>`.
             text += ("<br>" if lines or "\n" in block else " ") if text else ""
             lines = "\n" in block
             text += "<br>".join(line.strip() for line in block.split("\n") if line.strip())
@@ -229,9 +230,10 @@ def _before(text: str, first: str, rest: str) -> str:
 
 
 def _joined(blocks: list[str]) -> str:
-    """Join the blocks of an item. A nested list follows its text without an empty line."""
+    """Join the blocks of an item."""
     text = blocks[0]
     for block in blocks[1:]:
+        # A nested list follows its text without an empty line, which would make the outer list loose.
         text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block
     return text
 

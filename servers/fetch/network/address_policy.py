@@ -136,21 +136,21 @@ def _is_within(host: str, other: str) -> bool:
 
 
 def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
-    """Return True if this server listens there. Forwarding by another machine can't be detected."""
+    """Return True if this server listens there."""
     bound = {host.partition("%")[0] for host, own_port in endpoints if own_port == port}
     if not bound:
         return False
+    # Forwarding by another machine can't be detected.
     return address.is_loopback or address.is_unspecified or str(address) in bound or _is_of_this_machine(address)
 
 
 def _is_of_this_machine(address: Address) -> bool:
-    """Return True if a local interface has this address: a connection to it would then have the same source address.
-
-    No packet is sent, since connecting a datagram socket only selects a route.
-    """
+    """Return True if a local interface has this address: a connection to it would then have the same source
+    address."""
     family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:
+            # This sends no packet: connecting a datagram socket only selects a route.
             probe.connect((str(address), 9))
         except OSError:
             return False  # there is no route to it
@@ -161,11 +161,12 @@ def _is_of_this_machine(address: Address) -> bool:
 
 
 def _host(text: str) -> str:
-    """Return a normalized host. An IPv4-mapped IPv6 address becomes an IPv4 address."""
+    """Return a normalized host."""
     try:
         host = normalize_host(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a host; write it as example.com, without a scheme, port or path") from None
+    # An IPv4-mapped IPv6 address becomes an IPv4 address, to which the rules for IPv4 apply.
     return str(parse_address(host)) if ":" in host else host
 
 

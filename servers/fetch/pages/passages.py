@@ -189,10 +189,11 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
 
 
 def _spaced(text: str) -> str:
-    """Write each run of a script without spaces as pairs of characters. A lone surrogate becomes "?"."""
+    """Write each run of a script without spaces as pairs of characters."""
 
     def pairs(run: re.Match[str]) -> str:
         characters = run[0]
         return f" {' '.join(characters[at : at + 2] for at in range(max(len(characters) - 1, 1)))} "
 
+    # A lone surrogate becomes "?".
     return _UNSPACED.sub(pairs, text).encode("utf-8", "replace").decode()

@@ -154,11 +154,11 @@ def _read(detail: Any, link: str, source: Source) -> tuple[str, int]:
 
 
 def _cut(text: str) -> str:
-    """Return at most `MAX_SUMMARY` characters of a text. The end of code that is cut is added, since what follows
-    would be code otherwise."""
+    """Return at most `MAX_SUMMARY` characters of a text."""
     if len(text) <= MAX_SUMMARY:
         return text
     shown = text[:MAX_SUMMARY].rstrip()
+    # If code is cut, add its end: what follows would be code otherwise.
     start = ""
     for fence in _FENCE.findall(shown):
         start = "" if fence == start else start or fence

@@ -59,11 +59,12 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
 
 
 def _declared_charset(start: bytes, media_type: str) -> Charset | None:
-    """Return the charset that the page itself declares. A page with a declaration in ASCII can't be in UTF-16."""
+    """Return the charset that the page itself declares."""
     match = _XML.match(start)
     charset = charset_named(match[1].decode("ascii")) if match else None
     if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
         charset = _of_meta(_COMMENT.sub(b"", start))
+    # A page whose declaration is readable as ASCII can't be in UTF-16 (HTML Standard, 13.2.3.2).
     if charset is not None and charset.name.startswith("utf-16"):
         return UTF8
     return WESTERN if charset is not None and charset.name == "x-user-defined" else charset

@@ -219,10 +219,10 @@ def _mark(entry: Entry) -> Mark:
 
 
 def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
-    """Return True if the file has not been written to since `before`. A rename or a new hard link only changes its
-    ctime."""
+    """Return True if the file has not been written to since `before`."""
     if now is None or before is None:
         return False
+    # Not the ctime, which a rename or a new hard link changes too.
     return os.path.samestat(now, before) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 

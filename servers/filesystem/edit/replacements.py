@@ -135,10 +135,8 @@ def _places(text: str, needle: str, count: int, step: int) -> list[int]:
 
 
 def _hunk_places(text: str, edit: Edit) -> list[int]:
-    """Return the offsets of a hunk's lines in `text`: at its line number, or else anywhere.
-
-    A hunk with a side that lacks the last line end must be at the end of the file.
-    """
+    """Return the offsets of a hunk's lines in `text`: at its line number, or else anywhere."""
+    # A side that lacks the last line end is at the end of the file.
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
@@ -232,10 +230,11 @@ def _no_match(lines: list[str], old_lines: list[str], where: _EditNumber, at: in
 
 @contextmanager
 def _step() -> Iterator[None]:
-    """Run one step, in one thread at a time. No step runs during the pause after it."""
+    """Run one step, in one thread at a time."""
     with _working:
         began = time.monotonic()
         yield
         seconds = time.monotonic() - began
         if seconds > _MIN_STEP_SECONDS:
+            # The lock is still held, so no other step runs during the pause.
             time.sleep(seconds * _PAUSE_FRACTION)

@@ -86,10 +86,10 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
 
 
 def _block_of(read: BytesRead, uri: str, budget: int) -> _Block:
-    """Return a file in a form that hosts can show. Only image types that models support are returned as images, since
-    any other ends the conversation in some hosts. An SVG drawing is returned as text, of at most `budget` bytes."""
+    """Return a file in a form that hosts can show. An SVG drawing is returned as text, of at most `budget` bytes."""
     if not read.data:
         return TextContent(text=EMPTY)
+    # None for image types that models do not support: in some hosts they end the conversation.
     shown = image_type(read.data)
     if shown is not None:
         return ImageContent.of(read.data, shown)

@@ -118,11 +118,11 @@ def _facts(read: BytesRead) -> dict[str, Any]:
 
 
 async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
-    """Return a part of the file, with the URI of the next one. It is text only if its UTF-8 form equals the bytes of
-    the file, so that parts can be joined again. Without a `length`, it ends at a line end, if there is one.
-    """
+    """Return a part of the file, with the URI of the next one. Without a `length`, it ends at a line end, if there is
+    one."""
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, as_base64(budget), ctx.turn, start, length)
+    # Only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
     text = plain(read.data)
     if length is None and start + len(read.data) < read.size:
         text = _whole_lines(read.data, budget)

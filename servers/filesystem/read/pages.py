@@ -242,8 +242,9 @@ def _last(source: Readable, etag: str, written: str, budget: int, count: int, ch
 
 
 def _readable_size(source: Readable) -> int:
-    """Return the number of bytes to read. The system reports 0 for files in /proc, and 4,096 for those in /sys."""
+    """Return the number of bytes to read."""
     size = source.size
+    # Linux reports 0 for files in /proc, and 4,096 for those in /sys.
     if size and not source.read(size - 1, 1):
         size = 0
     end = size + _MAX_UNREPORTED

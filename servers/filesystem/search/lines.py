@@ -199,12 +199,11 @@ class Reader:
 
 
 def _charset_of(data: bytes, whole: bool) -> Charset | None:
-    """Return the charset of a file, judged by its start; None if it is binary. Bytes that are not text are searched
-    as they are if they have no NULs.
-    """
+    """Return the charset of a file, judged by its start; None if it is binary."""
     try:
         return marked(data) or charset_of(data, "", whole=whole)
     except FilesError:
+        # Bytes without NULs are searched as they are, although they are not text.
         return None if b"\0" in data else UTF8
 
 

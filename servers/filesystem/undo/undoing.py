@@ -116,8 +116,9 @@ def undo_change(history: History, beneath: RootedFiles, change: Change, protecte
 
 
 def _is_in_effect(change: Change) -> bool:
-    """Return True if a change was made and not undone. An undo counts only if it was interrupted."""
+    """Return True if a change was made and not undone."""
     is_undone = change.undone_by is not None or change.status == "pending"
+    # An undo counts only if it was interrupted.
     return not is_undone and (change.act != UNDO or change.status == "interrupted")
 
 

@@ -120,11 +120,12 @@ class UpstreamTasks:
         return {} if support == "required" or (support == "optional" and call.task is not None) else None
 
     async def _list(self, client: Client) -> None:
-        """List the tools, once for all waiting calls. Errors of the list do not prevent calls."""
+        """List the tools, once for all waiting calls."""
         async with self._listing:
             if self._is_listed:
                 return
             support = self._support
+            # An error of the list does not prevent calls.
             with suppress(McpError, OSError):
                 tools = await client.plain.list_tools()
                 if self._support is support:  # they have not changed in the meantime

@@ -185,9 +185,10 @@ class Part:
 
 
 def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
-    """Return `context` adapted to a call at `running`. A call that may become a task keeps its own time limit."""
+    """Return `context` adapted to a call at `running`."""
     call, budget = context.call, running.calls.budget
     if call.task is not None:
+        # A call that may become a task keeps its own time limit.
         budget = budget.lasting(context.budget.seconds)
     return Context(call, context.link, running, running.state, budget)
 

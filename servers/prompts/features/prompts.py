@@ -130,16 +130,16 @@ features.prompts_from(LibraryPrompts())
 
 
 async def _has(opened: Opened, name: str) -> bool:
-    """Return True if there is a prompt with this name. If the libraries are behind, they are read again before the
-    answer is False."""
+    """Return True if there is a prompt with this name."""
+    # A library that is behind its folder is read again before the answer is False.
     if name not in opened.libraries and await to_thread.run_sync(opened.libraries.is_behind):
         await opened.watch.look()
     return name in opened.libraries
 
 
 def _list_current(libraries: Libraries, after: str, most: int) -> list[Prompt] | None:
-    """Return the page; None if the libraries are behind their folders. Another replica may have detected the change
-    before this one, and notified the client that sends this request. Blocks."""
+    """Return the page; None if the libraries are behind their folders. Blocks."""
+    # Another replica may have detected the change first, and notified the client that sends this request.
     return None if libraries.is_behind() else list_page(libraries, after, most)
 
 

@@ -113,8 +113,8 @@ def find_kind(path: str, root: tuple[str, ...], skills: frozenset[str]) -> Kind 
 
 
 def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
-    """Return the name of a prompt below the folder that makes it one. Agents have a prefix: a skill may have the same
-    name."""
+    """Return the name of a prompt below the folder that makes it one."""
+    # A skill may have the same name as an agent.
     kind = "agents" if folders[0] in _AGENTS else ""
     return "-".join(filter(None, (plugin, kind, *folders[1:], stem)))
 

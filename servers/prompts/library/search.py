@@ -70,7 +70,8 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
 
 
 def _order(libraries: Libraries, groups: Mapping[int, list[str]], words: list[_Word]) -> Iterator[str]:
-    """Yield the names, best first. Only the requested ones, and those with as many words, are scored."""
+    """Yield the names, best first."""
+    # Lazily, so that only the requested names, and those with as many words, are scored.
     for count in sorted(groups, reverse=True):
         names = groups[count]
         yield from sorted(names, key=lambda name: (-_score(libraries, name, words), name)) if words else names

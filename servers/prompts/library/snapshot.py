@@ -111,9 +111,10 @@ def compare(old: Snapshot, new: Snapshot) -> Changed:
 
 
 def _get_precedence(item: tuple[str, File]) -> tuple[bool, int, str]:
-    """Return a file's sort key; the first file with a name keeps it. A skill comes before a command, as in Claude
-    Code, and then the file with fewer folders, since its name can be extended with fewer."""
+    """Return a file's sort key; the first file with a name keeps it."""
     path, file = item
+    # A skill comes before a command, as in Claude Code, and then the file with fewer folders, since its name can be
+    # extended with fewer.
     return file.kind.form != "skill", path.count("/"), path
 
 

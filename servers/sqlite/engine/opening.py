@@ -170,13 +170,11 @@ def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
 
 
 def _require_regular(path: Path) -> None:
-    """Raise SqlError if SQLite would wait for the other end of a named pipe.
-
-    The files are not opened for the check, because closing a descriptor would release SQLite's own locks
-    (https://sqlite.org/howtocorrupt.html, 2.2).
-    """
+    """Raise SqlError if SQLite would wait for the other end of a named pipe."""
     for ending in _BESIDE:
         with suppress(OSError):
+            # Not opened for this: closing a descriptor would release SQLite's own locks
+            # (https://sqlite.org/howtocorrupt.html, 2.2).
             mode = Path(f"{path}{ending}").stat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise SqlError("bad_file", f"{path.name}{ending} is a pipe, a socket or a device, not a regular file")

@@ -249,11 +249,9 @@ class Policy:
         schema: str | None,
         source: str | None,
     ) -> str | None:
-        """Return the reason to refuse an action because of hidden names.
-
-        SQLite reports the reads of a SELECT before the SELECT itself if that is part of an expression, and otherwise
-        after it.
-        """
+        """Return the reason to refuse an action because of hidden names."""
+        # SQLite reports the reads of a SELECT before the SELECT itself if that is part of an expression, and
+        # otherwise after it.
         if action == sqlite3.SQLITE_SELECT:
             self._selects = True
             return PAST_HIDING if self._peeks else None

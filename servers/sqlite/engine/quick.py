@@ -154,17 +154,14 @@ class QuickReader:
 
     def _was_displaced(self) -> bool:
         """Return True if other processes used the processor during the last read, which itself took no processor
-        time.
-
-        In that case a thread would be slow as well, and take longer.
-        """
+        time."""
+        # Then a thread would be slow as well, and take longer.
         return _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
 
     def _rest(self, entry: _Known, seconds: float) -> None:
-        """Pause after a read that took `seconds`, and drop its statement if the processor was busy with it.
-
-        A single instruction reads all pages of a large value to reach the column after it.
-        """
+        """Pause after a read that took `seconds`, and drop its statement if the processor was busy with it."""
+        # One instruction reads all pages of a large value to reach the column after it, so no progress handler is
+        # called.
         if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE:
             entry.tries = 0
             self._costly += 1
@@ -245,14 +242,11 @@ class QuickReader:
         return result
 
     def _has_turn(self, handle: Handle) -> bool:
-        """Return True if one more read may be done now.
-
-        The first read in a turn of the event loop checks that the file is still the same, and starts measuring the
-        turn.
-        """
+        """Return True if one more read may be done now."""
         self._read_began = time.thread_time()
         if self._turn_began is not None:
             return self._read_began - self._turn_began < _AT_ONCE
+        # Checked once in a turn of the event loop, by its first read, which also starts measuring the turn.
         if handle.is_replaced:
             self.close()
             return False
@@ -281,9 +275,10 @@ def _is_compiled_at_once(
 
 
 def _count_waits() -> int:
-    """Return how often this thread has waited for something other than a processor, such as a disk. If the system
-    does not count that, the number is different each time."""
+    """Return how often this thread has waited for something other than a processor, such as a disk."""
     if _getrusage is None or _THREAD is None:
+        # The system does not count them: a number that is different each time, so that a read counts as one that
+        # waited.
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_nvcsw)
 

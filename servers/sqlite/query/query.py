@@ -99,17 +99,15 @@ def run_query(
 
 def _explain(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
     """Return the error of a statement, with advice if it is a command that SQLite does not have, or if SQLite may not
-    be able to parse the text after MATCH.
-
-    That text is parsed as a separate query when the statement runs, so its errors come after compile errors. They
-    mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
-    """
+    be able to parse the text after MATCH."""
     if isinstance(error, QuotedTextError):
         return error
     if asks_for_schema(sql):
         explained = from_sqlite(error)
         explained.suggestion = DESCRIBING
         return explained
+    # The text after MATCH is parsed as a query of its own when the statement runs, so its errors come after compile
+    # errors. They mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
     if not str(error).startswith(_OF_A_TEXT) or _MATCH.search(sql) is None:
         return error
     try:

@@ -69,10 +69,8 @@ def _survey(request: Import, there: Sequence[tuple[str, str]], session: Session)
 
 
 def _keeps_text(declared: str, kind: Kind) -> bool:
-    """Return True if a column of an existing table stores fields of a kind as they are written.
-
-    A date is stored in TEXT as in a new table, so that monthly files result in one column of dates.
-    """
+    """Return True if a column of an existing table stores fields of a kind as they are written."""
+    # A date is stored in TEXT as in a new table, so that monthly files result in one column of dates.
     return _KEEPS_TEXT.match(declared) is not None and _TYPES.get(kind, "TEXT") != declared.upper()
 
 

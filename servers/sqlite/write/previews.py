@@ -166,10 +166,8 @@ class Preview:
 
 
 def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
-    """Return expressions for the first letters of the types of a row's values, and for the values.
-
-    Text is passed as bytes, since it might not be UTF-8.
-    """
+    """Return expressions for the first letters of the types of a row's values, and for the values."""
     names = [f"{side}.{column}" for column in columns]
     letters = " || ".join(f"substr(typeof({name}), 1, 1)" for name in names)
+    # Text is passed as bytes, since it might not be UTF-8.
     return letters or "''", [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]

@@ -122,10 +122,8 @@ async def _tools(client: Client, session: Session) -> Mapping[str, Any]:
 
 def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
     """Return the KEY=VALUE words as arguments with the types of the tool's schema. Raises Misuse for an unknown or a
-    missing argument.
-
-    A tool that is not listed is called nevertheless, since only the server knows why it does not list it.
-    """
+    missing argument."""
+    # A tool that is not listed is called nevertheless, since only the server knows why it does not list it.
     schema = tools.get(options.tool, {}).get("inputSchema")
     arguments = read_arguments(options.pairs, schema)
     missing = [param for param in parameters_of(schema).values() if param.required and param.name not in arguments]
@@ -169,12 +167,12 @@ async def _give(client: Client, result: dict[str, Any], options: Namespace, sess
 
 
 async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: Session) -> list[Piece]:
-    """Read the links' contents while the server that the command has started is still running. Report those that
-    can't be read."""
+    """Return the links' contents, and report those that can't be read."""
     linked: list[Piece] = []
     uris = list(dict.fromkeys(as_text(link.get("uri")) for link in links))
     for uri in uris[:_MAX_LINKS]:
         try:
+            # Read while the server that the command has started is still running.
             answer = await client.request("resources/read", {"uri": uri}, timeout=session.seconds)
         except (OSError, McpError) as error:
             session.say(f"{uri}: {str(error) or 'no answer in time'}")

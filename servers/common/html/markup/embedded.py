@@ -65,12 +65,12 @@ def unfold_link(element: HtmlElement) -> None:
 
 
 def _unfold_amp(element: HtmlElement) -> None:
-    """Turn an AMP element into its HTML counterpart, without its placeholder and fallback. If its end tag is missing,
-    it contains the text that follows it."""
+    """Turn an AMP element into its HTML counterpart, without its placeholder and fallback."""
     element.tag = element.tag.removeprefix("amp-")
     for child in list(element):
         if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
             (drop if child.tail else element.remove)(child)
+    # If its end tag is missing, it contains the text that follows it.
     _end(element, allowed=_SOURCES)
 
 

@@ -211,8 +211,8 @@ def _is_away(declared: dict[str, str]) -> bool:
 
 
 def _is_one_colour(declared: dict[str, str]) -> bool:
-    """Return True for text in the color of its background, or transparent text. A background clipped to the text is
-    visible."""
+    """Return True for text in the color of its background, or transparent text."""
+    # A background that is clipped to the text gives it its color.
     if "text" in (declared.get("background-clip", ""), declared.get("-webkit-background-clip", "")):
         return False
     colour = _colour(declared.get("color", ""))
@@ -233,14 +233,14 @@ def _colour(text: str) -> str:
 
 
 def _declared(style: str) -> dict[str, str]:
-    """Return the declarations, with names and values in lowercase. The last one of a name counts, unless another is
-    important."""
+    """Return the declarations, with names and values in lowercase."""
     declared: dict[str, str] = {}
     important: dict[str, str] = {}
     for declaration in _COMMENTS.sub("", style).lower().split(";"):
         name, colon, value = declaration.partition(":")
         value, bang, _ = value.partition("!")
         if colon:
+            # The last one of a name counts, unless another is important.
             (important if bang else declared)[name.strip()] = value.strip()[:_MAX_VALUE]
     return declared | important
 

@@ -135,16 +135,14 @@ def _is_visible(element: HtmlElement, hidden: Hidden) -> bool:
 
 
 def _control_before(panel: HtmlElement) -> list[HtmlElement]:
-    """Return the button just before a panel without its own control: alone on its line, with `aria-expanded`.
-
-    The attribute is not needed for a panel that the browser opens when a search matches in it.
-    """
+    """Return the button just before a panel without its own control: alone on its line, with `aria-expanded`."""
     before = panel.getprevious()
     if before is None or squeeze(before.tail):
         return []
     inner = list(islice(before.iter(), _MAX_ELEMENTS + 1))
     if len(inner) > _MAX_ELEMENTS or not has_text(before):
         return []
+    # The browser opens such a panel when a search matches in it, so its button needs no attribute.
     by_browser = (panel.get("hidden") or "").lower() == "until-found"
     return [
         button

@@ -121,9 +121,9 @@ def _make_whole(export: Export, uri: str, data: bytes, budget: int) -> Contents:
 
 
 def _decode(data: bytes, *, ends: bool) -> str | None:
-    """Return the bytes as text; None if they are not UTF-8. An incomplete last character is dropped unless the file
-    `ends` there."""
+    """Return the bytes as text; None if they are not UTF-8."""
     try:
+        # An incomplete last character is an error only if the file ends there.
         return getincrementaldecoder("utf-8")().decode(data, ends)
     except UnicodeDecodeError:
         return None

@@ -76,12 +76,10 @@ def _moves(root: HtmlElement) -> Iterator[_Move]:
 
 
 def _paired(root: HtmlElement) -> Iterator[_Move]:
-    """Yield the moves of a page that was saved without its scripts.
-
-    React gives a placeholder and its content the same number. The fallback stays, since its end is unknown.
-    """
+    """Yield the moves of a page that was saved without its scripts."""
     if next(root.iter("script"), None) is not None:
         return
+    # React gives a placeholder and its content the same number. The fallback stays, since its end is unknown.
     places = [name for name in root.xpath("//template/@id") if name.startswith(("B:", "P:"))]
     yield from ((None, name, f"S{name[1:]}") for name in places)
 

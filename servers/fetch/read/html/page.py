@@ -162,11 +162,10 @@ def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -
 
 
 def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
-    """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`. A
-    shorter one only advertises the page, and is part of the format `metadata`.
-    """
+    """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`."""
     text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
+    # A shorter one only advertises the page, and is part of the format `metadata`.
     if sum(map(len, paragraphs)) < max(_MAX_UNSCRIPTED, len(written)):
         return ""
     return "\n\n".join(paragraph if plain else escape(paragraph) for paragraph in paragraphs)
@@ -214,7 +213,7 @@ def _wants_scripts(root: HtmlElement, size: int) -> bool:
 
 
 def _visible_characters(root: HtmlElement) -> int:
-    """Return the number of characters that a page shows without its scripts. Counting stops once there are enough."""
+    """Return the number of characters that a page shows without its scripts."""
     body = root.find("body")
     size = 0
     walk = iterwalk(root if body is None else body, events=("start",))
@@ -224,6 +223,7 @@ def _visible_characters(root: HtmlElement) -> int:
             walk.skip_subtree()
         else:
             size += len((element.text or "").strip())
+        # With so many, no caller needs the rest counted.
         if size >= _MAX_UNSCRIPTED:
             break
     return size

@@ -139,8 +139,9 @@ class Pool:
 
     def _crowded(self, owner: str) -> list[LeasedSession]:
         """Return the sessions from which one must be closed before `owner` may open another, or an empty list if
-        there is room. No single client may use more than three quarters of the sessions."""
+        there is room."""
         own = [session for session in self._sessions if session.owner == owner]
+        # No single client may use more than three quarters of the sessions.
         if len(own) >= self._most_of_one:
             return own
         return list(self._sessions) if len(self._sessions) >= self._most else []
