@@ -158,7 +158,7 @@ def _names(pattern: str) -> list[str]:
     """Return the components of an expanded pattern, counted from the start."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
-        raise _bad(pattern, "a pattern must be relative to the start, without '..'")
+        raise _bad(pattern, "a pattern must be relative to the starting directory, without '..'")
     if "/" not in pattern.rstrip("/"):
         names.insert(0, "**")
     if names[-1] == "**":

@@ -25,7 +25,7 @@ CODES = {
     "robots": "the site asks programs not to fetch this",
     "status": "the site returned a status of 400 or more",
     "unsupported_type": "it has no text that could be shown",
-    "unreadable": "the page is damaged, or costs more to read than the limit",
+    "unreadable": "the page is damaged, or takes more time or memory to read than allowed",
     "not_found": "the page has no such section, or none of the words",
     "busy": "too many pages are being fetched already",
 }

@@ -76,7 +76,10 @@ async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[
 def _report(rights: Rights, database: PostgresDatabase) -> None:
     """Log the effects of a pooler, and permissions of the role that a reader does not need."""
     if database.is_shared:
-        log.info("%s: a pooler shares its connections with others: rows after a cut are read again", database.name)
+        log.info(
+            "%s: its pooler shares connections, so the rest of a truncated result is read by running the query again",
+            database.name,
+        )
     more = [*rights.powers, *rights.attributes]
     if rights.is_superuser:
         more.insert(0, "everything, as a superuser")

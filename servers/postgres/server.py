@@ -70,6 +70,7 @@ def _choose_triggers(databases: Databases[PostgresDatabase]) -> list[str]:
     for database in writable:
         if database.is_shared:
             log.warning(
-                "%s: its pooler passes no notifications, so --watch-triggers creates no triggers", database.name
+                "%s: its pooler does not pass on notifications, so --watch-triggers creates no triggers",
+                database.name,
             )
     return [database.name for database in writable if not database.is_shared]

@@ -41,7 +41,9 @@ def find_missing(prompt: Prompt, texts: Mapping[str, str]) -> tuple[Argument, ..
 def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of each argument of the prompt. Raises PromptError with a list of all errors."""
     declared = {argument.name for argument in prompt.arguments}
-    unknown = [f"{name[:64]!r} is not an argument of it" for name in texts if name not in declared][:_MAX_LISTED]
+    unknown = [f"{name[:64]!r} is not an argument of this prompt" for name in texts if name not in declared][
+        :_MAX_LISTED
+    ]
     absent = find_missing(prompt, texts)
     values: dict[str, Any] = {}
     wrong = list(unknown)

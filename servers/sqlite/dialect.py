@@ -15,8 +15,8 @@ SQLITE = Dialect(
         "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that reads",
         "estimating": ", after ANALYZE, about how many rows",
         "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
-        "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are read whole. "
-        "A CREATE INDEX before it is tried, not run.",
+        "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are scanned in "
+        "full. A CREATE INDEX before it is only simulated.",
         "scripting": "The SQL that created the tables, indexes, views and triggers.",
         "key": ", or the rowid if there is none",
         "numbers": "INTEGER and REAL",

@@ -26,7 +26,9 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class _Databases(BaseModel):
-    databases: list[Path] = positional("database files; each is named by its file name without ending", "DATABASE")
+    databases: list[Path] = positional(
+        "database files; each is named after its file, without the extension", "DATABASE"
+    )
     db: list[str] = option(
         [], "database with its own name or permission: NAME=PATH[:ro|:rw]", "NAME=PATH", paths_after="="
     )

@@ -81,7 +81,7 @@ class Addresses:
         origin = None if referrer is None else check_scheme(referrer)
         is_proxied = _is_proxied(parts)
         if origin is not None and parts.scheme == "http" and origin.scheme != "http":
-            raise ForbiddenAddress(f"{parts.hostname} is given with http by a document that was served over https")
+            raise ForbiddenAddress(f"{parts.hostname} must be given with https, as in the document that names it")
         if is_proxied and not _is_literal(parts):
             return ()
         addresses = await self._of(parts)

@@ -46,7 +46,7 @@ class Introspection:
     async def _ask(self, place: str, fields: dict[str, str]) -> Answer:
         # A request that waited behind one without an answer does not wait for the issuer again.
         if time.monotonic() < self._silent_until:
-            raise Unreachable(f"the issuer {self._issuer.url} did not answer a moment ago")
+            raise Unreachable(f"the issuer {self._issuer.url} failed to answer a moment ago")
         try:
             # Both are encoded as in forms before they are joined (RFC 6749, section 2.3.1).
             pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"

@@ -59,7 +59,7 @@ class Possession:
         # never be accepted.
         if self._nonces is not None and not self._nonces.is_ours(proof.nonce, now):
             headers = (("dpop-nonce", self._nonces.current(now)),)
-            return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce of this answer", headers)
+            return _refuse(resource, "use_dpop_nonce", "the proof needs the nonce in this response", headers)
         if not self._seen.add(proof, granted.principal.key, now):
             return _refuse(resource, BadProof.code, "the proof was already used")
         return None

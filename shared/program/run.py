@@ -188,8 +188,8 @@ def _check_settings(model: type[BaseModel]) -> None:
         if name in Options.model_fields or not common.isdisjoint(option_spellings({name: field})):
             with locating(None):
                 raise DeclarationError(
-                    f"{model.__name__}.{name}: every server has an option with this name; give the field another, "
-                    f"such as own_{name}"
+                    f"{model.__name__}.{name}: every server has an option with this name; give the field another "
+                    f"name, such as own_{name}"
                 )
 
 

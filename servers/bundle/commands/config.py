@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     print(text)  # noqa: T201 - it is the output
-    print(f"goes into {place}; then {choice.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
+    print(f"add this to {place}; then {choice.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
     return 0
 
 

@@ -114,7 +114,7 @@ def _missing_requirements(distribution: Distribution | None, extra: str) -> Iter
             yield requirement.name
             continue
         if not requirement.specifier.contains(installed.version, prereleases=True):
-            yield f"{requirement.name}{requirement.specifier} (there is {installed.version})"
+            yield f"{requirement.name}{requirement.specifier} ({installed.version} is installed)"
         for inner in requirement.extras:
             yield from _missing_requirements(installed, inner)
 

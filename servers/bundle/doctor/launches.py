@@ -104,7 +104,9 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
     else:
         interpreter = interpreter_of(command)
         if interpreter is not None and not interpreter.exists():
-            what = f"{command} starts {interpreter}, which does not exist: the environment was moved or has lost it"
+            what = (
+                f"{command} starts {interpreter}, which does not exist: the environment was moved or no longer has it"
+            )
             yield fault(launch.where, what, let)
 
 
@@ -140,7 +142,7 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
     there = expand_home(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
-        fix = f"in {launch.file} write {launch.directory / there}, if that is meant"
+        fix = f"in {launch.file} write {launch.directory / there}, if that is the intended place"
         yield fault(where, f"{path} is not an absolute path, so it means a different place in each client", fix)
     elif not there.exists():
         if kind != "file" or not creates:
@@ -151,9 +153,11 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
                 where, f"{path} can't be created: {there.parent} is not a directory", f"make it, or {correct}"
             )
     elif there.is_dir() != (kind == "directory"):
-        yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'} and no {kind}", correct)
+        yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'}, not a {kind}", correct)
     elif not os.access(there, os.R_OK | (os.X_OK if kind == "directory" else 0)):
-        yield fault(where, f"the {kind} {path} is not readable by you", f"make it readable: chmod u+rX '{there}'")
+        yield fault(
+            where, f"you are not allowed to read the {kind} {path}", f"make it readable: chmod u+rX '{there}'"
+        )
 
 
 def check_token_file(path: Path, where: str) -> Iterator[Finding]:

@@ -56,7 +56,9 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
     if entry.script != package.name:
         # The words after the name of the package select this server.
         if package.scripts.get(package.name) != COMMANDS:
-            raise ValueError(f"{entry.name}: clients of a registry start {package.name} by a script with that name")
+            raise ValueError(
+                f"{entry.name}: clients of a registry start {package.name} by its script of that name, which it lacks"
+            )
         words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
     return {
         "registryType": "pypi",

@@ -83,7 +83,7 @@ def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
         return Configured(name, url=url, headers=headers, token_variable=token, enabled=enabled)
     if client.name == "zed" and "settings" in entry:
         return None
-    expected = "'command'" if client.http is None else f"'command' and no {client.http.url!r}"
+    expected = "'command'" if client.http is None else f"'command' or {client.http.url!r}"
     raise ValueError(f"{name!r} has no {expected}")
 
 

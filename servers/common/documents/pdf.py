@@ -92,10 +92,10 @@ class Pdf:
         if rest:
             shown = write_ranges(read) or "none"
             notes.append(
-                f'Of {self.total} pages these were read: {shown}. Continue with pages="{write_ranges(rest)}".'
+                f'Of {self.total} pages, these were read: {shown}. Continue with pages="{write_ranges(rest)}".'
             )
         if damaged:
-            notes.append(f"Pages that are damaged, and left out: {damaged}.")
+            notes.append(f"Damaged pages, which are left out: {damaged}.")
         elif texts and not any(texts):
             notes.append("No page contains text: the pages may be scanned images.")
         heads = (f"[page {number} of {self.total}]" for number in read)

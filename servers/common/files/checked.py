@@ -54,7 +54,7 @@ class PathWalker:
     def verify(self, entry: Entry, descriptor: int, written: str) -> None:
         """Raise PathError if the path no longer leads to the opened file."""
         if not is_same(entry.name, os.fstat(descriptor)):
-            raise PathError("changed", written, "the path was replaced while it was opened", "Try again.")
+            raise PathError("changed", written, "the path was replaced while it was being opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:
         """Return every path on the way to `place` that is beneath a root, as written and as resolved."""

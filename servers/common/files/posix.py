@@ -195,7 +195,7 @@ class _Walk:
         while self._todo:
             self._steps += 1
             if self._steps > MAX_STEPS:
-                raise PathError("bad_path", self._written, "the path takes too many steps")
+                raise PathError("bad_path", self._written, "resolving the path takes too many steps")
             name = self._todo.pop()
             if name == "..":
                 self._up()

@@ -114,7 +114,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
     _require_kinds(written, _OF_PARAMETER, where)
     kind, default = written.get("type"), written.get("default")
     if kind not in TYPES:
-        raise ValueError(f"{where} has no type (there are: {', '.join(TYPES)})")
+        raise ValueError(f"{where} has no type (types: {', '.join(TYPES)})")
     # In Python, unlike elsewhere, a bool is an int.
     fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
     fits &= isinstance(default, bool) == (kind == "boolean")

@@ -139,7 +139,7 @@ class Databases(Generic[D_co]):
         if name is None:
             raise SqlError("bad_database", "there are several databases", f"Name one of them: {self._names()}.")
         if name not in self._by_name:
-            raise SqlError("bad_database", "there is no database with that name", f"There are: {self._names()}.")
+            raise SqlError("bad_database", "there is no database with that name", f"Available: {self._names()}.")
         return self._by_name[name]
 
     def _names(self) -> str:

@@ -28,7 +28,7 @@ class Narrowing(BaseModel):
         """
         for name in self.databases:
             if name not in known_names:
-                raise ValueError(f"databases: there is no database {name!r}; there are: {', '.join(known_names)}")
+                raise ValueError(f"databases: there is no database {name!r}; available: {', '.join(known_names)}")
         if not self.databases:
             raise ValueError("databases: name at least one")
         return None if self.files is None else place_within(self.files, [] if files is None else [files])

@@ -84,7 +84,7 @@ async def test_logging_tool(ctx: Ctx) -> str:
 
 @features.tool(title="Broken stream", read_only=True)
 async def test_reconnection(ctx: Ctx) -> str:
-    """Answer after a moment, to clients that lose their stream and reconnect to get the answer."""
+    """Close the stream, then answer when the client has had time to reconnect."""
     await ctx.close_stream(retry_ms=100)
     await anyio.sleep(4 * PAUSE)
     return "Reconnection test completed"

@@ -130,5 +130,5 @@ async def test_x_mcp_header(
     region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})] = "<none>",
     priority: Annotated[int | None, Field(json_schema_extra={"x-mcp-header": "Priority"})] = None,
 ) -> str:
-    """Take arguments that HTTP clients of 2026-07-28 repeat in `Mcp-Param-Region` and `-Priority`."""
+    """Take arguments that HTTP clients in version 2026-07-28 repeat in `Mcp-Param-Region` and `-Priority`."""
     return f"region={region}, priority={priority}"

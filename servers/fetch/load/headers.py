@@ -25,7 +25,7 @@ REFUSED = frozenset(
 
 def default_agent(version: str) -> str:
     """Return the honest value of `User-Agent`: the name, the version, and the purpose of the requests."""
-    return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; no crawler)"
+    return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; not a crawler)"
 
 
 def product_token(agent: str) -> str:

@@ -99,7 +99,7 @@ class Pauses:
         if remaining <= 0:
             self._until.pop(host, None)
             return
-        reason = f"{host} answered {status} earlier and asked to wait; that ends in {math.ceil(remaining)} s"
+        reason = f"{host} answered {status} earlier and asked for a pause, which ends in {math.ceil(remaining)} s"
         raise FetchError("status", reason, "Try again then.", Answered(status, float(math.ceil(remaining))))
 
 

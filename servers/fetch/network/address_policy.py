@@ -106,7 +106,7 @@ class Policy:
 
     def _not_public(self, host: str, port: int) -> FetchError:
         if not METADATA.isdisjoint(_faces(host)):
-            return FetchError("blocked_address", f"{bracket(host)} is where a cloud hands out credentials")
+            return FetchError("blocked_address", f"{bracket(host)} is where cloud providers hand out credentials")
         shown = bracket(host) if port in self._ports else f"{bracket(host)}:{port}"
         return FetchError(
             "blocked_address",

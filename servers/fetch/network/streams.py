@@ -42,8 +42,8 @@ _CERTIFICATES = {
 _ISSUER = {18, 19, 20, 21}
 # Keyed by OpenSSL's reasons.
 _HANDSHAKES = {
-    "UNSUPPORTED_PROTOCOL": "offers no TLS version from 1.2 on",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "offers no TLS version from 1.2 on",
+    "UNSUPPORTED_PROTOCOL": "does not support TLS 1.2 or newer",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "does not support TLS 1.2 or newer",
     "WRONG_VERSION_NUMBER": "does not speak TLS on this port",
     "PACKET_LENGTH_TOO_LONG": "does not speak TLS on this port",
     "RECORD_LAYER_FAILURE": "does not speak TLS on this port",
@@ -122,7 +122,7 @@ class TlsStream(AsyncNetworkStream):
             stream = TlsStream(await self._inner.start_tls(ssl_context, host, timeout), host)
             agreed = True
         except ConnectTimeout as error:
-            raise FetchError("timeout", f"{host} did not agree on TLS in time") from error
+            raise FetchError("timeout", f"{host} did not complete the TLS handshake in time") from error
         except ConnectError as error:
             raise _explained(error.__cause__, host) from error
         finally:
@@ -145,9 +145,9 @@ def _explained(error: BaseException | None, host: str) -> FetchError:
         advice = "The operator can add the authority with --ca-file" if code in _ISSUER else ""
         return FetchError("tls", f"the certificate of {host} {_CERTIFICATES.get(code, 'is not valid')}", advice)
     if isinstance(error, ssl.SSLError):
-        reason = _HANDSHAKES.get(error.reason or "", "did not agree on a secure connection")
+        reason = _HANDSHAKES.get(error.reason or "", "failed the TLS handshake")
         return FetchError("tls", f"{host} {reason}")
-    return FetchError("tls", f"{host} ended the connection before TLS was agreed on")
+    return FetchError("tls", f"{host} ended the connection during the TLS handshake")
 
 
 @contextmanager

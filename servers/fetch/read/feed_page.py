@@ -83,7 +83,7 @@ def read_feed(source: Source) -> Page:
         notes.append(f"Only the first {len(entries)} entries are shown.")
     fuller = sum(summary.is_partial for summary in summaries)
     if fuller and source.format != "metadata":
-        notes.append(f"{format_count(fuller, 'entry', 'entries')} shown by the summary: `raw` has the whole text.")
+        notes.append(f"{format_count(fuller, 'entry', 'entries')} shown only in summary: `raw` has the whole text.")
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
     shown = _shown(source.format, metadata, entries, feed.version)

@@ -169,7 +169,7 @@ def _require_count(count: int, lines: list[int], where: _EditNumber) -> None:
     if count == 1:
         suggestion = "Add neighboring lines until it is unique, or pass count to replace several."
         raise where.error("ambiguous_match", reason, suggestion)
-    raise where.error("wrong_count", f"{reason}, and not {count or MAX_PLACES:,}")
+    raise where.error("wrong_count", f"{reason}, not {count or MAX_PLACES:,}")
 
 
 def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:

@@ -107,7 +107,7 @@ def chosen_pages(part: Part, written: str) -> str | None:
         return part.pages
     pages = unquote(part.cursor.partition(_PAGES_SUFFIX)[2]) or None
     if part.pages not in (None, pages):
-        raise FilesError("bad_range", written, "the cursor continues with other pages", "Omit pages.")
+        raise FilesError("bad_range", written, "the cursor belongs to a different selection of pages", "Omit pages.")
     return pages
 
 

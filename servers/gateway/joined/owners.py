@@ -99,7 +99,7 @@ class Owners:
         asking = asking_server(context.call.round)
         if asking is not None:
             if asking not in self._names:
-                raise InvalidParams("the server that asked is no longer here")
+                raise InvalidParams("the server that asked is no longer available")
             return await attempt(self._names[asking], own if name == asking else uri)
         if name in self._names:
             return await attempt(self._names[name], own)

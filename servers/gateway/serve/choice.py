@@ -184,7 +184,7 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
     if not is_local:
         reason = f"specify its directories in {variable}, or in the --config file"
         raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
-    return written, f"{entry.name} has {words}: {Path.cwd()}; {variable} names others"
+    return written, f"{entry.name} serves {words}: {Path.cwd()}; set {variable} to serve others"
 
 
 def _foreign(foreign: Foreign, configuration: Configuration) -> Chosen:

@@ -179,7 +179,7 @@ def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -
     for name in out_of_place:
         if name in written:
             kind = "command" if settings.command is None else "url"
-            raise ValueError(f"{name.replace('_', '-')} goes with a {kind}")
+            raise ValueError(f"{name.replace('_', '-')} is only for a {kind}")
     says_who = [name for name in ("token", "token_file") if getattr(settings, name) is not None]
     says_who += [name for name in settings.headers if name.lower() == "authorization"]
     if len(says_who) > 1:

@@ -54,7 +54,7 @@ class Deadline:
             return SqlError("timeout", reason, "Check whether they were made.")
         if not is_heard:
             reason = f"the database did not answer within {self.seconds:.3g} seconds"
-            suggestion = "Try again later: it is unreachable or overloaded, or its pooler has no connection left."
+            suggestion = "Try again later: it is unreachable or overloaded, or its pooler has no free connection."
             return SqlError("unavailable", reason, suggestion)
         return SqlError(
             "timeout",

@@ -26,7 +26,7 @@ class NoTransactionsError(SqlError):
     """Raised for a pooler that lets no transaction begin."""
 
     def __init__(self) -> None:
-        reason = "its pooler carries no transactions, as PgBouncer with pool_mode = statement"
+        reason = "its pooler does not support transactions, like PgBouncer with pool_mode = statement"
         super().__init__("unavailable", reason, "Set pool_mode to transaction or session.")
 
 

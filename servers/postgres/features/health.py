@@ -32,8 +32,8 @@ async def explain_query(
     analyze: Annotated[bool, Field(description="also run and measure it, if it only reads")] = False,
     database: DatabaseArgument = None,
 ) -> str:
-    """Show how PostgreSQL would run a statement: the plan as a tree, which tables are read whole, and what an index
-    would do."""
+    """Show how PostgreSQL would run a statement: the plan as a tree, which tables are scanned in full, and what an
+    index would do."""
     source = ctx.state.databases.get(database)
     bound = Query(query, source.bind(parameters))
     if not analyze:

@@ -36,26 +36,24 @@ def _tell_connections(rows: Sequence[Row]) -> Iterator[str]:
     for used, active, idle, most, reserved in rows:
         yield f"{used} of {most} are used ({active} active, {idle} idle in a transaction; {reserved} for superusers)"
         if used >= 0.8 * (most - reserved):
-            yield "WARNING: few are left; a pool of connections, or a larger max_connections, helps"
+            yield "WARNING: few are left; use a connection pool, or increase max_connections"
 
 
 def _tell_cache(rows: Sequence[Row]) -> Iterator[str]:
     for hits, reads, index_hits, index_reads, buffers, temporary, deadlocks in rows:
         of_indexes = format_share(index_hits, index_hits + index_reads)
-        yield f"{format_share(hits, hits + reads)} of pages of tables came from memory, and {of_indexes} of indexes"
+        yield f"{format_share(hits, hits + reads)} of table pages came from memory, and {of_indexes} of index pages"
         yield f"shared_buffers is {buffers}"
         if hits + reads > 100_000 and hits < 0.9 * (hits + reads):
-            yield "WARNING: less than 90 %: what is used often does not fit into memory, or is read whole too often"
+            yield ("WARNING: less than 90 %: frequently used data does not fit into memory, or is scanned too often")
         if temporary or deadlocks:
-            yield f"{format_size(temporary)} were written to temporary files, and {deadlocks} deadlocks broken"
+            yield f"{format_size(temporary)} were written to temporary files, and {deadlocks} deadlocks were broken"
 
 
 def _tell_transactions(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, state, age, idle, held_back, query in rows[:_ROWS]:
         waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
-        holds = (
-            f", holds back the removal of rows that died in the last {held_back} transactions" if held_back else ""
-        )
+        holds = f", prevents the removal of rows that died in the last {held_back} transactions" if held_back else ""
         yield f"pid {pid}, {format_name(user)}: {state}, began {format_span(age)} ago{waits}{holds}: {_text(query)}"
     yield from _count_rest(rows)
 

@@ -48,7 +48,7 @@ async def list_slow_statements(ask: Ask) -> list[str]:
         return [_NOT_LOADED]
     columns = ("s.total_exec_time", "s.mean_exec_time") if is_new else ("s.total_time", "s.mean_time")
     lines: list[str] = [] if sees_all else [_HIDDEN]
-    for title, order in zip(("by the time of all calls", "by the time of one call"), columns, strict=True):
+    for title, order in zip(("by total time", "by time per call"), columns, strict=True):
         question = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_ROWS)
         lines.append(f"{title}:")
         for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(question):

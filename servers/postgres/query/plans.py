@@ -198,7 +198,7 @@ def _note_wrong_estimates(steps: Sequence[_Step]) -> list[str]:
         is_filtered = not is_cut_short and ("Filter" in node or "Index Cond" in node)
         if actual >= _WRONG * expected or (is_filtered and expected >= _WRONG * actual):
             name = _name_node(node)
-            notes.append(f"{name}: {node['Plan Rows']} rows were expected, but {node['Actual Rows']:g} came")
+            notes.append(f"{name}: {node['Plan Rows']} rows were expected, but {node['Actual Rows']:g} were returned")
     if notes:
         notes = [*notes[:_NOTES], "ANALYZE of these tables, or CREATE STATISTICS, improves estimates"]
     return notes

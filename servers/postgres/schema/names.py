@@ -145,7 +145,7 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
             function = parts[-1]
             signatures = [similar for (similar,) in await ask(_SIGNATURES, function.lower())]
             if signatures:
-                return f"There is, for other arguments:\n{fence(signatures[:_SHOWN])}"
+                return f"It exists with other arguments:\n{fence(signatures[:_SHOWN])}"
             names = [name for (name,) in await ask(_FUNCTIONS)]
             return _format_suggestion([format_name(similar) for similar in find_nearest(function, names)])
     return ""

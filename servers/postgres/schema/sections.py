@@ -86,8 +86,8 @@ async def read_details(ask: Ask, relation: Relation) -> Details:
     words = {
         "unlogged": is_unlogged,
         "not populated yet: REFRESH MATERIALIZED VIEW populates it": not is_populated,
-        "row level security: the role sees the rows that the policies let it": is_secured,
-        "row level security, but not for this role": has_security and not is_secured,
+        "row-level security: the role sees only the rows that the policies allow": is_secured,
+        "row-level security, but not for this role": has_security and not is_secured,
         "the role of this server may not read it": not is_readable,
     }
     sections: dict[str, list[str]] = {}

@@ -53,7 +53,7 @@ _INTO = {"INTO", "LOCAL", "GLOBAL"}
 _PSQL = "The operator can run it with psql."
 _TRANSACTION = "the statements of one call are one transaction, which the server commits at its end", "Omit it."
 _SETTINGS = (
-    "settings of the session are the operator's",
+    "the settings of the session are up to the operator",
     "The operator can set them for the role (ALTER ROLE).",
 )
 _NAMES_AND_TIMES = {
@@ -70,7 +70,7 @@ _NAMES_AND_TIMES = {
 _NOTICES = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
 _KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
 _CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."
-_UPKEEP = "maintenance of the whole database is the operator's, and can't be part of a transaction", _PSQL
+_UPKEEP = "maintenance of the whole database is up to the operator, and can't be part of a transaction", _PSQL
 _RIGHTS = "rights are the operator's decision"
 _POLICIES = "row-level security is the operator's decision"
 _ROLES = "roles are the operator's decision"
@@ -90,10 +90,10 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("DECLARE", "FETCH", "MOVE", "CLOSE"), _CURSORS),
     **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
     **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
-    "IMPORT": ("foreign tables are the operator's, because they reach other servers", _PSQL),
+    "IMPORT": ("foreign tables are up to the operator, because they reach other servers", _PSQL),
     "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
-        "it would run code that no one is asked about",
+        "it would run the code in a string, which is not checked",
         "Run the statements themselves, or put them in a function.",
     ),
     "LOCK": ("the statements of a call take the locks that they need", ""),
@@ -200,7 +200,9 @@ def _check_definition(words: Words, allowed: AllowedDdl) -> None:
         _require(allowed.grants, _RIGHTS, "grants")
     elif kind not in (_COMMENTED if act == "COMMENT" else _KINDS):
         what = f"{act} {kind}" if kind.isalpha() else act
-        raise _refuse(f"{what} is the operator's, because it concerns more than the tables of one database", _PSQL)
+        raise _refuse(
+            f"{what} is up to the operator, because it concerns more than the tables of one database", _PSQL
+        )
     elif act != "COMMENT":
         _check_rights(kind, rest, allowed)
 
@@ -253,7 +255,9 @@ def _check_grant(words: Words, allowed: AllowedDdl) -> None:
         raise _refuse("role membership is the operator's decision", _PSQL)
     kind = words[words.index("ON") + 1 :][:1]
     if _GRANTED_ELSEWHERE.intersection(kind):
-        raise _refuse(f"rights on {kind[0]} are the operator's, because they affect more than one database", _PSQL)
+        raise _refuse(
+            f"rights on {kind[0]} are up to the operator, because they affect more than one database", _PSQL
+        )
     _require(allowed.grants, _RIGHTS, "grants")
 
 

@@ -219,7 +219,7 @@ def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Comple
     declared = {item.name: item for item in opened.libraries.prompt(name).arguments}
     if argument.name not in declared:
         suggestion = f"Its arguments: {format_names(declared.values())}."
-        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is not an argument of it", suggestion)
+        raise PromptError("bad_arguments", f"{argument.name[:64]!r} is not an argument of this prompt", suggestion)
     paths = find_paths(opened.files, argument.value) if declared[argument.name].type == "file" else ()
     return complete(declared[argument.name], argument.value, paths)
 

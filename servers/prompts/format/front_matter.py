@@ -199,7 +199,7 @@ def _check_value(key: Key, value: Any) -> str | None:
                 return None if whole else "is a list with items that are not texts"
             if isinstance(value, float) and not math.isfinite(value):
                 return "is not a finite number"
-            return None if isinstance(value, str | int | float) else "is not a value of an argument"
+            return None if isinstance(value, str | int | float) else "can't be the value of an argument"
         case "texts":
             if not isinstance(value, list) or not value or len(value) > key.most:
                 return f"is not a list of 1 to {key.most} texts"

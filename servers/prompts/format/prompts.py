@@ -51,7 +51,7 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
     if (kind == "enum") != bool(enum):
         refuse(mapping, "enum", f"{where}: only an enum has a list of values, and it needs one")
     if len(set(enum)) < len(enum):
-        refuse(mapping, "enum", f"{where}: enum has a value twice")
+        refuse(mapping, "enum", f"{where}: enum has a duplicate value")
     default = mapping.get("default")
     if "default" in mapping:
         if mapping.get("required"):
@@ -78,7 +78,7 @@ def _parse_message(mapping: YamlMapping) -> Message:
     require_keys(mapping, MESSAGE, "a message")
     kinds = [kind for kind in _KINDS if kind in mapping]
     if len(kinds) != 1:
-        refuse(mapping, "", f"a message has one of: {', '.join(_KINDS)}")
+        refuse(mapping, "", f"a message must have exactly one of: {', '.join(_KINDS)}")
     kind = kinds[0]
     content = mapping[kind].strip() if kind == "text" else mapping[kind]
     if not content:

@@ -243,7 +243,7 @@ def check_path(path: str) -> str | None:
     if _IMPOSSIBLE.search(path):
         return "has a character that Windows does not allow in names; names are separated by /"
     if any(name.endswith((".", " ")) or is_device(name) for name in names):
-        return "has a name that Windows can't have"
+        return "has a name that Windows does not allow"
     return None
 
 

@@ -289,7 +289,9 @@ class Library:
             try:
                 prompt = parse_file(file.kind, file.data)
                 if prompt.name != file.declared:
-                    reason = "its name is written in a way that hides it: write name: and the name"
+                    reason = (
+                        "its name can't be read from the front matter: write it on one line, as in name: review-code"
+                    )
                     raise PromptError("bad_prompt", reason)
             except PromptError as error:
                 self._broken[file.path] = file.signature, Problem(file.path, error.line, error.reason)

@@ -39,7 +39,7 @@ def lint(library: Library) -> list[Problem]:
             problems.update(lint_file(library, path, library.kind(name), library.source(name)))
         other = first.setdefault(_MANGLED.sub("_", name.casefold()), name)
         if other != name:
-            reason = f"clients that replace characters or ignore case take {name!r} for {other!r}"
+            reason = f"clients that replace characters or ignore case confuse {name!r} with {other!r}"
             problems.add(Problem(path, None, reason))
     return sorted(problems, key=lambda problem: (problem.path, problem.line or 0, problem.reason))
 
@@ -75,7 +75,7 @@ def find_objections(name: str) -> tuple[str, ...]:
     if len(name) > _MAX_LENGTH:
         objections.append(f"it has more than {_MAX_LENGTH} characters, where some clients cut it")
     if is_device(name):
-        objections.append("Windows can't have a file with that name")
+        objections.append("Windows does not allow a file with that name")
     return tuple(objections)
 
 

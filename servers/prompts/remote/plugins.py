@@ -43,7 +43,7 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise PromptError("bad_prompt", "it is not a marketplace: a JSON object with a list of `plugins`") from None
     if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MAX_PLUGINS:
-        raise PromptError("bad_prompt", f"it is not a marketplace of at most {_MAX_PLUGINS} plugins")
+        raise PromptError("bad_prompt", f"it is not a marketplace, or it lists more than {_MAX_PLUGINS} plugins")
     return list(_find_others(rows, root, base, scheme))
 
 

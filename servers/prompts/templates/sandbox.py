@@ -155,7 +155,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         elif operator == "*" and isinstance(left, str) and isinstance(right, int):
             require_size(len(left) * right)
         else:
-            raise TypeError(f"{operator} is for numbers; a text and a number go together with ~")
+            raise TypeError(f"{operator} is for numbers; join a text and a number with ~")
         return count_made(super().call_binop(context, operator, left, right))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -241,7 +241,7 @@ def _check(node: nodes.Node) -> None:
         case nodes.Const() if isinstance(node.value, float) and not math.isfinite(node.value):
             _refuse(node, "a number in the template is too large")
         case nodes.Const() if isinstance(node.value, str) and not is_unicode(node.value):
-            _refuse(node, "a text holds half of a surrogate pair")
+            _refuse(node, "a text contains half of a surrogate pair")
 
 
 def _check_form(node: nodes.Node) -> None:
@@ -253,11 +253,11 @@ def _check_form(node: nodes.Node) -> None:
             constant = isinstance(node.template, nodes.Const) and isinstance(node.template.value, str)
             # Without context, Jinja would collect all output before it could be counted.
             if not constant or node.ignore_missing or not node.with_context:
-                _refuse(node, "an include has one file, whose path is written out in quotes, and nothing else")
+                _refuse(node, "an include must name one file, by its path in quotes, and nothing else")
         case nodes.List() | nodes.Tuple() if not all(isinstance(item, nodes.Const) for item in node.items):
-            _refuse(node, "a list in a template has constant items")
+            _refuse(node, "a list in a template may have only constant items")
         case nodes.Assign() | nodes.For() if not isinstance(node.target, nodes.Name):
-            _refuse(node, "a value has one name")
+            _refuse(node, "only a single name can be assigned")
 
 
 def _is_name(node: nodes.Node, name: str) -> bool:

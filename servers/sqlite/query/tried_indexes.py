@@ -42,7 +42,7 @@ def explain_with_indexes(
     Raises SqlError, and sqlite3.Error for an index that can't be created.
     """
     if not all(map(_INDEX.match, indexes)):
-        advice = "Only CREATE INDEX, which is tried but not run, may come before the statement to explain."
+        advice = "Only CREATE INDEX, which is only simulated, may come before the statement to explain."
         raise SqlError("bad_statement", "there is more than one statement", advice)
     if find_hidden(connection) is not None:
         raise SqlError(

@@ -342,7 +342,7 @@ def read_session_id(headers: Headers) -> str | Refusal:
         return refusal
     sent = headers.get(SESSION_ID)
     if sent is None:
-        return refuse(400, "the Mcp-Session-Id header is required: send initialize first, whose answer has it")
+        return refuse(400, "the Mcp-Session-Id header is required: send initialize first; its response has the id")
     return sent
 
 

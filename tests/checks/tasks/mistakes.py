@@ -136,7 +136,7 @@ def of_tables() -> list[Mistake]:
         mistake("a cursor of another query", {"query": names, "cursor": "zzz"},
                 lambda text: _then("Omit ", text, ("read_query", {"query": names})), "read_query"),
         mistake("another database", {"query": names, "database": "other"},
-                lambda text: ("read_query", {"query": names, "database": _part(r"There are: (\w+)\.", text)}),
+                lambda text: ("read_query", {"query": names, "database": _part(r"Available: (\w+)\.", text)}),
                 "read_query"),
         mistake("a row too long", {**visits, "csv": "a,b\n1,2\n1,2,3\n"},
                 lambda text: _then("it has 3 fields, and there are 2 columns", text, ("import_csv", visits)),

@@ -195,7 +195,7 @@ UNFIT = [
     ),
     (
         [("two", "2", 3)],
-        "wrong_count: file: edit 1: the old text matches 2 places, at lines 2, 3, and not 3",
+        "wrong_count: file: edit 1: the old text matches 2 places, at lines 2, 3, not 3",
     ),
     (
         [("tow", "2")],

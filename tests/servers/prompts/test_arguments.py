@@ -104,10 +104,8 @@ def test_all_that_is_wrong_is_said_at_once_but_of_many_unknown_arguments_only_so
     prompt = Prompt("one", "d", arguments=(Argument("a", "number"), Argument("b", "boolean")))
     with pytest.raises(PromptError) as caught:
         parse_values(prompt, {"a": "x", "b": "y", "d": "z"})
-    expected = (
-        "'d' is not an argument of it; 'a' is not a number: 'x'; 'b' is not yes or no: 'y'. Its arguments: 'a', 'b'."
-    )
-    assert str(caught.value) == expected
+    wrong = "'d' is not an argument of this prompt; 'a' is not a number: 'x'; 'b' is not yes or no: 'y'"
+    assert str(caught.value) == f"{wrong}. Its arguments: 'a', 'b'."
     with pytest.raises(PromptError) as caught:
         parse_values(Prompt("one", "d"), {f"x{number}": "" for number in range(10_000)})
     assert ("'x9'" in str(caught.value), "'x10'" in str(caught.value)) == (True, False)

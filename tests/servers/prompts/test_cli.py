@@ -65,7 +65,7 @@ BAD_USAGE = [
     (["lint", "--no", "{}"], "unrecognized arguments: --no"),
     (["render", "{}", "no"], "there is no prompt 'no'"),
     (["render", "{}", "hello"], "needs: 'who'"),
-    (["render", "{}", "hello", "whom=Ann"], "'whom' is not an argument of it"),
+    (["render", "{}", "hello", "whom=Ann"], "'whom' is not an argument of this prompt"),
     (["render", "{}", "hello", "who"], "'who' is not KEY=VALUE"),
     (["render", "{}", "hello", "who=a", "who=b"], "'who' is given twice"),
     (["export", "{}", "--to", "{}/out"], "specify a prompt, or --all"),
@@ -112,7 +112,7 @@ def test_test_shows_what_differs_from_examples_and_updates_them(run: Run, tmp_pa
 
 FAILING = [
     ({"a.md": HELLO + "{% no %}", "a.golden.yaml": EXAMPLE}, "a.md:6: Encountered unknown tag"),
-    ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is not an argument of it"),
+    ({"a.md": SIMPLE, "a.golden.yaml": EXAMPLE}, "a.md: 'who' is not an argument of this prompt"),
     ({"a.md": HELLO, "a.golden.yaml": "messages: []\n"}, "a.golden.yaml has no arguments"),
     ({"a.md": ""}, "a.md:1: it has no text"),
 ]

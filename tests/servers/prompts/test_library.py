@@ -300,7 +300,7 @@ def test_p9_a_path_or_name_that_windows_can_not_have_is_refused_everywhere(tmp_p
     usual = ("a", "a/b.md", "console.md", "com.md", "com10.md", "a b.md", "é.md")
     assert [path for path in usual if check_path(path)] == []
     for name in ("con", "Nul", "aux", "lpt9"):
-        assert find_objections(name) == ("Windows can't have a file with that name",)
+        assert find_objections(name) == ("Windows does not allow a file with that name",)
 
 
 @pytest.mark.slow

@@ -119,17 +119,17 @@ def test_bombs_of_each_kind_are_stopped(tmp_path: Path, case: str) -> None:
 
 UNBOUNDED = [
     ("{% for x in [1] recursive %}{% endfor %}", "recursive loops are not available"),
-    ("{% include text %}", "an include has one file"),
-    ("{% include ['a', 'b'] %}", "an include has one file"),
-    ("{% include 'a' ignore missing %}", "an include has one file"),
-    ("{% include 'a' without context %}", "an include has one file"),
-    ("{% set x = [text, text] %}", "a list in a template has constant items"),
-    ("{% set x = [[1], [1]] %}", "a list in a template has constant items"),
-    ("{% for a, b in text %}{% endfor %}", "a value has one name"),
-    ("{% set a, b = 1, 2 %}", "a value has one name"),
+    ("{% include text %}", "an include must name one file"),
+    ("{% include ['a', 'b'] %}", "an include must name one file"),
+    ("{% include 'a' ignore missing %}", "an include must name one file"),
+    ("{% include 'a' without context %}", "an include must name one file"),
+    ("{% set x = [text, text] %}", "a list in a template may have only constant items"),
+    ("{% set x = [[1], [1]] %}", "a list in a template may have only constant items"),
+    ("{% for a, b in text %}{% endfor %}", "only a single name can be assigned"),
+    ("{% set a, b = 1, 2 %}", "only a single name can be assigned"),
     ("{{ self }}", "'self' can't be the name"),
     ("{{ 1e999 }}", "a number in the template is too large"),
-    ("{{ '\\ud800' }}", "a text holds half of a surrogate pair"),
+    ("{{ '\\ud800' }}", "a text contains half of a surrogate pair"),
     ("{{ text['upper'] }}", "no attribute 'upper'"),
 ]
 
@@ -193,7 +193,7 @@ WRONG: list[tuple[dict[str, str | bytes], str, int]] = [
     ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": "{{"}, "line 1 of the included '_a.md'", 4),
     ({"one.md": front(body="{% include '_a.md' %}"), "_a.md": b"\xff"}, "'_a.md' is not UTF-8", 4),
     ({"one.md": front(OURS, body="{{ range(3) }}")}, "use join, or a loop", 5),
-    ({"one.md": front(OURS, body="{{ 1 + 'a' }}")}, "go together with ~", 5),
+    ({"one.md": front(OURS, body="{{ 1 + 'a' }}")}, "join a text and a number with ~", 5),
     ({"one.md": front(OURS, body="{{ 'a'|nope }}")}, "No filter named 'nope'", 5),
 ]
 

@@ -86,7 +86,7 @@ async def test_a_missing_file_is_made_where_the_operator_says_so_and_one_of_seve
     async with inside("--create", file, tmp_path / "other.db") as peer:
         assert (await peer.error("read_query", query="SELECT 1")).startswith("bad_database: ")
         assert (await peer.error("list_tables")).startswith("bad_database: ")
-        assert (await peer.error("read_query", query="SELECT 1", database="x")).endswith("There are: data, other.")
+        assert (await peer.error("read_query", query="SELECT 1", database="x")).endswith("Available: data, other.")
         count = "SELECT count(*) FROM sqlite_schema"
         assert (await peer.data("read_query", query=count, database="other"))["rows"] == [[0]]
 

@@ -95,7 +95,7 @@ def test_files_are_there_only_where_they_are_given(databases: Settings, tmp_path
         databases.narrowed(Narrowing(databases=["shop"], files=tmp_path))
 
 
-@pytest.mark.parametrize(("names", "wrong"), [(["nothing"], "there are: shop, staff"), ([], "name at least one")])
+@pytest.mark.parametrize(("names", "wrong"), [(["nothing"], "available: shop, staff"), ([], "name at least one")])
 def test_a_database_has_to_be_one_of_the_servers(names: list[str], wrong: str, databases: Settings) -> None:
     with pytest.raises(ValueError, match=wrong):
         databases.narrowed(Narrowing(databases=names))

@@ -179,7 +179,9 @@ async def _read_links(client: Client, links: Sequence[dict[str, Any]], session: 
         else:
             linked += pieces_of_contents(answer.get("contents"))
     if len(uris) > _MAX_LINKS:
-        session.say(f"{format_count(len(uris) - _MAX_LINKS, 'more link')} not saved: of one answer {_MAX_LINKS} are")
+        session.say(
+            f"{format_count(len(uris) - _MAX_LINKS, 'more link')} not saved: at most {_MAX_LINKS} of one answer are"
+        )
     return linked
 
 

@@ -61,7 +61,8 @@ def declare(dialect: Dialect) -> Features[Opened]:
         max_bytes: Annotated[int, Field(ge=2_000)] = _OVERVIEW,
         database: DatabaseArgument = None,
     ) -> str:
-        """Start here: show what one or all databases contain: tables, columns, foreign keys, indexes, as they fit."""
+        """Start here: show what one or all databases contain: tables, columns, foreign keys, indexes, as far as they
+        fit."""
         return await _describe_databases(ctx, max_bytes, database)
 
     return features

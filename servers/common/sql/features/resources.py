@@ -31,7 +31,7 @@ _STEPS = """
 1. Call describe_database{named} for the tables, their columns and how they refer to each other.
 2. Call describe_table for the tables that matter, with `sample` 5 and `statistics` true, to learn what the values \
 look like.
-3. Before a query of a large table call explain_query; where it names tables that are read whole, add a condition \
+3. Before a query of a large table call explain_query; if it names tables that are scanned in full, add a condition \
 on an indexed column.
 4. Query with read_query. Put values into `parameters`, select the columns you need, and count, sum and group in SQL \
 instead of fetching rows to do so yourself.

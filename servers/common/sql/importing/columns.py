@@ -273,7 +273,9 @@ def parse_types(types: Iterable[str]) -> dict[str, str]:
         name, _, kind = entry.rpartition("=")
         parsed[name.strip().lower()] = type_name = kind.strip().lower()
         if _SYNONYMS.get(type_name, type_name) not in _BY_NAME:
-            raise SqlError("bad_csv", "a column has no such type", f"There are: {', '.join(_BY_NAME)}.", [entry])
+            raise SqlError(
+                "bad_csv", "there is no such column type", f"Available types: {', '.join(_BY_NAME)}.", [entry]
+            )
     return parsed
 
 

@@ -17,7 +17,7 @@ from shared.text import escape
 
 _NAMES = 1_000
 """Maximum number of characters of a list of names in an error."""
-_CHANGED = "the file was changed while it was imported"
+_CHANGED = "the file was changed while it was being imported"
 
 
 class Import(NamedTuple):
@@ -91,5 +91,5 @@ def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tupl
     if unknown:
         reason = "the first row names a column that the table does not have"
         quoted = [f"missing: {format_names(unknown)}"[:_NAMES], columns]
-        raise SqlError("bad_csv", reason, "Set header to false where that row is data.", quoted)
+        raise SqlError("bad_csv", reason, "Set header to 0 if that row is data.", quoted)
     return [columns_by_name[column.name.lower()] for column in plan.columns]

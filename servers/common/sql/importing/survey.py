@@ -102,7 +102,7 @@ def _survey_rows(
     if unknown := types.keys() - {name.lower() for name in names}:
         raise SqlError("bad_csv", "types names a column that does not exist", quoted=[*unknown])
     if not expected.columns and expected.max_columns is not None and width > expected.max_columns:
-        reason = f"the file has {width:,} columns, and a table has {expected.max_columns:,} at most"
+        reason = f"the file has {width:,} columns, and a table can have at most {expected.max_columns:,}"
         advice = "Import it in parts with fewer columns each, or as rows of names and values."
         raise SqlError("too_large", reason, advice)
     declared = _find_declared(expected, names[:width], has_header=layout.names is not None)

@@ -77,7 +77,9 @@ def open_table(opener: Opener, written: Written, codec: str | None = None) -> Ta
         start = file.read(_HEAD_BYTES)
         if is_workbook(start):
             return _open_workbook(file, written)
-        encoding, why = (codec, "the likeliest for its letters") if codec else _find_encoding(start, written.encoding)
+        encoding, why = (
+            (codec, "the most likely one for its letters") if codec else _find_encoding(start, written.encoding)
+        )
         text, whole = _decode(start, encoding), len(start) < _HEAD_BYTES
     if not whole:
         # A line that is cut would be too short.
@@ -144,7 +146,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
-        return guess_encoding(io.BytesIO(start)), "the likeliest for its letters"
+        return guess_encoding(io.BytesIO(start)), "the most likely one for its letters"
     return "utf-8", "all of it is valid"
 
 

@@ -46,4 +46,4 @@ class Consent(NamedTuple):
             return False
         reason = "the database has changed since the user was asked"
         quoted = (f"asked: {self.agreed}", f"now: {figures}")
-        raise SqlError("changed", reason, "Call again to have the user asked again.", quoted)
+        raise SqlError("changed", reason, "Call again to ask the user again.", quoted)

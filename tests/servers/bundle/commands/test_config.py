@@ -142,7 +142,7 @@ def test_stderr_says_where_it_goes_and_what_then(
 ) -> None:
     monkeypatch.setenv("CODEX_HOME", str(tmp_path))
     config.main(["prompts", "--starter", "--client", "codex"])
-    assert capsys.readouterr().err == f"goes into {tmp_path / 'config.toml'}; then restart Codex\n"
+    assert capsys.readouterr().err == f"add this to {tmp_path / 'config.toml'}; then restart Codex\n"
 
 
 def arguments(text: str) -> list[str]:

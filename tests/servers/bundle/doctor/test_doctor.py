@@ -141,7 +141,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "a path that is not absolute": (started("filesystem", "notes"),
         "notes is not an absolute path, so it means a different place in each client", f"write {NOTES}"),
     "a file in place of a directory": (
-        started("filesystem", "{home}/open"), "{home}/open is a file and no directory", "",
+        started("filesystem", "{home}/open"), "{home}/open is a file, not a directory", "",
     ),
     "an option that does not exist": (started("filesystem", "--alow-write", NOTES),
         "there is no option --alow-write; did you mean --allow-write?", "info filesystem` lists all"),
@@ -525,7 +525,7 @@ async def test_what_is_set_in_the_shell(home: Home) -> None:
     home.start("filesystem", f"{home.path}/papers")
     found = {one.what: one for one in await home.look()}
     one = found["MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"]
-    assert (one.severity, one.fix) == (Severity.WARNING, "unset MCP_FILESYSTEM_ALLOW_WRITE, unless it is intended")
+    assert (one.severity, one.fix) == (Severity.WARNING, "unset MCP_FILESYSTEM_ALLOW_WRITE, unless that is intended")
     assert "MCP_TOKEN_FILE is set, and changes every server when it is started from here" in found
     assert f"the token file {home.path}/token does not exist" in found
     assert TOKEN not in repr(found)

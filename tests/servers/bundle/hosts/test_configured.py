@@ -65,7 +65,7 @@ def test_a_file_the_client_could_not_read_is_refused(tmp_path: Path) -> None:
 
 UNUSABLE: list[tuple[object, str]] = [
     (1, "'a' is not an object"),
-    ({}, "'a' has no 'command' and no 'url'"),
+    ({}, "'a' has no 'command' or 'url'"),
     ({"command": 1}, "'a': 'command' is not a string"),
     ({"command": "x", "args": "y"}, "'a': 'args' is not a list of strings"),
     ({"command": "x", "env": {"K": 1}}, "'a': 'env' is not an object of strings"),

@@ -248,7 +248,7 @@ def test_an_answer_is_shown_though_it_can_not_be_saved(tmp_path: Path, capsys: p
 
 def test_links_that_are_too_many_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("call", "export_many", "--out", str(tmp_path / "a.txt")) == 0
-    assert "1 more link not saved: of one answer 100 are" in capsys.readouterr().err
+    assert "1 more link not saved: at most 100 of one answer are" in capsys.readouterr().err
 
 
 def test_messages_of_a_prompt_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -43,12 +43,12 @@ def test_of_a_long_pdf_the_first_pages_are_read_and_the_note_says_how_to_go_on(m
     pdf = Pdf(written(["a", "b", "c", "d", "e"]))
     text, notes = pdf.read("1-2,4-", SECONDS)
     assert text == "[page 1 of 5]\n\na\n\n[page 2 of 5]\n\nb"
-    assert notes == ('Of 5 pages these were read: 1-2. Continue with pages="4-5".',)
+    assert notes == ('Of 5 pages, these were read: 1-2. Continue with pages="4-5".',)
 
 
 def test_a_pdf_is_read_as_far_as_its_time_allows():
     pdf = Pdf(written(["Hello"]))
-    assert pdf.read(None, -1).notes == ('Of 1 pages these were read: none. Continue with pages="1".',)
+    assert pdf.read(None, -1).notes == ('Of 1 pages, these were read: none. Continue with pages="1".',)
 
 
 def test_a_pdf_without_text_says_so():

@@ -31,7 +31,7 @@ async def test_it_describes_and_exports() -> None:
     async with peers.inside(app, "zoo") as peer:
         assert "pets" in await peer.text("describe_database")
         assert "name" in await peer.text("describe_table", table_name="pets")
-        assert "read whole: pets" in await peer.text("explain_query", query="SELECT * FROM pets")
+        assert "scanned in full: pets" in await peer.text("explain_query", query="SELECT * FROM pets")
         (link, _) = (await peer.call("export", query="SELECT * FROM pets"))["content"]
         read = await peer.request("resources/read", uri=link["uri"])
         assert read["result"]["contents"][0]["text"] == "id,name\r\n1,Rex\r\n2,Tom\r\n"

@@ -154,7 +154,7 @@ async def test_h4_no_spelling_of_the_address_leads_there() -> None:
         refused = {host: (await web.refused(f"http://{host}/latest/")).code for host in SPELLINGS}
         told = await web.refused("http://169.254.169.254/latest/meta-data/")
     assert refused == dict.fromkeys(SPELLINGS, "blocked_address")
-    assert str(told) == "169.254.169.254 is where a cloud hands out credentials"  # and not how to open it
+    assert str(told) == "169.254.169.254 is where cloud providers hand out credentials"  # and not how to open it
 
 
 @pytest.mark.parametrize("address", METADATA)

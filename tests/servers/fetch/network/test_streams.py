@@ -119,7 +119,7 @@ async def test_h15_old_versions_are_not_spoken(version: ssl.TLSVersion, tmp_path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         context.minimum_version = context.maximum_version = version
-    assert str(await refused(context, tmp_path)) == "secure.test offers no TLS version from 1.2 on"
+    assert str(await refused(context, tmp_path)) == "secure.test does not support TLS 1.2 or newer"
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
@@ -205,7 +205,7 @@ async def test_h15_a_site_that_says_nothing_is_given_up() -> None:
         reaching(names, ClientOptions(seconds=0.2), allow_private=["secure.test:*"]) as web,
     ):
         error = await web.refused(f"https://secure.test:{site.port}/")
-    assert (error.code, str(error)) == ("timeout", "secure.test did not agree on TLS in time")
+    assert (error.code, str(error)) == ("timeout", "secure.test did not complete the TLS handshake in time")
 
 
 async def test_h15_a_site_may_break_off() -> None:
@@ -224,7 +224,7 @@ async def test_h15_a_site_may_break_off() -> None:
         async with reaching(names, allow_private=["secure.test:*"]) as web:
             error = await web.refused(f"https://secure.test:{port}/")
         tasks.cancel_scope.cancel()
-    assert (error.code, str(error)) == ("tls", "secure.test ended the connection before TLS was agreed on")
+    assert (error.code, str(error)) == ("tls", "secure.test ended the connection during the TLS handshake")
 
 
 class Broken(httpcore.AsyncMockStream):
@@ -242,7 +242,7 @@ class Broken(httpcore.AsyncMockStream):
 
 @pytest.mark.parametrize("act", [lambda stream: stream.read(1), lambda stream: stream.write(b"x")])
 async def test_h15_encryption_may_fail_later(act: Callable[[TlsStream], Awaitable[object]]) -> None:
-    with pytest.raises(FetchError, match=r"^secure\.test did not agree on a secure connection$") as caught:
+    with pytest.raises(FetchError, match=r"^secure\.test failed the TLS handshake$") as caught:
         await act(TlsStream(Broken([]), "secure.test"))
     assert caught.value.code == "tls"
 

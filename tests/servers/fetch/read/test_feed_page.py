@@ -94,7 +94,7 @@ def test_an_entry_that_is_shown_by_its_summary_says_so():
     content = "<content:encoded xmlns:content='http://purl.org/rss/1.0/modules/content/'>All of it, to its end."
     item = f"<item><description>Some of it</description>{content}</content:encoded></item>"
     page = read_feed(source("feed", f"<rss version='2.0'><channel><title>T</title>{item}</channel></rss>"))
-    assert page.notes == ("1 entry shown by the summary: `raw` has the whole text.",)
+    assert page.notes == ("1 entry shown only in summary: `raw` has the whole text.",)
     assert read_feed(source("feed", ATOM)).notes == ()
 
 

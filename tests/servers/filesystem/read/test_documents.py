@@ -78,7 +78,7 @@ async def test_a_cursor_knows_the_pages_it_is_about(server: Server, tmp_path: Pa
         refused = await peer.request(
             "tools/call", name="read_text_file", arguments={"path": str(path), "cursor": cursor, "pages": "1"}
         )
-        assert "the cursor continues with other pages. Omit pages." in str(refused)
+        assert "the cursor belongs to a different selection of pages. Omit pages." in str(refused)
 
 
 async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Path):

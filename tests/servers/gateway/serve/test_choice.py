@@ -131,8 +131,8 @@ def test_without_a_file_the_bundle_is_useful_at_once(tmp_path: Path, monkeypatch
     files: Any = found["filesystem"]
     assert ([path.resolve() for path in files.roots], files.writes) == ([tmp_path.resolve()], False)
     notes = [one.default for one in choose([], OURS, Configuration()) if one.default]
-    has = f"filesystem has the current directory, read-only: {Path.cwd()}"
-    assert notes == [f"{has}; MCP_FILESYSTEM_ROOTS names others"]
+    has = f"filesystem serves the current directory, read-only: {Path.cwd()}"
+    assert notes == [f"{has}; set MCP_FILESYSTEM_ROOTS to serve others"]
     databases: Any = found["sqlite"]
     assert ([source.name for source in databases.sources], databases.writes) == (["demo"], False)
 

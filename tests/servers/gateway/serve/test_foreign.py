@@ -99,9 +99,9 @@ BAD = [
     ('command: "run \'a"', "servers.other.command: No closing quotation"),
     ("url: example.org", "servers.other.url: the URL of a server must start with http://"),
     (f"url: 'https://me:{SECRET}@example.org'", "servers.other.url: everyone who sees the URL sees its user name"),
-    ("command: run, token: t", "servers.other: token goes with a url"),
-    ("url: 'https://example.org', env: {}", "servers.other: env goes with a command"),
-    ("url: 'https://example.org', cwd: x", "servers.other: cwd goes with a command"),
+    ("command: run, token: t", "servers.other: token is only for a url"),
+    ("url: 'https://example.org', env: {}", "servers.other: env is only for a command"),
+    ("url: 'https://example.org', cwd: x", "servers.other: cwd is only for a command"),
     ("command: run, cwd: none", "none is not a directory"),
     (
         "url: 'https://example.org', token: t, token-file: t",

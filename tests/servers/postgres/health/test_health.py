@@ -137,7 +137,7 @@ async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Data
             assert await ask(check.question) == []
         pid = connection.info.backend_pid
     (line,) = [line for line in check.tell(rows) if line.startswith(f"pid {pid}, owner: idle in transaction, began ")]
-    assert ", holds back the removal of rows that died in the last " in line
+    assert ", prevents the removal of rows that died in the last " in line
 
 
 async def test_nothing_of_others_statements_leaves_its_line() -> None:
@@ -155,8 +155,8 @@ async def test_slow_statements_are_told_by_both_orders(database: Database) -> No
     async with asking(database.server.url(database.name)) as ask:
         lines = await list_slow_statements(ask)
     assert [line for line in lines if not line.startswith(" ")] == [
-        "by the time of all calls:",
-        "by the time of one call:",
+        "by total time:",
+        "by time per call:",
     ]
     found = [line for line in lines if "FROM customer, product WHERE customer.id = $1" in line]
     assert " in 1 calls (" in found[0]

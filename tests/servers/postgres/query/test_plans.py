@@ -56,7 +56,7 @@ async def test_a_statement_that_was_run_says_how_it_went(big: Database) -> None:
 async def test_an_estimate_that_is_far_off_is_told(big: Database) -> None:
     # What depends on what is known to nobody without CREATE STATISTICS.
     found = await plan(big, "SELECT * FROM big WHERE n % 2 = 0", analyze=True)
-    assert "Seq Scan on big: 100 rows were expected, but 10000 came" in found["notes"]
+    assert "Seq Scan on big: 100 rows were expected, but 10000 were returned" in found["notes"]
     found = await plan(big, "SELECT * FROM big WHERE a = 5 LIMIT 1", analyze=True)
     assert not [note for note in found["notes"] if "expected" in note]
 

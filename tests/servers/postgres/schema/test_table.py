@@ -97,10 +97,10 @@ async def test_policies_are_told_and_whether_they_hold_for_the_role(workshop: Da
     assert found["sections"]["policies"] == [
         "cheap permissive for select to reader, writer using ((price < (10)::numeric))"
     ]
-    assert found["facts"] == ["row level security: the role sees the rows that the policies let it"]
+    assert found["facts"] == ["row-level security: the role sees only the rows that the policies allow"]
     assert found["sample"] is not None
     assert len(found["sample"]["rows"]) == 7
-    assert (await look(workshop, "product", user="owner"))["facts"] == ["row level security, but not for this role"]
+    assert (await look(workshop, "product", user="owner"))["facts"] == ["row-level security, but not for this role"]
 
 
 async def test_a_view_has_its_query(sample: Database) -> None:

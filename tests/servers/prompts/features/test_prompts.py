@@ -146,7 +146,11 @@ WRONG: list[tuple[str, dict[str, str], str]] = [
     ("a", {}, "missing_arguments: the prompt 'a' needs: 'code', 'count'"),
     ("a", {"code": "x", "count": "two"}, "bad_arguments: 'count' is not a number: 'two'"),
     ("a", {"count": "1", "style": "wide"}, "bad_arguments: 'style' is not one of: 'short', 'long'"),
-    ("a", {"cod": "x"}, "bad_arguments: 'cod' is not an argument of it. Its arguments: 'code', 'count', 'style'."),
+    (
+        "a",
+        {"cod": "x"},
+        "bad_arguments: 'cod' is not an argument of this prompt. Its arguments: 'code', 'count', 'style'.",
+    ),
     ("broken", {}, "bad_prompt: it has no text"),
     ("template", {}, "bad_template: 'nothing' is undefined"),
     ("lost", {}, "not_found: there is no file 'gone.png', or it can't be read"),

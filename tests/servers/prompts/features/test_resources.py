@@ -71,7 +71,7 @@ async def test_several_messages_have_their_roles_as_headings(lib: Path) -> None:
 WRONG = {
     "": "missing_arguments: the prompt 'review' needs: 'path'",
     "?path=a&deep=perhaps": "bad_arguments: 'deep' is not yes or no: 'perhaps'",
-    "?path=a&other=b": "bad_arguments: 'other' is not an argument of it. Its arguments: 'path', 'deep'.",
+    "?path=a&other=b": "bad_arguments: 'other' is not an argument of this prompt. Its arguments: 'path', 'deep'.",
     "?path=a&path=b": "bad_arguments: an argument is given twice",
     "?" + "&".join(f"a{number}=" for number in range(65)): "bad_arguments: the query has more than 64 arguments",
 }

@@ -93,7 +93,7 @@ WRONG: list[tuple[str, object, str]] = [
     (
         "greet",
         {"names": "a", "nome": 1},
-        "bad_arguments: 'nome' is not an argument of it. Its arguments: 'names',",
+        "bad_arguments: 'nome' is not an argument of this prompt. Its arguments: 'names',",
     ),
     ("greet", {"names": "a", "loud": 7}, "bad_arguments: 'loud' is not yes or no: '7'"),
     ("greet", [{"name": "names", "value": "a"}] * 2, "bad_arguments: an argument is given twice"),

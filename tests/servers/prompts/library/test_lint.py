@@ -30,7 +30,7 @@ def test_p3_names_that_clients_or_systems_change_are_found(tmp_path: Path) -> No
 
 def test_p3_two_names_that_become_one_in_a_client_are_found(tmp_path: Path) -> None:
     found = said(tmp_path, {"a.md": front("name: Fix"), "b.md": front("name: fix")})
-    assert "b.md: clients that replace characters or ignore case take 'fix' for 'Fix'" in found
+    assert "b.md: clients that replace characters or ignore case confuse 'fix' with 'Fix'" in found
 
 
 def test_a_skill_is_called_as_its_directory(tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ async def test_a_plan_shows_what_an_index_would_do_and_none_is_made(shop: Path) 
         without = await peer.text("explain_query", query=QUERY)
         tried = await peer.text("explain_query", query=f"{INDEX};\n{QUERY};")
         given = await peer.text("explain_query", query=f"{INDEX}; {QUERY}", parameters=[1, "2024"])
-    assert "read whole: orders" in without
+    assert "scanned in full: orders" in without
     for plan in (tried, given):
         assert "SEARCH orders USING COVERING INDEX by_customer (customer=? AND placed>?)" in plan
         assert "tried on an empty copy of the schema; no index was created\nthere are no statistics" in plan
-        assert "read whole" not in plan
+        assert "scanned in full" not in plan
     assert dump(shop) == before
 
 
@@ -49,7 +49,7 @@ async def test_the_statistics_of_the_database_count(shop: Path) -> None:
 
 async def test_nothing_but_an_index_is_tried(shop: Path) -> None:
     refused = {
-        "DROP TABLE orders; SELECT 1": "Only CREATE INDEX, which is tried but not run, may come before",
+        "DROP TABLE orders; SELECT 1": "Only CREATE INDEX, which is only simulated, may come before",
         f"{INDEX}; DELETE FROM orders": "it changes the database",
         f"{INDEX}; SELECT load_extension('x')": "it calls load_extension()",
         f"CREATE INDEX x ON orders (absent); {QUERY}": "no such column: absent",

@@ -161,7 +161,7 @@ async def test_dates_of_a_second_file_are_written_as_those_of_the_first(path: Pa
 
 async def test_more_columns_than_a_table_has_are_refused(path: Path) -> None:
     error = await refused(path, "new", ",".join(f"c{n}" for n in range(2_001)) + "\n")
-    assert error.startswith("too_large: the file has 2,001 columns, and a table has 2,000 at most. Import")
+    assert error.startswith("too_large: the file has 2,001 columns, and a table can have at most 2,000. Import")
 
 
 async def test_full_text_search_takes_rows(path: Path, db: sqlite3.Connection) -> None:
@@ -218,7 +218,7 @@ async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, se
     texts = iter([first, first, open_text(second)])
     async with opened(path) as database:
         work = partial(importing.import_csv, Import("new", lambda: next(texts)(), Written()), Consent())
-        with pytest.raises(SqlError, match="the file was changed while it was imported"):
+        with pytest.raises(SqlError, match="the file was changed while it was being imported"):
             await write(database, work)
 
 

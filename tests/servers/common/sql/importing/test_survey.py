@@ -142,7 +142,7 @@ def test_a_type_that_is_given_is_taken(
 
 
 WRONG = [
-    ({"types": ["a=blob"]}, "a column has no such type"),
+    ({"types": ["a=blob"]}, "there is no such column type"),
     ({"types": ["x=text"]}, "types names a column that does not exist"),
     ({"types": ["b=integer"]}, "a column can't be read as integer"),
     ({"encoding": "utf-99"}, "there is no charset with that name"),
