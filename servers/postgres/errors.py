@@ -8,7 +8,7 @@ to clients.
 from psycopg.pq import DiagnosticField as Field
 from psycopg.pq.abc import PGresult
 
-from servers.common.sql.errors import SqlError
+from servers.common.sql.errors import NO_NAME, SqlError
 
 DENIED = "42501"
 """The SQLSTATE for a missing permission of the role."""
@@ -116,6 +116,8 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
         # PostgreSQL treats ? as an operator, and reports the text after it.
         if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS
+        elif where and sql[position : position + 1] == "$":
+            suggestion = suggestion or NO_NAME
         error = PostgresError(code, f"PostgreSQL refuses it{where} ({state})", suggestion, quoted, state)
         error.position = position if where else None
     error.context = read(Field.CONTEXT)

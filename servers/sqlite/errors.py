@@ -3,15 +3,18 @@
 The code comes from SQLite's own name of the error, never from its message.
 """
 
+import re
 import sqlite3
 
-from servers.common.sql.errors import SqlError
+from servers.common.sql.errors import NO_NAME, SqlError
 from shared.text import escape
 
 _MESSAGE = 500
 """Maximum number of characters of SQLite's own message, which may repeat the statement."""
 _CONSTRAINT = 19
 """SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
+
+_PARAMETER = re.compile(r'near "[?:@$]\w*": syntax error')
 
 # By SQLite's name of the error or its beginning: a code, its meaning, and a remedy. If these are empty, SQLite's own
 # message is used.
@@ -66,4 +69,5 @@ def from_sqlite(error: Exception) -> SqlError:
     )
     if reason:
         return SqlError(code, f"{reason} ({name})", suggestion)
+    suggestion = suggestion or (NO_NAME if _PARAMETER.fullmatch(words) else "")
     return SqlError(code, f"SQLite refuses it ({name})", suggestion, (words,))

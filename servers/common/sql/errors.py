@@ -11,6 +11,9 @@ from servers.common.sql.texts import fence
 from shared.coded_errors import CodedError
 from shared.text import escape
 
+NO_NAME = "A parameter is a value, never the name of a table or column: write the name in the statement."
+"""The remedy for a parameter where only a name may be."""
+
 
 class SqlError(CodedError):
     """A refusal or failure. The `quoted` lines are untrusted data."""

@@ -101,7 +101,7 @@ class Handle:
             about_view = "" if policy.hidden is None else policy.hidden.explain_view(str(error))
             advice = ONLY_NAMES if isinstance(error, QuotedTextError) else ""
             nearest = suggest_names(self.connection, str(error), policy.closes)
-            reported.suggestion = about_view or " ".join(filter(None, (advice, nearest)))
+            reported.suggestion = about_view or " ".join(filter(None, (reported.suggestion, advice, nearest)))
         return reported
 
 

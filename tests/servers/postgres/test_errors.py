@@ -97,6 +97,12 @@ async def test_the_parameters_of_other_programs_are_answered_with_ours(postgres:
     assert error.suggestion.startswith("Parameters are written $1, $2")
 
 
+@pytest.mark.parametrize("sql", ["SELECT * FROM $1", "SELECT 1 ORDER BY 1 $1"])
+async def test_a_parameter_is_no_name(postgres: PostgresServer, sql: str) -> None:
+    error = await raise_error(postgres, sql)
+    assert error.suggestion.startswith("A parameter is a value, never the name of a table or column")
+
+
 ADVICE = [
     ("25006", "FOR UPDATE"),
     ("2D000", "COMMIT"),

@@ -42,6 +42,15 @@ async def test_a_refusal_says_what_to_do_instead(shop: Path) -> None:
     assert several == "bad_statement: there is more than one statement. Run them one by one."
 
 
+@pytest.mark.parametrize("name", ["?", "?1", ":name", "@name", "$name"])
+async def test_a_parameter_is_no_name(name: str, shop: Path) -> None:
+    async with inside(shop) as peer:
+        error = await peer.error("read_query", query=f"SELECT * FROM {name}", parameters=["orders"])
+    assert error.endswith(
+        "\nA parameter is a value, never the name of a table or column: write the name in the statement."
+    )
+
+
 SUGGESTED = [
     ("SELECT * FROM customer", ["customers", "customer_totals"]),
     ("SELECT * FROM main.Oders", ["orders"]),
