@@ -108,10 +108,11 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _name(claims: Mapping[str, Any], name: str) -> str:
-    """Return a claim that contains a name; empty if the claim is missing. Names are written to logs."""
+    """Return a claim that contains a name; empty if the claim is missing."""
     value = claims.get(name)
     if value is None:
         return ""
+    # Names are written to logs.
     if not isinstance(value, str) or len(value) > _MAX_NAME or not value.isprintable():
         raise BadToken("one of its names is not valid")
     return value

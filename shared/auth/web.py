@@ -73,11 +73,9 @@ class Web:
         data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
         return await self._ask("POST", url, near, headers, data=data)
 
-    async def post_json(
-        self, url: str, document: Any, *, near: str | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    async def post_json(self, url: str, document: Any, *, near: str | None = None) -> Answer:
         """Post a document, and return the answer. Otherwise like `get_json`."""
-        return await self._ask("POST", url, near, headers, json=document)
+        return await self._ask("POST", url, near, None, json=document)
 
     async def _ask(
         self, method: str, url: str, referrer: str | None, headers: Mapping[str, str] | None, **body: Any

@@ -239,7 +239,8 @@ class Client(TypedCalls, Entered):
         timeout: float | None = 60,  # noqa: ASYNC109 - as above
         on_progress: Progress | None = None,
     ) -> dict[str, Any]:
-        """Make a request whose result may come from the cache. A read from the cache needs permission, too."""
+        """Make a request whose result may come from the cache."""
+        # A read from the cache needs permission, too.
         await self._permitted(method, params or {})
         return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
 

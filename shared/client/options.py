@@ -117,18 +117,14 @@ class ClientOptions:
         """Return the accepted versions, oldest first. Raises ValueError if there are none."""
         versions = versions_between(self.min_version, self.max_version)
         if self.dialect is not None:
-            return self._accepted_in_dialect(versions)
+            # A dialect has the version of the stateless era: requests are made in its form, and then translated.
+            if self.dialect not in CLIENT_DIALECTS:
+                raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
+            if self.mode not in ("auto", "stateless"):
+                raise ValueError(f"a dialect has no protocol versions: omit the mode {self.mode!r}")
+            return (first_version("stateless", versions),)
         first = first_version(self.mode, versions)
         return tuple(version for version in versions if self.mode == "auto" or version.stateless is first.stateless)
-
-    def _accepted_in_dialect(self, versions: Sequence[Version]) -> tuple[Version, ...]:
-        """Return the version of the stateless era: requests are made in its form, and then translated to the
-        dialect."""
-        if self.dialect not in CLIENT_DIALECTS:
-            raise ValueError(f"the dialect must be {' or '.join(CLIENT_DIALECTS)}, not {self.dialect!r}")
-        if self.mode not in ("auto", "stateless"):
-            raise ValueError(f"a dialect has no protocol versions: omit the mode {self.mode!r}")
-        return (first_version("stateless", versions),)
 
     def identity(self) -> ClientIdentity:
         """Return the client's description of itself."""

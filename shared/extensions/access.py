@@ -18,7 +18,7 @@ from ..errors import InvalidParams, McpError, MethodNotFound, ResourceNotFound, 
 from ..protocol.identity import Principal
 from ..protocol.methods import Method
 from ..protocol.records import record
-from ..protocol.types.prompts import CompleteParams, PromptReference
+from ..protocol.types.prompts import PromptReference
 from ..protocol.types.resources import ListenParams
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
@@ -167,7 +167,11 @@ class Access:
         if name == "prompts/get":
             return self._of_prompt(params.name)
         if name == "completion/complete":
-            return self._of_reference(params)
+            if isinstance(params.ref, PromptReference):
+                return self._of_prompt(params.ref.name)
+            uri = params.ref.uri
+            absent = f"unknown resource or template: {uri[:100]}"
+            return _Needed(self.policy.of_resource(uri), lambda: InvalidParams(absent))
         uri = getattr(params, "uri", None)
         # Pages of apps hold no data, and a client that may call a tool needs its page.
         if name == "resources/read" and any(uri in extension.open_resources for extension in running.extensions):
@@ -178,13 +182,6 @@ class Access:
 
     def _of_prompt(self, name: str) -> _Needed:
         return _Needed(self.policy.of_prompt(name), lambda: unknown_prompt(name))
-
-    def _of_reference(self, params: CompleteParams) -> _Needed:
-        if isinstance(params.ref, PromptReference):
-            return self._of_prompt(params.ref.name)
-        uri = params.ref.uri
-        absent = f"unknown resource or template: {uri[:100]}"
-        return _Needed(self.policy.of_resource(uri), lambda: InvalidParams(absent))
 
     # Guarded handlers
 

@@ -188,9 +188,10 @@ def _with_links(running: Run[Any], context: Context[Any], result: dict[str, Any]
 
 
 def _linked(running: Run[Any], listed: dict[str, Any]) -> dict[str, Any]:
-    """Return a tool of a list with the URI of its page. The flat form is deprecated, and hosts still read it."""
+    """Return a tool of a list with the URI of its page."""
     tool = running.features.tools.get(listed["name"])
     uri = None if tool is None else tool.options.app
     if uri is None:
         return listed
+    # The flat form is deprecated, and hosts still read it.
     return {**listed, "_meta": {**listed.get("_meta", {}), "ui": {"resourceUri": uri}, "ui/resourceUri": uri}}

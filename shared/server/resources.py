@@ -161,11 +161,11 @@ class Resources:
         return shown
 
     def _can_be_listed(self, resource: Resource) -> bool:
-        """Return True if clients can read its URI. One that they can't read must not hide all others, so it is
-        logged, once."""
+        """Return True if clients can read its URI."""
         uri = resource.uri
         if is_uri(uri):
             return True
+        # One that clients can't read must not hide all others, so it is logged, once.
         if uri not in self._unlisted and len(self._unlisted) < _MAX_UNLISTED:
             self._unlisted.add(uri)
             log.error(

@@ -130,12 +130,12 @@ class RegisteredTool:
 
 def _hints(options: ToolOptions) -> ToolAnnotations:
     """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and third
-    hints have no meaning for a tool that only reads. `destructiveHint` is always set for the others: server
-    directories require it."""
+    hints have no meaning for a tool that only reads."""
     open_world = None if options.open_world else False
     if options.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
     return ToolAnnotations(
+        # Also if it is the default: server directories require it.
         destructive_hint=options.destructive,
         idempotent_hint=True if options.idempotent else None,
         open_world_hint=open_world,

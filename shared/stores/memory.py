@@ -66,7 +66,16 @@ class Stores:
         try:
             yield replica
         finally:
-            self._leave(replica.number)
+            number = replica.number
+            del self.buses[number]
+            for id_, session in self.sessions.items():
+                if number in session.holders:
+                    self.release(id_, number)
+                claims = (session.claims or {}).items()
+                session.claims = {request_id: owner for request_id, owner in claims if owner != number} or None
+            self.watchers.pop(number, None)
+            for watcher in [watcher_ for watchers in self.watchers.values() for watcher_ in watchers]:
+                watcher.left()
 
     def replica(self) -> "MemoryReplica":
         """Return a new replica. Outside `join` it is permanent."""
@@ -102,17 +111,6 @@ class Stores:
             # One queue for all: the sessions of one server have the same idle time.
             self.orphans.seconds = session.record.idle_seconds
             self.orphans.start(id)
-
-    def _leave(self, number: int) -> None:
-        del self.buses[number]
-        for id_, session in self.sessions.items():
-            if number in session.holders:
-                self.release(id_, number)
-            claims = session.claims or {}
-            session.claims = {request_id: owner for request_id, owner in claims.items() if owner != number} or None
-        self.watchers.pop(number, None)
-        for watcher in [watcher_ for watchers in self.watchers.values() for watcher_ in watchers]:
-            watcher.left()
 
     def _end_orphan(self, id: str) -> None:
         del self.sessions[id]

@@ -17,7 +17,6 @@ of the log: calls that put thousands of messages would have to look it up for ea
 
 import logging
 import secrets
-from collections.abc import Callable
 from itertools import islice
 
 from ..concurrency import ExpiryQueue
@@ -25,6 +24,7 @@ from ..contracts import EventReader, ReplayLimits
 from ..protocol.http.rules import Refusal
 from ..protocol.wire.framing import ServerSentEvent
 from ..protocol.wire.jsonrpc import RequestId
+from .taken_messages import TakenMessages
 
 log = logging.getLogger("shared.stores")
 
@@ -248,17 +248,17 @@ class MemoryStream:
                 log.warning("no one reads the messages of a session; the oldest of %d was dropped", self._last)
 
 
-class MemoryEvents:
+class MemoryEvents(TakenMessages):
     """The streams of one session."""
 
-    __slots__ = ("_own", "_shown", "_taken", "_used", "log")
+    __slots__ = ("_own", "_shown", "_used", "log")
 
     def __init__(self, log: "MemoryLog") -> None:
+        super().__init__()
         self.log = log
         self._used = 0
         self._shown: dict[str, MemoryStream] | None = None  # by name, once there is one
         self._own: MemoryStream | None = None
-        self._taken: tuple[Callable[[], None], ...] = ()
 
     def stream(self, ids: tuple[RequestId, ...]) -> MemoryStream:
         """Create a stream for the answers to `ids`. Only this replica holds it until it is shown."""
@@ -288,20 +288,6 @@ class MemoryEvents:
         """Add `size` to the number of stored bytes; it may be negative."""
         self._used += size
         self.log.used += size
-
-    def taken(self) -> None:
-        """Notify the watchers that a reader has taken its messages."""
-        for wake in self._taken:
-            wake()
-
-    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` each time a reader has taken messages, until the returned function is called."""
-        self._taken += (wake,)
-
-        def stop() -> None:
-            self._taken = tuple(callback for callback in self._taken if callback is not wake)
-
-        return stop
 
     def make_room(self) -> None:
         """Delete the oldest messages of the oldest streams while they exceed the limits."""

@@ -45,7 +45,7 @@ class AuditFile:
         size = self._size_here()
         if size is None:
             self._reopen()
-            size = self._size()
+            size = os.fstat(self._file.fileno()).st_size
         # A line that is too long for any file gets its own file, and an empty file is not rotated for it.
         if size + len(line) > self._max_bytes and size and time.monotonic() >= self._rotates_at:
             self._rotates_at = time.monotonic() + AGAIN_SECONDS
@@ -83,9 +83,6 @@ class AuditFile:
         # While the file is open, no other file can have its number.
         return status.st_size if (status.st_dev, status.st_ino) == self._identity else None
 
-    def _size(self) -> int:
-        return os.fstat(self._file.fileno()).st_size
-
     def _rotate(self) -> None:
         older = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
         # The oldest first: each makes room for the next one.
@@ -115,13 +112,13 @@ class AuditFile:
         return file
 
     def _ends_torn(self) -> bool:
-        """Return True if a process that died has left a part of a line. A line that is just being written may also
-        look incomplete, but not for long."""
+        """Return True if a process that died has left a part of a line."""
         with self._path.open("rb", buffering=0) as file:
             size = None
             while size != (size := file.seek(0, os.SEEK_END)):
                 file.seek(max(0, size - 1))
                 if file.read(1) in (b"", b"\n"):
                     return False
+                # A line that is just being written may also look incomplete, but not for long.
                 time.sleep(_WRITING_SECONDS)
             return True

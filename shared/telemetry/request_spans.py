@@ -89,8 +89,7 @@ def _record_error(request_span: Span, error: BaseException, running: Run[Any], c
 
 
 def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]]:
-    """Return the name of the span of a call, and its first attributes. URIs may contain private data, and are left
-    out."""
+    """Return the name of the span of a call, and its first attributes."""
     attributes = {"mcp.method.name": method, "jsonrpc.request.id": str(call.id)[:_MAX_LENGTH]}
     attributes["mcp.protocol.version"] = call.peer.speaks
     http_request = arrival.get()
@@ -98,6 +97,7 @@ def _describe(call: Call, method: str, params: Any) -> tuple[str, dict[str, str]
         attributes["mcp.session.id"] = http_request.session
     elif call.peer.session is not None:
         attributes["mcp.session.id"] = f"#{call.peer.session}"
+    # URIs are left out, since they may contain private data.
     target = getattr(params, "name", None)
     if method == "tools/call" and isinstance(target, str):
         attributes |= {"gen_ai.tool.name": target[:_MAX_LENGTH], "gen_ai.operation.name": "execute_tool"}

@@ -113,8 +113,8 @@ class Loopback:
         raise AuthError(f"no one logged in within {LOGIN_SECONDS:g} s")
 
     def _answer_in(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
-        """Return the parameters of the redirect; None if the request does not belong to this login. Other pages can
-        send a browser here under other host names."""
+        """Return the parameters of the redirect; None if the request does not belong to this login."""
+        # Other pages can send a browser here under other host names.
         if request.method != "GET" or request.path != self._path or request.host != self._host:
             return None
         try:

@@ -53,16 +53,12 @@ def check_entry(entry: SkillEntry) -> None:
     if entry.resources == DYNAMIC:
         return
     uris = [file.uri for file in entry.resources]
-    if entry.uri not in uris or len({_same_file(uri) for uri in uris}) < len(uris):
+    # Several spellings of a URI may name one file.
+    if entry.uri not in uris or len({unicodedata.normalize("NFC", unquote(uri)) for uri in uris}) < len(uris):
         raise SkillRefused(entry.uri, "entry", f"it does not list {MANIFEST}, or it lists a file twice")
     stray = next((uri for uri in uris if not inside(root, uri)), None)
     if stray is not None:
         raise SkillRefused(entry.uri, "entry", f"it lists a file outside its directory: {stray[:200]!r}")
-
-
-def _same_file(uri: str) -> str:
-    """Return a key that is equal for all spellings of a file's URI: its normalized path."""
-    return unicodedata.normalize("NFC", unquote(uri))
 
 
 def check_limits(entry: SkillEntry) -> None:

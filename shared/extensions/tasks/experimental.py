@@ -94,20 +94,15 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
 # Creating tasks
 
 
-def _is_asked_for(context: Context[Any]) -> bool:
-    """Return True if the client requests that the call be run as a task. The request is ignored if no tasks are
-    declared (2025-11-25, Tasks, Capability Negotiation)."""
-    is_requested = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
-    return is_requested and context.running.identity.has(("tasks", "requests", "tools", "call"))
-
-
 def request_of(context: Context[Any], name: str, support: str | None) -> TaskRequest | None:
     """Return the request to run the call of the tool `name` as a task; None if there is none.
 
     Raises InvalidParams for an invalid request, and MethodNotFound if the tool does not support tasks, or supports
     only tasks.
     """
-    if not _is_asked_for(context):
+    # The request is ignored if no tasks are declared (2025-11-25, Tasks, Capability Negotiation).
+    is_requested = context.peer.may_request_tasks and (context.call.raw or {}).get("task") is not None
+    if not (is_requested and context.running.identity.has(("tasks", "requests", "tools", "call"))):
         if support == "required" and context.peer.may_request_tasks:
             raise MethodNotFound(f"the tool {name} runs only as a task: request a task with params.task")
         return None

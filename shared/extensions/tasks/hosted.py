@@ -265,8 +265,7 @@ class HostedCall:
         self._note(await self._tasks.store.get(self.id))
 
     def _note(self, task: TaskRecord | None) -> None:
-        """Take over the current state of the task, or its absence. A state older than the last known state is
-        ignored."""
+        """Take over the current state of the task, or its absence."""
         if task is None:
             self.give_up()
         # Reads overtake each other: an older one must not undo a newer state.

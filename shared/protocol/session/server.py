@@ -358,11 +358,11 @@ class ServerSession:
         self._send(Request(id_, question.method, shape_question(question.method, question.params, peer.version)))
         return id_
 
-    def withdraw(self, id: Any, reason: str) -> None:
-        """Cancel a request to the client. Does nothing if it has been answered, or was never sent."""
+    def withdraw(self, id: Any) -> None:
+        """Cancel an unneeded request to the client. Does nothing if it has been answered, or was never sent."""
         about = self._questions.settle(id) if isinstance(id, int) else None
         if about is not None:
-            params = {"requestId": id, "reason": reason}
+            params = {"requestId": id, "reason": "no longer needed"}
             self._send(Notification("notifications/cancelled", params), None if isinstance(about, Enum) else about)
 
     def notify(self, call: Call, method: str, params: dict[str, Any]) -> None:

@@ -155,9 +155,9 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
 
 
 def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
-    """Return the early answer to a body that is too long; None if its end may show the id. The length may be wrong,
-    and the sender of a complete message waits for the answer."""
+    """Return the early answer to a body that is too long; None if its end may show the id."""
     # Until both ends have arrived, nothing between them is missing.
+    # The length may be wrong, and the sender of a complete message waits for the answer.
     if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
     head = bytes(buffer[:EDGE])

@@ -400,15 +400,13 @@ def _finish(call: Call, outcome: Outcome) -> None:
 
 
 def _release(error: BaseException) -> None:
-    """Remove the references from `error` and its causes to the call that is over.
-
-    A traceback holds the frames that the exception left, and these hold the arguments of the call. If a frame holds
-    the exception as well, by a name or by the future that it came from, only the garbage collector would ever free
-    them: it counts objects, and a call of a few objects may have megabytes of arguments.
-    """
+    """Remove the references from `error` and its causes to the call that is over."""
     waiting: list[BaseException] = [error]
     while waiting:
         exception = waiting.pop()
+        # A traceback holds the frames that the exception left, and these hold the arguments of the call. If a frame
+        # holds the exception as well, by a name or by the future that it came from, only the garbage collector would
+        # ever free them: it counts objects, and a call of a few objects may have megabytes of arguments.
         traceback.clear_frames(exception.__traceback__)
         exception.__traceback__ = None
         waiting += filter(None, (exception.__cause__, exception.__context__))

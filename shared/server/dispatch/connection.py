@@ -439,7 +439,7 @@ class Connection:
             return await self.answers.wait(id_)
         finally:
             self.answers.forget([id_])
-            self.session.withdraw(id_, "no longer needed")
+            self.session.withdraw(id_)
             self._due()
 
     async def closing(self) -> None:

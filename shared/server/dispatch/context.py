@@ -287,7 +287,7 @@ class Context(Generic[State]):
         finally:
             self.link.answers.forget(sent)
             for id_ in sent:
-                session.withdraw(id_, "no longer needed")
+                session.withdraw(id_)
             if sent:
                 self.link.soon()  # the call may be over, and send nothing else
 

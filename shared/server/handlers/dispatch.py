@@ -79,8 +79,8 @@ class Dispatch:
         return at_once_by_method
 
     def _set_budget(self, link: Connection, call: Call) -> CallLimits:
-        """Return the limits of each call on `link`. The first call sets them, since a connection has only one
-        host."""
+        """Return the limits of each call on `link`."""
+        # Set by the first call, since a connection has only one host.
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
 

@@ -7,12 +7,12 @@ there. Once it is shown, a message is sent only after Redis has it, with the num
 the sender, or by the inbox of the replica that has the reader. Both keep the order of events.
 """
 
-from collections.abc import Callable
 from hashlib import sha256
 
-from ...contracts import EventReader, ReplayLimits
+from ...contracts import ReplayLimits
 from ...protocol.http.rules import Refusal
 from ...protocol.wire.jsonrpc import RequestId
+from ..taken_messages import TakenMessages
 from .link import Link
 from .stream import RedisStream, StreamContext, read_refusal
 
@@ -59,21 +59,18 @@ class RedisLog(StreamContext):
         if kind == "took":
             stream.took(int(first))
         elif stream.reader is not None and not stream.is_beginning:
-            self._apply_event(stream, stream.reader, kind, first, second)
-
-    def _apply_event(self, stream: RedisStream, reader: EventReader, kind: str, first: bytes, second: bytes) -> None:
-        match kind:
-            case "message":
-                stream.got(int(first), second)
-            case "answer":
-                stream.got(int(first), second)
-                stream.ended("answered")
-            case "over":
-                stream.ended(first.decode(), read_refusal(second))
-            case "pause":
-                reader.pause(int(first))
-            case "cut":
-                stream.taken_over()
+            match kind:
+                case "message":
+                    stream.got(int(first), second)
+                case "answer":
+                    stream.got(int(first), second)
+                    stream.ended("answered")
+                case "over":
+                    stream.ended(first.decode(), read_refusal(second))
+                case "pause":
+                    stream.reader.pause(int(first))
+                case "cut":
+                    stream.taken_over()
 
     def renewed(self, alive: set[int]) -> None:
         """Handle a change in the set of live replicas: requests that lost replicas left unanswered are answered."""
@@ -96,12 +93,13 @@ class RedisLog(StreamContext):
             events.lose()
 
 
-class RedisEvents:
+class RedisEvents(TakenMessages):
     """The streams of one session, as one replica sees them."""
 
-    __slots__ = ("_own", "_shown", "_taken", "id", "log", "users")
+    __slots__ = ("_own", "_shown", "id", "log", "users")
 
     def __init__(self, log: RedisLog, id: str) -> None:
+        super().__init__()
         self.log = log
         self.id = id
         self.users = 0
@@ -110,7 +108,6 @@ class RedisEvents:
         self._own: RedisStream | None = None
         self._shown: dict[str, RedisStream] | None = None
         """Those that are served or read here, and were shown, by name."""
-        self._taken: tuple[Callable[[], None], ...] = ()
 
     def stream(self, ids: tuple[RequestId, ...]) -> RedisStream:
         """Create a stream for the answers to `ids`."""
@@ -170,20 +167,6 @@ class RedisEvents:
 
     def make_room(self) -> None:
         """Do nothing: Redis does this when a message is added."""
-
-    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` each time a reader here has taken messages, until the returned function is called."""
-        self._taken += (wake,)
-
-        def stop() -> None:
-            self._taken = tuple(callback for callback in self._taken if callback is not wake)
-
-        return stop
-
-    def taken(self) -> None:
-        """Notify the watchers that a reader has taken its messages."""
-        for wake in self._taken:
-            wake()
 
     def close(self, refusal: Refusal) -> None:
         """End the streams of an ended session that are read here."""

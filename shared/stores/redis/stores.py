@@ -209,10 +209,10 @@ class RedisReplica:
                 self._log.extend()
 
     def _renewed(self, newest: int, alive: set[int]) -> None:
-        """Handle a renewal with the present replicas. Replicas that joined and left since the last renewal are lost,
-        too."""
+        """Handle a renewal with the present replicas."""
         # Numbers are leased one after another: between two renewals one may have come and gone, and left requests
         # unanswered.
+        # Replicas that joined and left since the last renewal are lost, too.
         arrived = (
             set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
         )

@@ -76,7 +76,11 @@ class ClientDialect:
         if "error" in value:
             return [_failure_of(request.id, value["error"])]
         try:
-            return [Response(request.id, self._result_of(request, value["result"]))]
+            result = value["result"]
+            form = self.forms.get(request.method)
+            if form is not None:
+                result = form.result(request.params, result)
+            return [Response(request.id, {"resultType": "complete", **result})]
         except _UNFIT:
             return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.name}")))]
 
@@ -111,12 +115,6 @@ class ClientDialect:
             fields = {**fields, "_meta": meta}
         method = self.prefix + request.method if form is None else form.method
         return {"jsonrpc": "2.0", "id": request.id, "method": method, "params": fields}
-
-    def _result_of(self, request: Request, result: Any) -> Fields:
-        form = self.forms.get(request.method)
-        if form is not None:
-            result = form.result(request.params, result)
-        return {"resultType": "complete", **result}
 
 
 def _failure_of(id: RequestId, error: Any) -> Failure:

@@ -26,9 +26,7 @@ class BaseUrl:
         return self._public_url or self._local(host or "localhost")
 
     def _own_url(self, host: str) -> str:
-        """Return the URL of the listener, with the name that a request uses for this machine. Neither the port nor an
-        address comes from the request: otherwise a client with a token for another listener of this machine could
-        name that listener, and send the token here."""
+        """Return the URL of the listener, with the name that a request uses for this machine."""
         endpoints = [endpoint for mount in self._mounts for endpoint in mount.endpoints]
         if not endpoints:
             return f"http://{host.lower()}"
@@ -37,6 +35,8 @@ class BaseUrl:
             name, named_port = parts.hostname or "", parts.port or 80
         except ValueError:
             name, named_port = "", 80
+        # Neither the port nor an address comes from the request: otherwise a client with a token for another listener
+        # of this machine could name that listener, and send the token here.
         ports = {port for _, port in endpoints}
         name = name if name in {address for address, _ in endpoints} else "localhost"
         port = named_port if named_port in ports else min(ports)

@@ -68,15 +68,12 @@ class Protection:
         return [Route(path, partial(self._answer, *served), methods=["GET"]) for path, served in self._routes.items()]
 
     async def _answer(self, path: str, mount: Mount, request: Request) -> Response:
+        """Answer with the metadata document of a resource (RFC 9728, section 2)."""
         base = self._base.of(request.headers.get("host"))
-        return JSONResponse(self._document(base + path, mount), headers=_HEADERS)
-
-    def _document(self, uri: str, mount: Mount) -> dict[str, Any]:
-        """Return the metadata document of a resource (RFC 9728, section 2)."""
         issuers = self._issuers
         supported, _ = mount.scopes()
         document: dict[str, Any] = {
-            "resource": uri,
+            "resource": base + path,
             "authorization_servers": list(issuers.urls),
             "bearer_methods_supported": ["header"],
             "resource_name": mount.server.implementation.title or mount.name,
@@ -87,7 +84,7 @@ class Protection:
             document["dpop_signing_alg_values_supported"] = list(issuers.proof_algorithms)
         if issuers.needs_proof:
             document["dpop_bound_access_tokens_required"] = True
-        return document
+        return JSONResponse(document, headers=_HEADERS)
 
     def _resource(self, path: str, base: str) -> ProtectedResource:
         mount = self._mounts.get(path)

@@ -43,7 +43,7 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     links = [link for part in running.parts.all for link in part.changes.listeners if isinstance(link, Connection)]
     calls = [call for part in running.parts.all for call in part.calls]
     accounts = {} if endpoint.allowances is None else dict(endpoint.allowances.under_way)
-    if principal is not None and not _sees_all(principal):
+    if principal is not None and not (principal.scopes is None or grants(principal.scopes, [OPERATOR])):
         links = [link for link in links if _is_of(link.session.principal, principal)]
         calls = [call for call in calls if _is_of(call.peer.principal, principal)]
         accounts = {name: count for name, count in accounts.items() if name == principal.key}
@@ -70,10 +70,6 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
             "subscriptions": {"used": subscriptions, "of": MAX_SUBSCRIPTIONS},
         },
     }
-
-
-def _sees_all(principal: Principal) -> bool:
-    return principal.scopes is None or grants(principal.scopes, [OPERATOR])
 
 
 def _is_of(owner: Principal | None, principal: Principal) -> bool:

@@ -172,8 +172,9 @@ class LegacySse:
         return refusal
 
     def _find(self, id: str, principal: Principal | None) -> LegacySession | None:
-        """Return the session with that id, if it is here. Someone else's session is treated as unknown."""
+        """Return the session with that id, if it is here."""
         session = self._by_id.get(id)
+        # Someone else's session is treated as unknown.
         return session if session is not None and session.is_of(principal) else None
 
     def _take_passed_on(self, id: str, post: Post) -> None:

@@ -205,8 +205,8 @@ class LegacySession:
 
     def _deliver(self) -> None:
         """Put pending messages on the stream. If its client is too far behind, they wait, and delay their calls,
-        while the client continues to read. A message that can't be encoded ends the stream: its client would wait for
-        it forever."""
+        while the client continues to read."""
+        # A message that can't be encoded ends the stream: its client would wait for it forever.
         with logged(self.end):
             while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
                 for message in [item.message for item in outgoing if item.message is not None]:

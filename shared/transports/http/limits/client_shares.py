@@ -122,7 +122,13 @@ class Shares:
         impossible."""
         allowances, account = self._allowances, account_of(client)
         if allowances is not None and self._by_account[account] >= allowances.limits.sessions:
-            return self._make_room_of(account, allowances)
+            # A client that has reached its own limit ends one of its unused sessions.
+            for other, share in self._by_client.items():
+                session = _first(share.unused, _is_forgotten) if account_of(other) == account else None
+                if session is not None:
+                    share.unused[session](session)
+                    return None
+            return allowances.too_many_sessions()
         if self._taken < self._limit:
             return None
         share, session = self._yielding(client)
@@ -130,15 +136,6 @@ class Shares:
             return TOO_MANY
         (share.unused.get(session) or share.used[session])(session)
         return None
-
-    def _make_room_of(self, account: str, allowances: Allowances) -> Refusal | None:
-        """Make room for a client that has reached its own limit, by ending one of its unused sessions."""
-        for client, share in self._by_client.items():
-            session = _first(share.unused, _is_forgotten) if account_of(client) == account else None
-            if session is not None:
-                share.unused[session](session)
-                return None
-        return allowances.too_many_sessions()
 
     def _yielding(self, client: str) -> tuple[_Share, Place | None]:
         """Return the share of the client that holds the most sessions, and the session to end; None if no session may

@@ -260,8 +260,8 @@ def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
     made, call = calling(capabilities={"roots": {}})
     made.ask(call, {"a": list_roots()})
     made.outgoing()
-    made.withdraw(1, "no longer needed")
-    made.withdraw(1, "no longer needed")
+    made.withdraw(1)
+    made.withdraw(1)
     params = {"requestId": 1, "reason": "no longer needed"}
     assert sent(made) == [Notification("notifications/cancelled", params)]
     assert made.receive(Response(1, {})) == []

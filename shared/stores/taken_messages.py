@@ -1,0 +1,27 @@
+"""Notices that a reader has taken messages, for the streams of one session in any store."""
+
+from collections.abc import Callable
+
+
+class TakenMessages:
+    """Calls each watcher when a reader has taken messages."""
+
+    __slots__ = ("_watchers",)
+
+    def __init__(self) -> None:
+        # A tuple, since an empty one takes no memory, and most sessions have no watcher.
+        self._watchers: tuple[Callable[[], None], ...] = ()
+
+    def taken(self) -> None:
+        """Notify the watchers that a reader has taken its messages."""
+        for wake in self._watchers:
+            wake()
+
+    def watch_taken(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` each time a reader has taken messages, until the returned function is called."""
+        self._watchers += (wake,)
+
+        def stop() -> None:
+            self._watchers = tuple(callback for callback in self._watchers if callback is not wake)
+
+        return stop
