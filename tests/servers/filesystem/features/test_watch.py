@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from servers.filesystem.features.watch import changes_text
+from servers.filesystem.watch import watcher
 from servers.filesystem.watch.journal import Change, Changes
 from tests.servers.filesystem.serving import cursor_of, inside, served
 from tests.servers.peers import ERAS
@@ -24,16 +25,20 @@ async def test_w19_what_happened_since_the_cursor_is_told_in_every_version(tmp_p
     assert last.startswith("[cursor: ")
 
 
-async def test_what_a_client_wrote_is_told_in_its_next_call(tmp_path: Path) -> None:
-    async with served(tmp_path, STATELESS, "--allow-write") as peer:
+async def test_what_a_client_wrote_is_told_in_its_next_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Neither a notice of the system nor a later check may find it first.
+    for name in ("_POLL_SECONDS", "_RECHECK_SECONDS", "_SWEEP_SECONDS"):
+        monkeypatch.setattr(watcher, name, 1_000.0)
+    async with inside(tmp_path, "--allow-write", "--poll", era=STATELESS) as peer:
         cursor = await cursor_of(peer)
         acts: list[tuple[str, dict[str, Any], list[str]]] = [
             ("write_file", {"path": "a.txt", "content": "one"}, ["created a.txt"]),
             ("edit_file", {"path": "a.txt", "edits": [{"oldText": "one", "newText": "two!"}]}, ["modified a.txt"]),
             ("create_directory", {"path": "x/y"}, ["created x", "created x/y"]),
             ("copy_file", {"source": "a.txt", "destination": "x/b.txt"}, ["created x/b.txt"]),
-            ("move_file", {"source": "x", "destination": "z"}, ["created z", "created z/b.txt", "created z/y"]),
+            ("move_file", {"source": "x", "destination": "z"}, ["deleted x", "created z", "created z/b.txt"]),
             ("delete_file", {"path": "a.txt"}, ["deleted a.txt"]),
+            ("undo", {}, ["created a.txt"]),
         ]
         for tool, arguments, told in acts:
             assert "isError" not in await peer.call(tool, **arguments)

@@ -158,6 +158,17 @@ async def test_a_client_that_can_not_be_asked_waits_for_one_that_can():
         await first.other("elicitation/create")
 
 
+async def test_a_client_that_leaves_without_an_answer_leaves_the_question_to_the_next():
+    async with opened() as running, speaking(running) as second:
+        async with speaking(running) as first:
+            id_ = await begin(first, "ask")
+            await first.begin("tasks/result", {"taskId": id_})
+            await first.other("elicitation/create")
+        assert (await status(second, id_))["status"] == "input_required"
+        await second.begin("tasks/result", {"taskId": id_})
+        await second.other("elicitation/create")
+
+
 AS_TASKS = {**ASKED, "tasks": {"cancel": {}, "requests": {"elicitation": {"create": {}}}}}
 
 

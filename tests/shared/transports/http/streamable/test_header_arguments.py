@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from shared import Implementation, Server
 from shared.auth.policy import Entitlement, Policy, Rules
 from shared.extensions.access import access
+from shared.extensions.narrowing import narrowing
 from shared.protocol.identity import Principal
 from shared.server.extension import Extension
 from shared.transports.http.streamable import header_arguments
@@ -90,6 +92,23 @@ async def test_of_a_tool_that_is_hidden_nothing_is_known(name: str, count: int) 
     rules = Rules(principals={"ada": Entitlement((frozenset({"regions:read"}),))})
     async with region_server().open(extensions=[access(Policy("regions", rules))]) as running:
         assert len(RepeatedArguments(running).of("routed", Principal("key", name))) == count
+
+
+class Settings(BaseModel):
+    routes: bool = False
+
+
+async def test_the_tools_of_a_principal_are_those_of_its_own_settings() -> None:
+    app = Server[Any](Implementation(name="regions", version="1"), settings=Settings)
+
+    @app.tool(input_schema=REGION, unavailable=lambda settings: None if settings.routes else "off")
+    async def routed(region: str) -> str:
+        """Be routed."""
+        return region
+
+    async with app.open(extensions=[narrowing({"ada": Settings(routes=True)})]) as running:
+        known = RepeatedArguments(running)
+        assert [len(known.of("routed", Principal("key", name))) for name in ("ada", "bob")] == [1, 0]
 
 
 async def test_whether_a_hidden_tool_is_there_is_not_told_by_its_headers() -> None:
