@@ -9,6 +9,7 @@ import pytest
 from servers.filesystem.features.entries import moment_of
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
+from servers.filesystem.watch.tree import EntryQuota
 from shared.program.files.entries import etag_of
 from shared.protocol.types.resources import CONDITIONAL_READS, ETAG
 from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, talking
@@ -298,3 +299,12 @@ async def test_few_names_say_how_much_an_entry_matters_and_to_whom(root, ask):
         del one["annotations"]["lastModified"]
     assert {one["name"]: one["annotations"] for one in listed} == HINTS
     assert not any("title" in one for one in listed)
+
+
+async def test_a_client_may_watch_no_more_entries_by_globs_than_are_left_for_others(root):
+    for name in "abc":
+        (root / name).touch()
+    async with app.open(Settings(roots=[root])) as running, talking(running) as peer:
+        running.state.watcher._quota = EntryQuota(4)
+        error = (await peer.request("resources/subscribe", {"uri": f"{root.as_uri()}/*"}))["error"]
+    assert error["message"].startswith("too_many: ")

@@ -10,7 +10,7 @@ import pytest
 from servers.prompts.server import app
 from servers.prompts.write.files import make_etag
 from tests.servers.hosts import shown, view_of
-from tests.servers.peers import ERAS, Peer
+from tests.servers.peers import ERAS, AskedPeer, Peer, wired_inside
 from tests.servers.prompts.folders import OURS, SIMPLE, asking, front
 from tests.servers.prompts.serving import folder, inside, names, served
 from tests.shared.server import peer as inner
@@ -130,6 +130,21 @@ async def test_a_prompt_is_saved_replaced_and_deleted(tmp_path: Path) -> None:
         assert (tmp_path / "b.md").read_text() == second
         assert await peer.text("delete_prompt", name="a") == "Deleted 'a.md'"
     assert [one.name for one in tmp_path.iterdir()] == ["b.md"]
+
+
+@pytest.mark.parametrize(("era", "actions"), [("2025-11-25", "accept"), (STATELESS, "accept decline")])
+async def test_consent_to_a_deletion_is_to_the_file_as_it_was_asked_for(
+    tmp_path: Path, era: str, actions: str
+) -> None:
+    file = folder(tmp_path, {"a.md": SIMPLE}) / "a.md"
+    async with wired_inside(app, "--allow-write", "--confirm", tmp_path, era=era) as wire:
+        # Without a session, the user is asked again.
+        peer = AskedPeer(wire, era, actions, lambda: file.write_text(SIMPLE + " more"))
+        wire.answers["elicitation/create"] = peer.answer
+        refusal = await peer.text("delete_prompt", name="a")
+    assert refusal.split(":")[0] == ("declined" if era == STATELESS else "changed")
+    assert peer.questions == ["Delete 'a.md'?"] * len(actions.split())
+    assert file.exists()
 
 
 async def test_clients_are_told_of_a_prompt_that_was_saved_and_then_have_it(tmp_path: Path) -> None:

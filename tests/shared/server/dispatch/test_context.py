@@ -22,6 +22,7 @@ from shared.protocol.versions import V2025_11_25
 from shared.protocol.wire.jsonrpc import Response
 from shared.server.dispatch.connection import Answers
 from shared.server.dispatch.context import form_schema
+from shared.server.dispatch.turns import AT_ONCE
 from tests import schemas
 from tests.clock import forward
 from tests.quiet import quiet
@@ -501,3 +502,25 @@ async def test_a_log_message_that_no_client_receives_is_said_once(capabilities, 
     async with talking(app_with(work, capabilities=capabilities)) as peer:
         await peer.call("work")
     assert caplog.text.count("no client receives `ctx.log`") == (0 if capabilities else 1)
+
+
+# Turns
+
+
+async def test_brief_work_does_not_wait_for_other_work():
+    app, gate = server(), anyio.Event()
+
+    @app.tool
+    async def work(ctx: Context[None], brief: bool) -> str:
+        """Works in a turn."""
+        async with ctx.turn(brief=brief):
+            if not brief:
+                await gate.wait()
+        return "done"
+
+    async with talking(app) as peer:
+        waiting = [await peer.start("work", brief=False) for _ in range(AT_ONCE + 1)]
+        assert await peer.text("work", brief=True) == "done"
+        gate.set()
+        for id_ in waiting:
+            await peer.answer(id_)
