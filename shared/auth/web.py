@@ -52,13 +52,11 @@ class Web:
         self._patience = patience
         self._addresses = Addresses(resolve)
 
-    async def get_json(
-        self, url: str, *, near: str | None = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    async def get_json(self, url: str, *, near: str | None = None) -> Answer:
         """Return the document at `url`, with any status. `near` is the URL of the document that names it, if it does
         not come from an operator or a user. Raises `WebError` and `ForbiddenAddress`; none of their texts contains a
         secret."""
-        return await self._ask("GET", url, near, headers)
+        return await self._ask("GET", url, near)
 
     async def post_form(
         self,
@@ -71,14 +69,14 @@ class Web:
         """Post a form, and return the answer. A field with several values is sent several times. Otherwise like
         `get_json`."""
         data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
-        return await self._ask("POST", url, near, headers, data=data)
+        return await self._ask("POST", url, near, data=data, headers=headers)
 
     async def post_json(self, url: str, document: Any, *, near: str | None = None) -> Answer:
         """Post a document, and return the answer. Otherwise like `get_json`."""
-        return await self._ask("POST", url, near, None, json=document)
+        return await self._ask("POST", url, near, json=document)
 
     async def _ask(
-        self, method: str, url: str, referrer: str | None, headers: Mapping[str, str] | None, **body: Any
+        self, method: str, url: str, referrer: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> Answer:
         # A compressed answer may be far bigger than it looks.
         plain = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}

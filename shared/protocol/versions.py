@@ -18,8 +18,6 @@ class Version:
     """Each request carries its own envelope in `_meta`; there is no `initialize`."""
     batching: bool = False
     """Arrays of messages are accepted (2025-03-26, Basic Protocol, Batching)."""
-    version_header: bool = True
-    """HTTP requests after `initialize` have the version in `MCP-Protocol-Version`."""
     argument_errors_are_results: bool = True
     """Arguments that violate a tool's schema lead to a result with `isError` (SEP-1303), otherwise to -32602."""
     output_schemas: bool = True
@@ -38,10 +36,8 @@ class Version:
         return self.date
 
 
-V2024_11_05 = Version("2024-11-05", 0, version_header=False, argument_errors_are_results=False, output_schemas=False)
-V2025_03_26 = Version(
-    "2025-03-26", 1, batching=True, version_header=False, argument_errors_are_results=False, output_schemas=False
-)
+V2024_11_05 = Version("2024-11-05", 0, argument_errors_are_results=False, output_schemas=False)
+V2025_03_26 = Version("2025-03-26", 1, batching=True, argument_errors_are_results=False, output_schemas=False)
 V2025_06_18 = Version("2025-06-18", 2, argument_errors_are_results=False)
 V2025_11_25 = Version("2025-11-25", 3, priming_events=True, task_requests=True)
 V2026_07_28 = Version("2026-07-28", 4, stateless=True, resource_not_found=-32602, missing_capability=-32021)

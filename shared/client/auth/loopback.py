@@ -4,7 +4,7 @@ import asyncio
 import secrets
 import socket
 import webbrowser
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit
@@ -27,15 +27,6 @@ _HEADERS = {
 _PAGE = "<!doctype html><meta charset=utf-8><title>{0}</title><p>{0}</p>"
 _DONE = _PAGE.format("The answer has arrived. You can close this page and return to the program.")
 _REFUSED = _PAGE.format("This is not the answer that the program expects.")
-
-
-class Callback:
-    """A `Redirect` for programs that open the page themselves. `open` takes the URL of the page, and returns the
-    query parameters of the redirect back to one of `redirect_uris`."""
-
-    def __init__(self, redirect_uris: Sequence[str], open: Callable[[str], Awaitable[Mapping[str, str]]]) -> None:
-        self.redirect_uris = tuple(redirect_uris)
-        self.open = open
 
 
 class Loopback:
