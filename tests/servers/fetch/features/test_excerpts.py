@@ -9,6 +9,7 @@ from pydantic_core import to_json
 
 from servers.fetch.server import app
 from servers.fetch.settings import Settings
+from shared.protocol.identity import Principal
 from shared.stores.memory import Stores
 from tests.servers.fetch.serving import served
 from tests.servers.fetch.sites import Site, answer, opened_site
@@ -139,6 +140,23 @@ async def test_a_version_that_another_replica_gave_is_compared_with() -> None:
         changed(site, path, PAGE.replace("vinegar", "soap"))
         told = await there.call("fetch", url=site.url(path), since=first)
         assert "+ Crusts come off with soap." in told["result"]["content"][0]["text"]
+
+
+async def test_a_page_goes_on_only_for_whom_it_was_shown_to_at_any_replica() -> None:
+    stores, settings = Stores(), Settings(allow_private=["127.0.0.1:*"])
+    async with (
+        opened_site({}) as site,
+        app.open(settings, stores=stores) as one,
+        app.open(settings, stores=stores) as other,
+        talking(one, STATELESS, principal=Principal("ada")) as ada,
+        talking(other, STATELESS, principal=Principal("bob")) as bob,
+    ):
+        path = added(site, PAGE)
+        await ada.call("fetch", url=site.url(path), max_length=100)
+        changed(site, path, PAGE.replace("vinegar", "soap"))
+        told = await bob.text("fetch", url=site.url(path), start_index=1)
+    assert "this was fetched again" in told
+    assert "Crusts come off with soap." in told
 
 
 async def test_no_passage_is_cut_off_without_a_word_where_a_host_shows_little(site: Site) -> None:
