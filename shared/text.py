@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Collection, Iterable
 
-_FORGING = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_FORGING = "[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _WORDS = re.compile(r'[\s"]')
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -110,7 +110,8 @@ def displayed(name: str) -> str:
     neither forge a line of a listing nor display backwards. The backslash itself is doubled, which keeps the form
     reversible.
     """
-    return _FORGING.sub(escaped, name)
+    # All of these characters but the backslash are unprintable, and nearly no name has any.
+    return name if name.isprintable() and "\\" not in name else re.sub(_FORGING, escaped, name)
 
 
 def quoted(name: str) -> str:

@@ -39,11 +39,11 @@ _RIVAL_SHARE = 0.3
 """A charset with at least this share of the best likelihood may also be the right one."""
 
 # Both are over the classes of `_classes`. A word with a letter that is not ASCII, or with a sign that may be one:
-_WORD = re.compile(rb"[aA]*[lL][aAlL]*|[aA]+[ps]")
+_WORD = rb"[aA]*[lL][aAlL]*|[aA]+[ps]"
 # Characters out of place: an unassigned byte, a symbol within a word, two scripts in a word, a capital after a
 # lowercase letter, an accented lowercase letter between capitals, two symbols, three accented letters, and a single
 # letter of another script.
-_FAULT = re.compile(
+_FAULT = (
     rb"!|[aAlLxX][sp](?=[aAlLxX])|(?<=[aA])[xX]|[xX](?=[aA])|(?<=[al])L|(?<=x)X|(?<=[AL]{2})l|(?<=[AL])[lm](?=[AL])"
     rb"|s(?=s)|[lL]{3}|(?<![xXmaA])[xX](?![xXm])"
 )
@@ -142,13 +142,13 @@ def likely_charsets(sample: bytes) -> list[Likely]:
             text = codecs.getincrementaldecoder(codec)().decode(sample)
         except UnicodeDecodeError:
             continue
-        faults = _loans(text) if name in _EAST_ASIAN else len(_FAULT.findall(sample.translate(_classes(codec))))
+        faults = _loans(text) if name in _EAST_ASIAN else len(re.findall(_FAULT, sample.translate(_classes(codec))))
         likely.append(Likely(codec, most * _FAULT_FACTOR ** (faults / others)))
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]
     likely.sort(key=lambda candidate: -candidate.likelihood)
-    words = {sample[slice(*word.span())] for word in _WORD.finditer(sample.translate(_classes(_WESTERN)))}
+    words = {sample[slice(*word.span())] for word in re.finditer(_WORD, sample.translate(_classes(_WESTERN)))}
     letters = set(sample.translate(None, _ASCII))
     if western is not None and (len(words) <= _MIN_WORDS or (len(letters) <= _MIN_WORDS and len(words) > _MORE)):
         likely.remove(western)

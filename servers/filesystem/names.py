@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from shared.text import escaped
 
-_SERVER_WORDS = re.compile(
+_SERVER_WORDS = (
     r"\A (?=.)"
     r"|\A\[(?=[a-z]+: |\d+ (?:entries|files) )"
     r"|\AN(?=o matches found)"
@@ -18,13 +18,13 @@ _SERVER_WORDS = re.compile(
     r"| (?=(?:\((?:link|special|not read: [a-z_]+)\)|\.\.\.|[\d,]+ bytes)\Z)"
 )
 """The start of a name that looks like the server's own words, up to the character to escape."""
-_BREAKING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)")
+_BREAKING = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)"
 """Characters that could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
 def unbroken(lines: str) -> str:
     """Return a file's lines with every character escaped that could make them look like other lines."""
-    return _BREAKING.sub(lambda match: match[0].encode("unicode_escape").decode(), lines)
+    return re.sub(_BREAKING, lambda match: match[0].encode("unicode_escape").decode(), lines)
 
 
 def with_uri(name: str, uri: Callable[[], str]) -> str:
@@ -34,5 +34,5 @@ def with_uri(name: str, uri: Callable[[], str]) -> str:
     """
     # Everything that looks like the server's own words has a space in it.
     if " " in name:
-        name = _SERVER_WORDS.sub(escaped, name)
+        name = re.sub(_SERVER_WORDS, escaped, name)
     return f"{name} ({uri()})" if "\\" in name else name

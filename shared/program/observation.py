@@ -22,7 +22,7 @@ def _receiver(url: str) -> str:
     return url
 
 
-class ObservationOptions(BaseModel):
+class ObservationOptions(BaseModel, defer_build=True):
     """Options of every server for observing it."""
 
     otlp: Annotated[str, AfterValidator(_receiver)] | None = option(

@@ -56,7 +56,7 @@ def _check_token(token: str) -> str:
     return token
 
 
-class GeneralOptions(BaseModel):
+class GeneralOptions(BaseModel, defer_build=True):
     """Options of every server that are independent of its users."""
 
     settings: Path | None = option(None, "TOML file of options by name, such as log-level", "FILE")
@@ -100,7 +100,7 @@ class GeneralOptions(BaseModel):
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 
-class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOptions):
+class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOptions, defer_build=False):
     """The options of every server."""
 
 

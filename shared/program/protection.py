@@ -9,7 +9,7 @@ from ..auth.policy import Rules
 from .settings.options import option, secret
 
 
-class RuledOptions(BaseModel):
+class RuledOptions(BaseModel, defer_build=True):
     """Options that may be combined with rules. Rules are in tables in a file, since no option could contain them."""
 
     _rules: Rules = PrivateAttr(default_factory=Rules)

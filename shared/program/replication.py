@@ -18,7 +18,7 @@ StoresOf = Callable[[str], "Stores"]
 """Returns the stores that the replicas of the server with that name share."""
 
 
-class ReplicaOptions(BaseModel):
+class ReplicaOptions(BaseModel, defer_build=True):
     """Options of a server that is one of several replicas."""
 
     store: str | None = option(None, "Redis shared by the replicas: redis:, rediss:, unix: or redis+sentinel:", "URL")

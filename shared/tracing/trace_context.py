@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 TRACEPARENT, TRACESTATE = "traceparent", "tracestate"
 
-_PARENT = re.compile(
+_PARENT = (
     r"(?!ff)(?P<version>[0-9a-f]{2})-(?!0{32})(?P<trace>[0-9a-f]{32})-(?!0{16})(?P<span>[0-9a-f]{16})"
     r"-(?P<flags>[0-9a-f]{2})(?P<more>-[!-~]*)?"
 )
-_STATE = re.compile(r"[ -~\t]{1,2048}")
+_STATE = r"[ -~\t]{1,2048}"
 """Longer values may be dropped whole; 512 characters have to be passed on."""
 
 
@@ -51,10 +51,10 @@ current: ContextVar[TraceContext | None] = ContextVar("trace_context", default=N
 
 def read_trace_context(parent: object, state: object = None) -> TraceContext | None:
     """Return the span of a `traceparent`, with the `tracestate` beside it; None if it is invalid."""
-    match = _PARENT.fullmatch(parent) if isinstance(parent, str) else None
+    match = re.fullmatch(_PARENT, parent) if isinstance(parent, str) else None
     if match is None or (match["version"] == "00" and match["more"]):
         return None
-    trace_state = state.strip() if isinstance(state, str) and _STATE.fullmatch(state) else ""
+    trace_state = state.strip() if isinstance(state, str) and re.fullmatch(_STATE, state) else ""
     return TraceContext(match["trace"], match["span"], match["flags"], trace_state)
 
 

@@ -17,7 +17,7 @@ _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
     b"ppt/presentation": ("slides", f"{_OFFICE}presentationml.presentation"),
 }
 _OPENDOCUMENT = "application/vnd.oasis.opendocument."
-_FORM = re.compile(rb"mimetypeapplication/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)")
+_FORM = rb"mimetypeapplication/vnd\.oasis\.opendocument\.(text|spreadsheet|presentation)"
 COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 """The first bytes of Office 97 to 2003 files, and of newer ones with a password (MS-CFB, section 2.2)."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -39,7 +39,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
         return "epub", "application/epub+zip"
     if b"META-INF/manifest.xml" in names and b"content.xml" in names:
         # The entry `mimetype` is not compressed, so its name and its text are adjacent.
-        form = _FORM.search(body)
+        form = re.search(_FORM, body)
         return "opendocument", f"{_OPENDOCUMENT}{form[1].decode('ascii') if form else 'text'}"
     if b"[Content_Types].xml" not in names:
         return None

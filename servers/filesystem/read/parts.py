@@ -11,7 +11,7 @@ from typing import NamedTuple
 from servers.filesystem.errors import FilesError, changed
 from servers.filesystem.read.charsets import is_known
 
-_CURSOR = re.compile(r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z0-9_-]{1,20})", re.ASCII)
+_CURSOR = r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z0-9_-]{1,20})"
 
 
 class Part(NamedTuple):
@@ -61,7 +61,7 @@ def require_possible(part: Part, written: str) -> None:
 
 def cursor_of(text: str, etag: str, written: str) -> Cursor:
     """Parse a cursor. Raises FilesError with code `changed` if the file's etag has changed."""
-    match = _CURSOR.fullmatch(text)
+    match = re.fullmatch(_CURSOR, text, re.ASCII)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"
         raise FilesError("bad_range", written, reason, "Copy it from the last line of the truncated text.")

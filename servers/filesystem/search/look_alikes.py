@@ -25,7 +25,7 @@ _MARKS = str.maketrans(
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
     }
 )
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]"
 
 
 def look_alike(name: str) -> str:
@@ -35,7 +35,7 @@ def look_alike(name: str) -> str:
     from unicodedata import normalize
 
     folded = normalize("NFKC", normalize("NFKC", name.translate(_MARKS)).casefold())
-    return " ".join(_INVISIBLE.sub("", folded).translate(_MARKS).split())
+    return " ".join(re.sub(_INVISIBLE, "", folded).translate(_MARKS).split())
 
 
 def suggest_path(beneath: RootedFiles, place: Place) -> str:

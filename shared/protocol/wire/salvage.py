@@ -26,7 +26,7 @@ others."""
 _PLACE = 100
 """Maximum number of characters of a path in a message, since its names come from the peer."""
 
-_HALF = re.compile("[\ud800-\udfff]")
+_HALF = "[\ud800-\udfff]"
 _NO_TEXT = "is not valid Unicode: it has a lone surrogate, or bytes that are not UTF-8"
 
 
@@ -113,7 +113,7 @@ _LENIENT = json.JSONDecoder(parse_constant=_NoNumber, strict=False)
 
 def is_text(value: str) -> bool:
     """Return True if `value` can be written in UTF-8."""
-    return value.isascii() or _HALF.search(value) is None
+    return value.isascii() or re.search(_HALF, value) is None
 
 
 def find_fault(value: Any) -> Fault | None:
@@ -149,15 +149,14 @@ def find_fault(value: Any) -> Fault | None:
 def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Fault:
     place = ".".join(path)
     shown = place if len(place) <= _PLACE else f"{place[:_PLACE]}..."
-    return Fault(_HALF.sub("\ufffd", shown), reason, in_text)
+    return Fault(re.sub(_HALF, "\ufffd", shown), reason, in_text)
 
 
 # Ids in texts that are not parsed
 
 _MEMBER = rb'\s*"(jsonrpc|id|method)"\s*:\s*("[^"\\]*"|-?[0-9]{1,4300})\s*'
-_HEAD = re.compile(rb"\s*\{((?:" + _MEMBER + rb",)*)")
-_TAIL = re.compile(rb"((?:," + _MEMBER + rb")+)\}\s*\Z")
-_MEMBERS = re.compile(_MEMBER)
+_HEAD = rb"\s*\{((?:" + _MEMBER + rb",)*)"
+_TAIL = rb"((?:," + _MEMBER + rb")+)\}\s*\Z"
 _OUTCOME = re.compile(rb'\s*"(?:result|error)"\s*:')
 
 
@@ -172,7 +171,7 @@ def read_edges(head: bytes, tail: bytes) -> str | int | None:
 def read_answered(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of the request that a text with this beginning and end answers; None if they don't show an answer
     and its id."""
-    begun = _HEAD.match(head)
+    begun = re.match(_HEAD, head)
     if begun is None or _OUTCOME.match(head, begun.end()) is None:
         return None
     members = _members(head, tail)
@@ -182,9 +181,9 @@ def read_answered(head: bytes, tail: bytes) -> str | int | None:
 def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     members: dict[bytes, bytes] = {}
     # A text that is cut off may end in members of a nested object, so the members at the beginning take precedence.
-    for part in (_TAIL.search(tail), _HEAD.match(head)):
+    for part in (re.search(_TAIL, tail), re.match(_HEAD, head)):
         if part is not None:
-            members.update(_MEMBERS.findall(part[1]))
+            members.update(re.findall(_MEMBER, part[1]))
     return members
 
 
