@@ -61,7 +61,7 @@ class Settings(BaseModel):
     undo_days: int = option(7, "days until a change is dropped from the undo journal", "DAYS")
     confirm: bool = Field(False, description="ask the user before each change")
     client_roots: bool = Field(
-        False, description="limit a client that declares roots to the parts of DIR inside them, if any"
+        False, description="limit a client that declares roots to the parts of DIR inside its roots"
     )
 
     @field_validator("roots", "root", mode="before")

@@ -41,7 +41,7 @@ class Settings(BaseModel):
     refresh_minutes: float = Field(
         30.0, ge=0, description="minutes between updates of each --library; 0 updates only at startup"
     )
-    files: list[Path] = option([], "directory whose files complete arguments that are files", "DIR")
+    files: list[Path] = option([], "directory whose files are suggested for arguments of type file", "DIR")
 
     @field_validator("libraries", "files", mode="before")
     @classmethod

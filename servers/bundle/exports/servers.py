@@ -33,7 +33,7 @@ class Package(NamedTuple):
 def package_of(entry: Entry) -> Package:
     """Return the package with the console script of the server. Raises ValueError if the script is not installed."""
     if entry.script is None:
-        raise ValueError(f"{entry.name}: the catalog has no script for it, which exports need to find its package")
+        raise ValueError(f"{entry.name}: the catalog has no script for it, and exports need one to find its package")
     script = next(iter(entry_points(group="console_scripts", name=entry.script)), None)
     if script is None or script.dist is None:
         raise ValueError(f"{entry.name}: no package installed here has the console script {entry.script}")

@@ -210,7 +210,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
 def _tolerated(indents: Indents) -> str:
     differing = [(old, new) for old, new in indents.known.items() if old != new]
     if not differing:
-        return "whitespace at line ends"
+        return "whitespace at the ends of lines"
     old, new = differing[0]
     return f"indentation: {described(new)} in the file for {described(old)}"
 

@@ -145,7 +145,7 @@ def read_contents(
         raise FilesError(
             "too_large",
             written,
-            f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call together",
+            f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call",
         )
     return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
 

@@ -74,7 +74,7 @@ def compiled(query: Query) -> Matcher:
     if not pattern or len(pattern) > MAX_LENGTH:
         raise _bad(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters")
     if not query.multiline and ("\n" in pattern if literal else _LINE_END.search(pattern)):
-        raise FilesError("bad_pattern", "", "the pattern contains a line end", "Set multiline.")
+        raise FilesError("bad_pattern", "", "the pattern contains a line break", "Set multiline.")
     try:
         encoded = pattern.encode()
     except UnicodeEncodeError:

@@ -148,7 +148,7 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
     with _named(path, f"servers.{name}"):
         check_server_name(name)
     if name == JOINED:
-        raise ValueError(f"{where}: this name is reserved for all servers together; choose another")
+        raise ValueError(f"{where}: this name is reserved for the joined servers; choose another")
     written = settings_in(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
     settings = read_options(ForeignSettings, {}, file=written)
     with _named(path, f"servers.{name}"):

@@ -171,7 +171,7 @@ class Library:
         rendering = self.rendering(name)
         files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
-            raise PromptError("bad_prompt", f"a message has a file that is called {SKILL}")
+            raise PromptError("bad_prompt", f"a message refers to a file that is called {SKILL}")
         body = put_in_words(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
         return {SKILL: format_manifest(prompt, body).encode(), **files}
 

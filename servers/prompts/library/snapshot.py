@@ -16,7 +16,7 @@ _NO_FILE = {
     "link": "it is a link, and links are not followed",
     "other": "it is not a file, but a pipe, a socket or a device",
 }
-_TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
+_TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes in total"
 
 
 class File(NamedTuple):

@@ -148,7 +148,7 @@ class Checkout:
             raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files", suggestion)
         chosen = list(_choose(blobs, left_out))
         if sum(blob.size for blob in chosen) > MOST_TOTAL:
-            reason = f"the files of the library have more than {MOST_TOTAL:,} bytes together"
+            reason = f"the files of the library have more than {MOST_TOTAL:,} bytes in total"
             raise PromptError("too_large", reason, suggestion)
         root = self._find_root(tree)
         root.mkdir(mode=0o700, parents=True)

@@ -169,13 +169,13 @@ class _Sources:
         """Read the templates that a template includes, recursively. Raises PromptError, for circular includes too."""
         self._characters += len(source)
         if self._characters > MOST_SOURCE:
-            reason = f"the templates have more than {MOST_SOURCE:,} characters together"
+            reason = f"the templates have more than {MOST_SOURCE:,} characters in total"
             raise PromptError("too_large", reason, line=line)
         with _translate_errors(chain[-1] if chain else "", line):
             names, parts = _get_sandbox().look_through(source)
         self._parts += parts
         if self._parts > _MAX_PARTS:
-            reason = f"the templates have more than {_MAX_PARTS:,} expressions, tags and texts together"
+            reason = f"the templates have more than {_MAX_PARTS:,} expressions, tags and texts in total"
             raise PromptError("too_large", reason, line=line)
         for name in names:
             self._include(name, line, chain)

@@ -122,7 +122,7 @@ def results(_folder: Path) -> Iterator[Row]:
                     server.ask(ask)
             took[size], memory[size] = cost() / times, peak(server.pid) - before
     yield "one call", "ms", took
-    yield "memory at most", "MiB", memory
+    yield "peak memory", "MiB", memory
 
 
 def doors(folder: Path) -> Iterator[Row]:
@@ -157,7 +157,7 @@ TABLES = {
     "files with a subscription each": files,
     "files below one subscription": below,
     "bytes of a result": results,
-    "servers behind one door": doors,
+    "joined servers": doors,
 }
 
 

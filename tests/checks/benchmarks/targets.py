@@ -127,7 +127,7 @@ TOGETHER = Measure("fetch: 50 pages at once, three of them hostile", "ms", (Boun
 TOGETHER_MEMORY = Measure("fetch: 50 pages at once: memory grows by", "MiB", (Bound(100),))
 LARGE_TEXTS = Measure("fetch: 50 texts of 10 MB at once", "ms")
 # What docker/compose.yaml lets the container of the server have.
-LARGE_MEMORY = Measure("fetch: 50 texts of 10 MB at once: all processes hold", "MiB", (Bound(1_536),))
+LARGE_MEMORY = Measure("fetch: 50 texts of 10 MB at once: memory of all processes", "MiB", (Bound(1_536),))
 FETCH_GROWTH = Measure("fetch: memory after 1,000 pages to 100", "times", (Bound(1.3),))
 
 LIBRARY_START = Measure("prompts, 10,000: start to `initialize`", "ms", (Bound(1_000),))
@@ -180,13 +180,13 @@ REPLICA_SESSIONS = (
 
 PUBLIC_RATE = Measure("public, 50 users: calls", "1/s", (Bound(10, "FastMCP"),))
 PUBLIC_CORE = Measure(
-    "public, 50 users: calls for each second of CPU", "1/s", (Bound(10, "FastMCP"), Bound(0.5, "Go"))
+    "public, 50 users: calls per second of CPU time", "1/s", (Bound(10, "FastMCP"), Bound(0.5, "Go"))
 )
 PUBLIC_MIDDLE = Measure("public, 50 users: latency, 50th percentile", "ms")
 PUBLIC_LATE = Measure("public, 50 users: latency, 99th percentile", "ms")
 PUBLIC_MEMORY = Measure("public, 50 users: memory", "MiB")
 PUBLIC_WORKERS_RATE = Measure("public, 50 users, 2 workers: calls", "1/s")
-PUBLIC_WORKERS_CORE = Measure("public, 50 users, 2 workers: calls for each second of CPU", "1/s")
+PUBLIC_WORKERS_CORE = Measure("public, 50 users, 2 workers: calls per second of CPU time", "1/s")
 PUBLIC_WORKERS_MEMORY = Measure("public, 50 users, 2 workers: memory", "MiB")
 
 APPS = ("result", "schema", "files", "page", "prompt")

@@ -224,7 +224,7 @@ def test_what_is_too_large(files, at, tree, monkeypatch):
     monkeypatch.setattr(moving, "MAX_COPIED", 2_000)
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 0)
     (tree / "large").write_text("x" * 3_000)
-    expected = "too_large: large: has 3,000 bytes; the limit is 2,000 bytes for all files in one call together"
+    expected = "too_large: large: has 3,000 bytes; the limit is 2,000 bytes for all files in one call"
     assert refusal(edit_file, files, at("large"), [("x", "")]) == expected
     assert refusal(delete, files, at("dir"), recursive=True) == "too_large: dir: contains more than 0 entries"
     monkeypatch.setattr(deleting, "MAX_ENTRIES", 1)

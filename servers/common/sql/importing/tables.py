@@ -112,7 +112,8 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
     count, notes = sheet.count_uncomputed(), []
     if count:
         cells = "1 cell has a formula" if count == 1 else f"{count:,} cells have formulas"
-        notes = [f"{cells} without a value, which is NULL: open and save the workbook in a spreadsheet program first"]
+        cause = f"{cells} without a value, so NULL is imported"
+        notes = [f"{cause}: open and save the workbook in a spreadsheet program first"]
     return Table("", Dialect(), start, words, notes)
 
 

@@ -93,7 +93,7 @@ TOLERATED = {
     "no indentation": ("def f():\n    x = 1\n", "x = 1", "x = 1\ny = 2", "x = 1\n", "x = 1\n    y = 2\n"),
     "no line is left": ("def f():\n    x = 1\n    y\n", "x = 1\n", "", "    x = 1\n", ""),
     "half of it": ("def f():\n  x = 1\n\n", " x = 1\n\n", " x = 1\n y = 2\n\n", "x = 1\n", "x = 1\n  y = 2\n"),
-    "whitespace at line ends": ("a \nb\nc\n", "a\nb\n", "a\nB\n", "b\n", "B\n"),
+    "whitespace at the ends of lines": ("a \nb\nc\n", "a\nb\n", "a\nB\n", "b\n", "B\n"),
     "line ends that differ": ("\ta\r\n\tb\n\tc\r\n", "  a\n  b\n  c\n", "  a\n  b\n  d\n", "c\r\n", "d\r\n"),
 }
 

@@ -1,4 +1,4 @@
-"""Pages of several servers behind one door: each is found at its server, whatever others call theirs."""
+"""Pages of several joined servers: each is found at its server, whatever others call theirs."""
 
 from typing import Any
 

@@ -144,7 +144,7 @@ def test_what_is_wrong_is_told_in_one_line_without_a_secret(tmp_path: Path) -> N
 NAMES = [
     ("a_b", "a server's name must have 1 to 32 letters, digits and hyphens, not 'a_b'"),
     ("a/b", "a server's name must have 1 to 32 letters, digits and hyphens"),
-    ("joined", "this name is reserved for all servers together"),
+    ("joined", "this name is reserved for the joined servers"),
     ("fetch", "this is the name of a server in the catalog"),
 ]
 

@@ -205,7 +205,7 @@ def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytes
     assert refusal(checkout(repository)).startswith("the repository has more than 1 MB")
     monkeypatch.undo()
     monkeypatch.setattr(cache, "MOST_TOTAL", 1_000_000)
-    assert "more than 1,000,000 bytes together" in refusal(checkout(repository))
+    assert "more than 1,000,000 bytes in total" in refusal(checkout(repository))
     monkeypatch.undo()
     monkeypatch.setattr(cache, "_MAX_FILES", 2)
     assert "more than 2 files" in refusal(checkout(repository))

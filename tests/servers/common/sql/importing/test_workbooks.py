@@ -71,7 +71,7 @@ def test_a_sheet_without_rows_is_refused_with_the_names_of_the_others() -> None:
 def test_formulas_whose_values_the_file_does_not_have_are_counted() -> None:
     plan = survey_all(sheet_of(["a", "b", "twice"], [1, 2, "=A2*2"], [3, 4, "=A3*2"]))
     assert plan.first == [("1", "2", None), ("3", "4", None)]
-    reason = "2 cells have formulas without a value, which is NULL"
+    reason = "2 cells have formulas without a value, so NULL is imported"
     assert plan.words[1] == f"{reason}: open and save the workbook in a spreadsheet program first"
 
 
