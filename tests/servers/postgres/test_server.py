@@ -107,11 +107,12 @@ async def test_rows_that_are_kept_outlive_changes_of_rows_and_hold_up_none_of_th
         page = await peer.data("read_query", query=query, max_rows=2)
         await peer.data("write_query", query="DELETE FROM review")
         rest = await peer.data("read_query", query=query, cursor=page["next_cursor"])
-        again = await peer.data("read_query", query=query, max_rows=2)
-        done = await peer.data("write_query", query="ALTER TABLE category ADD note text")
+        for dry_run in (True, False):
+            again = await peer.data("read_query", query=query, max_rows=2)
+            change = {"query": "ALTER TABLE category ADD note text", "dry_run": dry_run}
+            assert (await peer.data("write_query", **change))["committed"] is not dry_run
         changed = await peer.data("read_query", query=query, cursor=again["next_cursor"])
     assert (len(page["rows"] + rest["rows"]), rest["changed"]) == (5, False)
-    assert done["committed"]
     assert (len(again["rows"] + changed["rows"]), changed["changed"]) == (5, True)
 
 

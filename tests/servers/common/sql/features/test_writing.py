@@ -282,6 +282,18 @@ async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, db: sql
     assert count(db) == 3
 
 
+async def test_consent_to_the_import_of_a_csv_is_for_no_other(path: Path, db: sqlite3.Connection) -> None:
+    async with wired_inside(app, "--allow-write", "--confirm", path, era=STATELESS) as wire:
+        first, other = (
+            {"name": "import_csv", "arguments": {"table": "log", "csv": f"said\n{word}\n"}} for word in "xy"
+        )
+        questions = (await wire.stateless("tools/call", first, capabilities=FORMS))["result"]["inputRequests"]
+        brought = {key: {"action": "accept", "content": {}} for key in questions}
+        answer = await wire.stateless("tools/call", {**other, "inputResponses": brought}, capabilities=FORMS)
+    assert answer["result"]["resultType"] == "input_required"
+    assert count(db, "log") == 0
+
+
 async def test_a_dry_run_and_what_fails_are_not_asked_for(path: Path) -> None:
     async with asking(path, "2025-11-25", 0) as peer:
         assert (await peer.text("write_query", query="DROP TABLE t", dry_run=True)).startswith("dry run: ")
