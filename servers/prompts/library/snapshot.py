@@ -13,7 +13,7 @@ from shared.text import is_unicode
 
 _NO_FILE = {
     "hidden directory": "it is hidden, and its prompts are not served: pass it as a separate DIR",
-    "link": "it is a link, and links are not followed",
+    "link": "it is a link, and links are not followed: pass its target as a separate DIR",
     "other": "it is not a file, but a pipe, a socket or a device",
 }
 _TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes in total"
