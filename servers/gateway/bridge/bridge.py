@@ -41,6 +41,7 @@ from .calls.pool import Pool
 from .calls.shared_session import SharedSession
 from .calls.stateless import StatelessPlace
 from .forwarding import as_newest, error_for, lost_error
+from .repairs import repaired
 from .session_messages import SessionMessages
 from .tasks import UpstreamTasks, has_tasks, with_tasks
 from .upstream import Upstream
@@ -130,6 +131,7 @@ class Bridge:
             result = as_newest(await self.place(context).call(context, params))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
+        result = repaired(method, result)
         if method != "tools/list":
             return result
         self._upstream_tasks.learn(result)

@@ -216,4 +216,7 @@ def _is_sound(model: type[Wire], entry: dict[str, Any]) -> bool:
     except ValidationError as error:
         _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
         return False
+    if model is Tool and entry["inputSchema"].get("type") != "object":
+        _log.info("the tool %s was omitted from the list of all servers: its arguments are no object", entry["name"])
+        return False
     return True

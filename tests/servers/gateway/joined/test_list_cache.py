@@ -6,8 +6,9 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.gateway.joined.list_cache import LISTING_SECONDS
+from servers.gateway.joined.list_cache import LISTING_SECONDS, sound
 from shared import Context, RpcError, Run
+from shared.protocol.types.tools import Tool
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.servers.gateway.joined.members import Door, joined, names, opened, small, with_resources, with_tools
@@ -55,6 +56,11 @@ async def names_in_vain(peer: Peer) -> list[str]:
     await quiet()
     forward(LISTING_SECONDS)
     return [tool["name"] for tool in (await peer.answer(id_))["result"]["tools"]]
+
+
+def test_a_tool_whose_arguments_are_no_object_is_omitted() -> None:
+    tools = [{"name": kind, "inputSchema": {"type": kind}} for kind in ("array", "object")]
+    assert sound(Tool, [*tools, {"name": "none", "inputSchema": {}}, {"name": "no schema"}]) == tools[1:]
 
 
 async def test_one_that_takes_its_time_is_left_out_until_it_says_that_its_list_has_changed() -> None:

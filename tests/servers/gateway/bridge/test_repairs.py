@@ -1,0 +1,61 @@
+"""Results of other servers that strict hosts would refuse."""
+
+from typing import Any
+
+import pytest
+
+from servers.gateway.bridge.repairs import repaired
+
+SCHEMA = {"type": "object", "properties": {"at": {"default": None}}}
+CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    (
+        "tools/list",
+        {
+            "tools": [{"name": "a", "title": None, "annotations": {"title": None}, "inputSchema": SCHEMA}],
+            "nextCursor": None,
+        },
+        {"tools": [{"name": "a", "annotations": {}, "inputSchema": SCHEMA}]},
+    ),
+    (
+        "tools/list",
+        {"tools": [{"name": "a", "inputSchema": {"properties": None, "required": None}}, 1, {"name": "b"}]},
+        {"tools": [{"name": "a", "inputSchema": {"type": "object"}}, 1, {"name": "b"}]},
+    ),
+    ("tools/list", {"tools": "none"}, {"tools": "none"}),
+    (
+        "tools/call",
+        {
+            "content": [{"type": "text", "text": "hi", "annotations": None}, {"type": "chart", "data": None}],
+            "isError": None,
+            "structuredContent": {"a": None},
+            "_meta": {"a": None},
+        },
+        {
+            "content": [{"type": "text", "text": "hi"}, {"type": "chart", "data": None}],
+            "structuredContent": {"a": None},
+            "_meta": {"a": None},
+        },
+    ),
+    (
+        "tools/call",
+        {"structuredContent": {"a": 1}},
+        {"structuredContent": {"a": 1}, "content": [{"type": "text", "text": '{"a":1}'}]},
+    ),
+    ("tools/call", {"task": {"taskId": "1", "ttl": None}}, {"task": {"taskId": "1", "ttl": None}}),
+    (
+        "resources/read",
+        {"contents": [{"uri": "a:b", "mimeType": None, "text": ""}]},
+        {"contents": [{"uri": "a:b", "text": ""}]},
+    ),
+    (
+        "prompts/list",
+        {"prompts": [{"name": "a", "arguments": [{"name": "x", "required": None}], "icons": None}]},
+        {"prompts": [{"name": "a", "arguments": [{"name": "x"}]}]},
+    ),
+    ("org.example/own", {"a": None}, {"a": None}),
+]
+
+
+@pytest.mark.parametrize(("method", "result", "expected"), CASES)
+def test_what_hosts_refuse_is_repaired(method: str, result: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert repaired(method, result) == expected
