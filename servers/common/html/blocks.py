@@ -30,6 +30,7 @@ _MAX_LAYOUT_CELL = 1_000
 """A table without headers and with a longer cell, in characters, may be used for layout."""
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
 """For a data table with long cells: the minimum number of rows with several cells, and their minimum share."""
+_PLACES = {"thead": 0, "tfoot": 2}
 _LAYOUT = ("table", "form")
 """Elements that show that a table without headers is used for layout."""
 
@@ -154,7 +155,8 @@ def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *,
 
 
 def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
-    for child in table:
+    """Yield the rows in the order in which browsers show them, whatever their order in the page."""
+    for child in sorted(table, key=lambda part: _PLACES.get(part.tag, 1)):
         if child.tag == "tr":
             yield child
         elif child.tag in ("thead", "tbody", "tfoot"):

@@ -22,6 +22,7 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udff
 """Characters that libxml2 rejects, and the two private planes."""
 _ENDS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 """The end tags after which libxml2 drops all content. Browsers add it to the body."""
+_HEADING = re.compile(r"<(/?)(h[1-6])(?=[\s/>])", re.IGNORECASE)
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -56,7 +57,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
     # lxml.html has classes for forms, inputs and so on, which it looks up in Python each time an element is accessed.
     parser.set_element_class_lookup(_ONE_CLASS)
     # Characters that libxml2 rejects are removed. It would accept references to them, but lxml would not return them.
-    readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", _ENDS.sub("", text.replace("\f", " "))))
+    readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", _ENDS.sub("", _end_headings(text.replace("\f", " ")))))
     try:
         root = document_fromstring(readable.encode(), parser=parser)
     except etree.ParserError:
@@ -76,6 +77,21 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         element.attrib.update(others)
     _end_head(root)
     return root, _cut(root) and whole
+
+
+def _end_headings(text: str) -> str:
+    """End each heading with its own tag. As in browsers, any end of a heading ends it."""
+    name = ""
+
+    def ended(tag: re.Match[str]) -> str:
+        nonlocal name
+        if not tag[1]:
+            name = tag[2]
+            return tag[0]
+        own, name = name, ""
+        return f"</{own or tag[2]}"
+
+    return _HEADING.sub(ended, text)
 
 
 def _end_head(root: HtmlElement) -> None:

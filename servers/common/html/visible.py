@@ -5,9 +5,11 @@ from typing import NamedTuple
 from lxml.html import HtmlElement
 
 from servers.common.html.markup.aria import show_attributes
+from servers.common.html.markup.captions import mark_captions
 from servers.common.html.markup.drawings import show_drawings
 from servers.common.html.markup.footnotes import mark_footnotes
 from servers.common.html.markup.formulas import drop_drawn_formulas, show_formulas
+from servers.common.html.markup.headings import end_headings
 from servers.common.html.markup.hidden import remove_hidden
 from servers.common.html.markup.numbered import remove_line_numbers
 from servers.common.html.markup.preformatted import mark_preformatted
@@ -30,6 +32,8 @@ def keep_visible(root: HtmlElement) -> Cleared:
     is_late = show_unscripted(root)
     show_formulas(root)
     elements, characters = remove_hidden(root)
+    end_headings(root)
+    mark_captions(root)
     drop_drawn_formulas(root)
     show_drawings(root)
     flatten(root)

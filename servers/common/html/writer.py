@@ -126,9 +126,14 @@ class _Writer:
         captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
         has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
-        caption = squeeze(captions[0].text_content()) if captions else ""
-        picture = self.inline.picture(pictures[0], caption) if has_one else ""
-        return [picture] if picture else self.blocks(element)
+        if not has_one:
+            return self.blocks(element)
+        is_plain = not any(map(_is_reference, captions[0].iter())) if captions else True
+        caption = squeeze(captions[0].text_content()) if captions and is_plain else ""
+        picture = self.inline.picture(pictures[0], caption)
+        if not picture:
+            return self.blocks(element)
+        return [picture, *([] if is_plain else self.blocks(captions[0]))]
 
     def _heading(self, element: HtmlElement) -> list[str]:
         words = squeeze(" ".join(self.blocks(element)) if element in self.around else self.inline.inside(element))
@@ -203,6 +208,11 @@ class _Writer:
             lines = "\n" in block
             text += "<br>".join(line.strip() for line in block.split("\n") if line.strip())
         return text.replace("|", "\\|")
+
+
+def _is_reference(element: HtmlElement) -> bool:
+    """Return True for a link and a footnote's mark."""
+    return (element.tag == "a" and bool(element.get("href"))) or element.get(NOTE) is not None
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:

@@ -13,6 +13,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import length, outermost
 
 _FADES = re.compile(r"(?:^|;)\s*(?:opacity\s*:\s*0*(?:\.0*)?|visibility\s*:\s*hidden)\s*(?=;|$)", re.IGNORECASE)
+_AWAY = re.compile(r"(?:^|;)\s*(?:top|right|bottom|left)\s*:\s*-\d{4,}px\s*(?=;|$)", re.IGNORECASE)
 _WAITS = re.compile(r"(?:^|;)\s*display\s*:\s*none\s*(?=;|$)", re.IGNORECASE)
 _PLACED = re.compile(r"(?:^|;)\s*(?:position|top|right|bottom|left)\s*:[^;]*(?=;|$)", re.IGNORECASE)
 _MAX_SHOWN = 1_000
@@ -46,7 +47,7 @@ def show_unscripted(root: HtmlElement) -> bool:
         if length(candidate) > others:
             candidate.tag = "div"
     if others - sum(late.values()) > _MAX_SHOWN:
-        late = {candidate: size for candidate, size in late.items() if not _WAITS.search(candidate.get("style"))}
+        late = {candidate: size for candidate, size in late.items() if _FADES.search(candidate.get("style"))}
     if 3 * sum(late.values()) <= 2 * others:
         return False
     for outer in late:
@@ -58,4 +59,4 @@ def show_unscripted(root: HtmlElement) -> bool:
 
 def _is_late(element: HtmlElement) -> bool:
     style = element.get("style") or ""
-    return bool(_FADES.search(style) or _WAITS.search(style))
+    return bool(_FADES.search(style) or _WAITS.search(style) or _AWAY.search(style))

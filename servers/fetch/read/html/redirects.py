@@ -23,7 +23,7 @@ _REDIRECT = re.compile(
     rf"(?:(?:\.\s*href\s*)?=(?!=)|\.\s*(?:replace|assign)\s*\()\s*({_STRING}|[\w$]+(?![\w$]))"
     r"(?!\s*\+(?!\s*(?:window\s*\.\s*|document\s*\.\s*)?location\s*\.\s*(?:hash|search)))"
 )
-"""A change of the address to a string or a variable; it is unknown if more than a query or fragment is added to it."""
+"""A change of the address to a string or a variable. If more than a query or fragment is added, it is unknown."""
 _VARIABLE = re.compile(rf"(?<![\w$.])([\w$]+)\s*=\s*({_STRING})\s*(?:[;,\n}}]|\Z)")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 

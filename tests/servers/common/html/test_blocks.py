@@ -48,6 +48,11 @@ def test_a_long_cell_makes_no_layout_of_a_table_with_headers_or_with_rows_of_sev
     assert markdown(layout) == f"Head\n\nMenu\n\n{long.strip()}\n\nFoot"
 
 
+def test_the_rows_of_a_table_are_in_the_order_in_which_they_are_shown():
+    body = "<tfoot><tr><td>Sum<td>3</tfoot><tbody><tr><td>A<td>3</tbody><thead><tr><th>Name<th>Price</thead>"
+    assert markdown(f"<table>{body}</table>") == "| Name | Price |\n| --- | --- |\n| A | 3 |\n| Sum | 3 |"
+
+
 def test_a_table_with_code_as_text():
     assert plain(f"<table><tr><th>A<th>B<tr><td>1<td>{PRE}</table>") == "A | B\n1 | a = 1 b|c"
 

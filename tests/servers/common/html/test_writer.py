@@ -173,6 +173,10 @@ def test_pictures():
             "<figure><img src=/a.png><figcaption>Our cat</figcaption></figure>",
             "![Our cat](https://example.com/a.png)",
         ),
+        (
+            "<figure><img src=/a.png alt=cat><figcaption>By <a href=/ann>Ann</a></figcaption></figure>",
+            "![cat](https://example.com/a.png)\n\nBy [Ann](https://example.com/ann)",
+        ),
         ("<a href=/big><img src=/a.png alt=cat></a>", "[![cat](https://example.com/a.png)](https://example.com/big)"),
     ]
     assert [(body, markdown(body)) for body, _ in rows] == rows

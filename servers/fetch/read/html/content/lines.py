@@ -16,6 +16,8 @@ _UNREAD = names_in("script style template noscript iframe object canvas")
 _SILENT = names_in("select datalist optgroup option video audio textarea")
 """Elements whose text the writer omits."""
 _FIELDS = names_in("input button select textarea")
+_ANCHOR = frozenset(("name", "id"))
+"""The only attributes of an `a` that is no link. Others have an address, or a script for clicks."""
 _LANDMARKS = {
     "nav": "navigation directory",
     "header": "banner",
@@ -114,6 +116,10 @@ class Lines:
     ) -> None:
         tag = element.tag
         kind = _NUMBERS.get(element.get("role") or tag, _NUMBERS.get(tag))
+        # An anchor is the target of links. One that is not ended contains the text after it.
+        is_link = tag == "a" and not _ANCHOR.issuperset(element.keys())
+        if tag == "a" and not is_link:
+            kind = None
         if kind is not None:
             within = (*within[:kind], within[kind] + 1, *within[kind + 1 :])
         begins = block is None or tag in BLOCKS or (block.element.tag in HEADINGS and _is_action(element))
@@ -123,7 +129,7 @@ class Lines:
             self.blocks.append(block)
         self._pictures += tag == "img"
         self._fields += tag in _FIELDS
-        if tag == "a":
+        if is_link:
             link = element
         silent = silent or tag in _SILENT
         if tag not in _UNREAD:

@@ -290,7 +290,14 @@ def _complete_captions(page: Lines, keep: list[bool]) -> None:
     for block in page.blocks:
         if block.element.tag == "figure" and any(keep[block.first : block.end]):
             for number in range(block.first, block.end):
-                keep[number] = keep[number] or page.lines[number].block.element.tag == "figcaption"
+                keep[number] = keep[number] or _is_caption(page.lines[number])
+
+
+def _is_caption(line: Line) -> bool:
+    block: Block | None = line.block
+    while block is not None and block.element.tag in _PARAGRAPHS:
+        block = block.around
+    return block is not None and block.element.tag == "figcaption"
 
 
 def _complete_notes(page: Lines, keep: list[bool]) -> None:
@@ -389,7 +396,7 @@ def _take_out(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlEleme
             while holder is not None and holder not in holders:
                 holders.add(holder)
                 holder = holder.getparent()
-        elif number >= 0 and not (captions and page.lines[number].block.element.tag == "figcaption"):
+        elif number >= 0 and not (captions and _is_caption(page.lines[number])):
             setattr(element, "tail" if follows else "text", " ")
     return holders
 

@@ -21,7 +21,8 @@ def test_a_small_noscript_is_not_shown() -> None:
 
 def test_a_page_that_fades_in_is_shown() -> None:
     off_screen = "visibility:hidden; position:absolute; top:-9999px"
-    for style in ("opacity:0", "opacity: 0; transform: none", "visibility:hidden", "display: none", off_screen):
+    away = "position:absolute; top:-9999px"
+    for style in ("opacity:0", "opacity: 0; transform: none", "visibility:hidden", "display: none", off_screen, away):
         assert WORDS.strip() in text_of(f"<div style='{style}'><h1>Foxes</h1><p>{WORDS * 8}</p></div>")
 
 

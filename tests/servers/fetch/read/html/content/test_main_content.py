@@ -214,6 +214,11 @@ def test_what_is_left_out_is_counted(kind: str) -> None:
     assert re.fullmatch(r"Left out around the content: 200 of [\d,]+ characters \(nav 200\)\.", note)
 
 
+def test_text_in_an_anchor_without_address_is_no_link() -> None:
+    text = text_of("<a>They dig dens.</a><h2><a>In spring</a></h2>They have cubs.")
+    assert all(part in text for part in ("They dig dens.", "In spring", "They have cubs."))
+
+
 def test_a_page_of_few_words_is_content_but_for_its_landmarks() -> None:
     page = "<title>F</title><body><nav><a href=/a>Home</a></nav><p>One fox.</p><p><a href=/b>Two</a></p>"
     assert read_html(page, URL, "text", None).text == "One fox.\n\nTwo"

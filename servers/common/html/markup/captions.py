@@ -1,0 +1,19 @@
+"""Captions of figures that have no `figcaption`."""
+
+from lxml.html import HtmlElement
+
+from servers.common.html.tree import LONGEST_CAPTION, length
+
+
+def mark_captions(root: HtmlElement) -> None:
+    """Make the only part of a figure that has text, besides links, its caption."""
+    for figure in root.iter("figure"):
+        if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
+            continue
+        texts = [child for child in figure if child.find(".//img") is None and _own_length(child)]
+        if len(texts) == 1 and texts[0].tag in ("div", "p", "span") and length(figure) <= LONGEST_CAPTION:
+            texts[0].tag = "figcaption"
+
+
+def _own_length(element: HtmlElement) -> int:
+    return length(element) - sum(length(link) for link in element.iter("a"))

@@ -1,0 +1,22 @@
+"""A figure without `figcaption` has a caption too."""
+
+import pytest
+
+from tests.servers.fetch.read.html.content.test_main_content import LONG, read_html
+
+PICTURE = "<span><img src=/den.png alt='Den'><ol><li><a href=/den-large.png>Download the picture</a></ol></span>"
+CAPTION = '![Den](https://example.com/den.png "A den in winter.")'
+
+
+def figure(inside: str) -> str:
+    page = f"<title>Foxes</title><main><h1>Foxes</h1>{LONG}<figure>{inside}</figure>{LONG}</main>"
+    return read_html(page, "https://example.com/", "markdown", None).text
+
+
+@pytest.mark.parametrize("caption", ["<p>A den in winter.</p>", "<span><span><p>A den in winter.</p></span></span>"])
+def test_the_only_text_of_a_figure_is_its_caption(caption: str) -> None:
+    assert CAPTION in figure(PICTURE + caption)
+
+
+def test_a_caption_in_paragraphs_stays() -> None:
+    assert CAPTION in figure(f"{PICTURE}<figcaption><p>A den in winter.</p></figcaption>")

@@ -1,0 +1,30 @@
+"""A heading ends where its page forgot to end it, and may contain blocks."""
+
+import pytest
+
+from tests.servers.common.html.bodies import markdown
+
+WORDS = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 2
+
+
+@pytest.mark.parametrize("end", ["", "<h2>", "</h3>"])
+def test_a_heading_that_is_not_ended_contains_no_following_block(end: str) -> None:
+    text = markdown(f"<h2>Foxes{end}<div>{WORDS}</div><ul><li>Red</ul>End")
+    assert text == f"## Foxes\n\n{WORDS.strip()}\n\n- Red\n\nEnd"
+
+
+def test_any_end_of_a_heading_ends_it() -> None:
+    assert markdown(f"<h2>Foxes</h3>{WORDS}") == f"## Foxes\n\n{WORDS.strip()}"
+
+
+def test_a_heading_before_another_heading_is_ended() -> None:
+    assert markdown("<h2>Foxes<h3>Dens</h3>They dig.") == "## Foxes\n\n### Dens\n\nThey dig."
+
+
+def test_blocks_in_a_short_heading_are_parts_of_its_line() -> None:
+    assert markdown("<h2><a href=/f>Foxes<div>New</div></a></h2>") == "## [Foxes New](https://example.com/f)"
+    assert markdown("<h1><div>Foxes</div><div>and dens</div></h1>") == "# Foxes and dens"
+
+
+def test_the_first_block_of_a_heading_around_a_text_is_the_heading() -> None:
+    assert markdown(f"<h2><div>Foxes</div><div>{WORDS}</div></h2>") == f"## Foxes\n\n{WORDS.strip()}"
