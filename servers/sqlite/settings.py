@@ -3,9 +3,9 @@
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator, model_validator
 
 from servers.common.sql import settings
 from servers.common.sql.settings import Directory, SqlSettings, StatementLimits
@@ -25,6 +25,15 @@ _RESERVED = {"main", "temp"}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
+def _check_hidden(names: list[str]) -> list[str]:
+    for name in names:
+        parse_hidden(name)
+    return names
+
+
+_HiddenNames = Annotated[list[str], AfterValidator(_check_hidden)]
+
+
 class _Databases(BaseModel):
     databases: list[Path] = positional(
         "database files; each is named after its file, without the extension", "DATABASE"
@@ -34,7 +43,7 @@ class _Databases(BaseModel):
     )
     demo: bool = Field(False, description="create a sample database called demo, deleted at exit")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
-    hide: list[str] = option(
+    hide: _HiddenNames = option(
         [], "hide TABLE or TABLE.COLUMN from everyone; TABLE.COLUMN=EXPRESSION shows that instead", "NAME"
     )
     extension: list[str] = option(
@@ -52,13 +61,6 @@ class _Databases(BaseModel):
         if not isinstance(databases, list):
             return databases
         return [read_location(path) if isinstance(path, str) else path for path in databases]
-
-    @field_validator("hide")
-    @classmethod
-    def _are_names(cls, hide: list[str]) -> list[str]:
-        for name in hide:
-            parse_hidden(name)
-        return hide
 
     @field_validator("db")
     @classmethod
@@ -78,14 +80,7 @@ class _Memory(BaseModel):
 class Narrowing(settings.Narrowing):
     """The part of the databases that a principal can be limited to, and the names hidden from it."""
 
-    hide: list[str] = Field([], description="what is hidden from it, in addition to what is hidden from everyone")
-
-    @field_validator("hide")
-    @classmethod
-    def _are_names(cls, hide: list[str]) -> list[str]:
-        for name in hide:
-            parse_hidden(name)
-        return hide
+    hide: _HiddenNames = Field([], description="what is hidden from it, in addition to what is hidden from everyone")
 
 
 class Settings(SqlSettings, _Memory, StatementLimits, _Databases):

@@ -133,7 +133,6 @@ class HostParser(CommandParser):
         return options, theirs
 
     def _line(self, words: Sequence[str]) -> CommandLine:
-        """Parse the words."""
         line = read_command_line(words, self._spellings())
         if not any(item.name == "url" for item in line.given):
             return line

@@ -12,7 +12,7 @@ both ends of the name, and the result is cached, because it is needed for every 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from servers.common.files.names import composed
 from servers.common.globs import Glob, States
@@ -117,13 +117,8 @@ class _Globs:
     def start(self, above: Sequence[Sequence[str]]) -> States:
         if self._glob is None:
             return _NOWHERE
-        return frozenset().union(*(self._stepped(self._glob, names) for names in above))
-
-    def _stepped(self, glob: Glob, names: Sequence[str]) -> States:
-        states = glob.start
-        for name in names:
-            states = glob.step(states, self._fold(name))
-        return states
+        ways = (reduce(self.step, map(self._fold, names), self._glob.start) for names in above)
+        return frozenset().union(*ways)
 
     def step(self, states: States, name: str) -> States:
         """Return the states after `name`, which is case-folded."""

@@ -9,9 +9,9 @@ from anyio import to_thread
 from pydantic import Field
 
 from shared import CallToolResult, Features, TextContent
+from shared.concurrency import background
 from shared.text import displayed
 
-from ..errors import FilesError
 from ..files import Files
 from ..search import content, files, listing, tree
 from ..search.content import Output, SearchRequest
@@ -182,20 +182,12 @@ async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
     async with ctx.turn():
         remaining = ctx.budget.seconds - (anyio.current_time() - requested)
         control = Control(remaining * _TIME_SHARE)
-        result: T | FilesError = FilesError("cancelled", "", "the search was cancelled")
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_report, ctx, control)
-            try:
-                result = await to_thread.run_sync(search, control, abandon_on_cancel=True)
-            except FilesError as error:
-                result = error
-            finally:
-                control.cancel()
-                tasks.cancel_scope.cancel()
-        if isinstance(result, FilesError):
-            # Raised outside the task group, which would wrap the exception.
-            raise result
-        return result
+        try:
+            async with background() as tasks:
+                tasks.start_soon(_report, ctx, control)
+                return await to_thread.run_sync(search, control, abandon_on_cancel=True)
+        finally:
+            control.cancel()
 
 
 async def _report(ctx: Ctx, control: Control) -> None:

@@ -360,7 +360,6 @@ class Journal:
 
 
 def _sizes(folder: Path) -> dict[str, int]:
-    """Return the sizes of the files in the folder, by name."""
     sizes = {}
     for path in folder.iterdir():
         with suppress(FileNotFoundError):  # another process may delete it

@@ -239,7 +239,6 @@ class Watcher:
             self._stop.set()
 
     def _close_ended(self) -> None:
-        """Close the targets whose watch has ended."""
         # A check of these is in progress: they are closed later.
         busy = [watched for watched in self._ended if watched.busy]
         for watched in self._ended:

@@ -193,7 +193,6 @@ def _mark_raised(root: HtmlElement) -> None:
 
 
 def _begins(block: HtmlElement, sup: HtmlElement) -> bool:
-    """Return True if a block begins with the element `sup`."""
     while sup is not block:
         if sup.getprevious() is not None or squeeze(sup.getparent().text):
             return False

@@ -32,17 +32,14 @@ def remove_line_numbers(root: HtmlElement) -> None:
                 table.remove(child)
             table.tag, table.text = "pre", "\n".join(lines)
     for block in root.xpath("//div[div[contains(@class, 'line')]]"):
-        if _is_of_lines(block):
-            _join_lines(block)
-
-
-def _join_lines(block: HtmlElement) -> None:
-    """Turn a block of lines of code into `pre`, without the spaces around the lines."""
-    block.tag = "pre"
-    for line in block:
-        line.tail = None
-        for number in filter(_is_number, line):
-            number.tail = (number.tail or "").removeprefix(_NO_BREAK)
+        if not _is_of_lines(block):
+            continue
+        # Between the lines there are only spaces, which `pre` would show.
+        block.tag = "pre"
+        for line in block:
+            line.tail = None
+            for number in filter(_is_number, line):
+                number.tail = (number.tail or "").removeprefix(_NO_BREAK)
 
 
 def _is_of_lines(block: HtmlElement) -> bool:

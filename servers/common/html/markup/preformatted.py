@@ -25,15 +25,23 @@ def mark_preformatted(root: HtmlElement) -> None:
     """Turn preformatted text into `pre`, and significant line breaks in other text into `br`."""
     for element in list(root.iter("xmp")):
         element.tag = "pre"
-    _show_fields(root)
+    # Most read-only fields contain commands to copy.
+    for field in root.xpath("//textarea[@readonly] | //input[@readonly][@value]"):
+        if field.tag == "textarea":
+            field.tag = "pre"
+        elif (field.get("type") or "text").lower() in _TYPES_OF_TEXT:
+            field.tag, field.text = "code", field.get("value")
     for element in root.xpath(_STYLED):
         style = element.get("style")
         if not _KEEPS_BREAKS.search(style) or _is_preformatted(element):
             continue
         if (element.tag in _CODE or _MONOSPACE.search(style)) and _KEEPS_ALL.search(style) and _has_breaks(element):
             element.tag = "pre"
-        else:
-            _break_lines(element)
+            continue
+        for inner in list(element.iter()):
+            _break_text(inner, follows=False)
+            if inner is not element:
+                _break_text(inner, follows=True)
     for element in list(root.iter(*_CODE)):
         if _has_breaks(element) and _is_alone_in_block(element) and not _is_preformatted(element):
             element.tag = "pre"
@@ -61,14 +69,6 @@ def _is_alone_in_block(element: HtmlElement) -> bool:
     return not any(map(squeeze, texts)) and all(beside is None or beside.tag in BLOCKS for beside in (before, after))
 
 
-def _break_lines(element: HtmlElement) -> None:
-    """Replace each line break in an element's texts with a `br`, except at their ends."""
-    for inner in list(element.iter()):
-        _break_text(inner, follows=False)
-        if inner is not element:
-            _break_text(inner, follows=True)
-
-
 def _break_text(element: HtmlElement, *, follows: bool) -> None:
     text = (element.tail if follows else element.text) or ""
     if "\n" not in text or text.isspace():
@@ -85,12 +85,3 @@ def _break_text(element: HtmlElement, *, follows: bool) -> None:
             element.addnext(line_break)
         else:
             element.insert(0, line_break)
-
-
-def _show_fields(root: HtmlElement) -> None:
-    """Turn read-only fields into text; most of them contain commands to copy."""
-    for field in root.xpath("//textarea[@readonly] | //input[@readonly][@value]"):
-        if field.tag == "textarea":
-            field.tag = "pre"
-        elif (field.get("type") or "text").lower() in _TYPES_OF_TEXT:
-            field.tag, field.text = "code", field.get("value")

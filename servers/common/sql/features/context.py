@@ -10,6 +10,7 @@ import anyio
 from pydantic import AliasChoices, Field, WithJsonSchema
 
 from shared import Context
+from shared.concurrency import background
 from shared.server.dispatch.turns import Turns
 
 from ..database import Database, Databases
@@ -89,19 +90,9 @@ def job_of(ctx: Ctx) -> Job:
 async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
     """Return the result of `work`, and meanwhile report the progress of the `job` to the client. Raises SqlError like
     `work`."""
-    outcome: T | SqlError
-    async with anyio.create_task_group() as tasks:
+    async with background() as tasks:
         tasks.start_soon(_report, ctx, job)
-        try:
-            outcome = await work()
-        except SqlError as error:
-            outcome = error
-        finally:
-            tasks.cancel_scope.cancel()
-    if isinstance(outcome, SqlError):
-        # Raised here, since a task group would wrap the exception.
-        raise outcome
-    return outcome
+        return await work()
 
 
 async def _report(ctx: Ctx, job: Job) -> None:

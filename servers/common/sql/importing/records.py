@@ -95,5 +95,4 @@ class Records:
 
 
 def _count_lines(row: Sequence[str]) -> int:
-    """Return the number of lines of a row."""
     return 1 + sum(len(_LINE_END.findall(field)) for field in row)

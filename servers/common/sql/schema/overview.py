@@ -212,7 +212,6 @@ def describe_unreadable(name: str, writable: bool, problem: str) -> DatabaseSumm
 
 
 def _format_table(table: TableSummary) -> str:
-    """Format a table with its columns."""
     rows = "" if table["rows_estimated"] is None else f" about {table['rows_estimated']} rows"
     more = f", and {table['more_columns']} more" if table["more_columns"] else ""
     columns = f": {', '.join(table['columns'])}" if table["columns"] else ""

@@ -54,7 +54,7 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
             metas, "article:published_time", "datepublished", "date", "dc.date", "dc.date.issued", "pubdate"
         )
         or _of_things(things, "datePublished")
-        or _time(root, "datePublished"),
+        or _publication_time(root),
         site=_first(metas, "og:site_name", "application-name"),
     )
     modified = _first(metas, "article:modified_time", "datemodified", "last-modified") or _of_things(
@@ -124,11 +124,11 @@ def _links(root: HtmlElement, relation: str) -> list[HtmlElement]:
     return [link for link in root.iter("link") if relation in (link.get("rel") or "").lower().split()]
 
 
-def _time(root: HtmlElement, name: str) -> str:
+def _publication_time(root: HtmlElement) -> str:
     marked = (
         element
         for element in root.iter("time")
-        if element.get("itemprop") == name or element.get("pubdate") is not None
+        if element.get("itemprop") == "datePublished" or element.get("pubdate") is not None
     )
     return next((_fact(element.get("datetime")) for element in marked if element.get("datetime")), "")
 

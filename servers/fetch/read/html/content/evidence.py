@@ -81,7 +81,7 @@ def evidence(page: Lines, declared: Declarations) -> Columns:
         **_places(lines, counts),
         **_outline(lines, counts, words),
         **around.columns(),
-        **_of_shapes(lines, counts, words, shapes),
+        **_of_shapes(counts, words, shapes),
         **_neighbours(words),
         **_whole_page(page, counts),
         **_of_declarations(lines, declared),
@@ -353,7 +353,7 @@ def _shapes(lines: Sequence[Line]) -> list[list[int]]:
     return columns
 
 
-def _of_shapes(lines: Sequence[Line], counts: _Counts, words: Columns, shapes: list[list[int]]) -> Columns:
+def _of_shapes(counts: _Counts, words: Columns, shapes: list[list[int]]) -> Columns:
     columns: Columns = {}
     for kind, numbers in zip(("path", "near"), shapes, strict=True):
         members: dict[int, list[int]] = {}

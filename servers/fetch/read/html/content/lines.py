@@ -162,7 +162,6 @@ class Lines:
             self._texts.append((text, link, within))
 
     def _end(self, block: Block | None) -> None:
-        """End the line, if there is one."""
         if block is None or not self._texts:
             return
         text = " ".join("".join(text for text, _, _ in self._texts).split())
