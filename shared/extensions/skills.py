@@ -200,10 +200,15 @@ class Skills:
         uri = f"{_SCHEME}{path}"
         for around in _enclosing_paths(uri):
             skill = await self.source.get(context, around)
-            if skill is not None and (file := skill.file_at(uri)) is not None:
-                data = await self.source.read(context, skill, file)
-                if data is not None:
-                    return _contents(uri, data, _kind(file))
+            if skill is None or (file := skill.file_at(uri)) is None:
+                continue
+            data = await self.source.read(context, skill, file)
+            if data is None:
+                continue
+            try:
+                return TextResourceContents(uri=uri, mime_type=_kind(file), text=data.decode())
+            except UnicodeDecodeError:
+                return BlobResourceContents.of(uri, data, _kind(file))
         raise ResourceNotFound(uri)
 
     # The methods
@@ -283,10 +288,3 @@ def _kind(file: str) -> str | None:
 def _kinds() -> dict[str, str]:
     # The machine's own tables are not used: a file has the same type wherever it is served.
     return mimetypes.MimeTypes(filenames=()).types_map[True] | _MORE_KINDS
-
-
-def _contents(uri: str, data: bytes, kind: str | None) -> TextResourceContents | BlobResourceContents:
-    try:
-        return TextResourceContents(uri=uri, mime_type=kind, text=data.decode())
-    except UnicodeDecodeError:
-        return BlobResourceContents.of(uri, data, kind)

@@ -11,6 +11,7 @@ transport can't accept at once.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from itertools import chain
 from typing import Any, Protocol
 
 import anyio
@@ -22,7 +23,7 @@ from ...errors import McpError, MethodNotFound, PeerError, RpcError
 from ...protocol.session.client import ClientSession
 from ...protocol.session.client_events import ClientEvent, InputWanted, Notified, ServerRequest, Unusable, Withdrawn
 from ...protocol.session.events import Answered, Outgoing
-from ...protocol.wire.jsonrpc import Failure, Fate, Gap, Message, Request, RequestId, Response
+from ...protocol.wire.jsonrpc import Failure, Fate, Gap, Request, RequestId, Response
 from ...tracing import spans
 from ...tracing.trace_context import TRACEPARENT, current
 from ..approval import Denied
@@ -324,7 +325,10 @@ class Connection:
             while True:
                 messages = await self._transport.receive()
                 self.last_received = clock()
-                self._take(messages)
+                for event in chain.from_iterable(map(self.session.receive, messages)):
+                    self._carry_out(event)
+                if self.session.outgoing_count:
+                    self.flush()
                 if pause := flood.pause(messages, self.last_received):
                     await anyio.sleep(pause)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
@@ -372,13 +376,6 @@ class Connection:
             self.flush()
 
     # Events
-
-    def _take(self, messages: Sequence[Message]) -> None:
-        for message in messages:
-            for event in self.session.receive(message):
-                self._carry_out(event)
-        if self.session.outgoing_count:
-            self.flush()
 
     def _carry_out(self, event: ClientEvent) -> None:
         match event:

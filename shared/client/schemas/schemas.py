@@ -67,17 +67,16 @@ class CheckedSchema:
             # Offline: a `$ref` to a URL would fetch an untrusted document (2026-07-28 forbids it).
             options = {"validate_formats": form, "mask": "the value" if form else None, "offline": True}
             try:
-                patterns = self._patterns(engine)
+                sizes = {"size_limit": engine.bytes, "dfa_size_limit": engine.bytes}
+                patterns: Any = (
+                    self._library.FancyRegexOptions(backtrack_limit=MAX_STEPS_BACK, **sizes)
+                    if engine.looks_around
+                    else self._library.RegexOptions(**sizes)
+                )
                 return engine, self._library.validator_for(schema, pattern_options=patterns, **options)
             except (ValueError, self._library.ReferencingError) as error:
                 reason = _short(error)
         raise UnusableSchema(reason)
-
-    def _patterns(self, engine: _Engine) -> Any:
-        sizes = {"size_limit": engine.bytes, "dfa_size_limit": engine.bytes}
-        if engine.looks_around:
-            return self._library.FancyRegexOptions(backtrack_limit=MAX_STEPS_BACK, **sizes)
-        return self._library.RegexOptions(**sizes)
 
     def fault(self, value: object) -> tuple[list[str], str] | None:
         """Return the path and the text of the first error of `value`; None if it is valid.

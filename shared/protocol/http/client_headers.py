@@ -62,10 +62,9 @@ class ClientHeaders:
             version = answer.result.get("protocolVersion")
             self._version = version if isinstance(version, str) and is_session_id(version) else None
             self.session_id = session_id if session_id is not None and is_session_id(session_id) else None
-        elif request.method == "tools/list":
-            self._learn_tools(answer.result.get("tools"))
-
-    def _learn_tools(self, tools: object) -> None:
+        if request.method != "tools/list":
+            return
+        tools = answer.result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
             schema = tool.get("inputSchema") if isinstance(tool, dict) else None
             if isinstance(schema, dict) and isinstance(tool.get("name"), str):

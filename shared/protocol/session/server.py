@@ -456,7 +456,6 @@ class ServerSession:
     # Inside
 
     def _answer_without_result(self, call: Call, outcome: McpError | InputRequired) -> dict[str, Any] | RpcError:
-        """Return the answer to a call that has no result."""
         if isinstance(outcome, InputRequired):
             name, before = call.method.name, call.round
             try:

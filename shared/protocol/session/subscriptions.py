@@ -88,26 +88,21 @@ class Subscriptions:
     def matching(self, change: Change, *, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
         """Iterate over the notifications of `change`, each with its listen stream."""
         if change.uri is None:
-            yield from self._list_changed(change.what, handshake_open)
-        else:
-            yield from self._updated(change.uri, change.part)
-
-    def _list_changed(self, what: str, handshake_open: bool) -> Iterator[tuple[Notification, RequestId | None]]:
-        method = f"notifications/{what}/list_changed"
-        if handshake_open:
-            # Before 2026-07-28 there are no subscriptions to lists, since `listChanged` promises notifications to
-            # all.
-            yield Notification(method), None
-        for listen in self._listens.values():
-            if what in listen.lists:
-                yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}}), listen.id
-
-    def _updated(self, key: str, part: str | None) -> Iterator[tuple[Notification, RequestId | None]]:
+            method = f"notifications/{change.what}/list_changed"
+            if handshake_open:
+                # Before 2026-07-28 there are no subscriptions to lists, since `listChanged` promises notifications to
+                # all.
+                yield Notification(method), None
+            for listen in self._listens.values():
+                if change.what in listen.lists:
+                    yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}}), listen.id
+            return
         method = "notifications/resources/updated"
-        for uri, its_key in self._subscribed.items():
-            if its_key == key:
-                yield Notification(method, {"uri": part or uri}), None
+        for uri, key in self._subscribed.items():
+            if key == change.uri:
+                yield Notification(method, {"uri": change.part or uri}), None
         for listen in self._listens.values():
-            for uri, its_key in listen.uris.items():
-                if its_key == key:
-                    yield Notification(method, {"_meta": {SUBSCRIPTION_ID: listen.id}, "uri": part or uri}), listen.id
+            for uri, key in listen.uris.items():
+                if key == change.uri:
+                    params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "uri": change.part or uri}
+                    yield Notification(method, params), listen.id

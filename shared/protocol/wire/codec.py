@@ -171,7 +171,6 @@ class Codec:
         return self._with_header(data) if self._has_headers else data
 
     def _read_all(self, frames: "Sequence[Frame]") -> list[Message]:
-        """Return the messages in `frames`."""
         messages: list[Message] = []
         for frame in frames:
             # The peer sent a wrong length and has received an error for the truncated body. The rest is not a

@@ -133,7 +133,8 @@ class LegacySse:
         refusal = check_content(http.headers)
         if refusal is not None:
             return refusal
-        named = _named(http)
+        ids = parse_qs(http.query.decode("latin-1")).get(ID, ())
+        named = ids[0] if len(ids) == 1 else ""
         session = self._find(named, http.principal)
         if session is not None:
             return await self._take(session, http)
@@ -211,9 +212,3 @@ class LegacySse:
 
 def _requests_in(messages: Iterable[Message]) -> int:
     return sum(len(request_ids(message)) for message in messages)
-
-
-def _named(http: Http) -> str:
-    """Return the session id in a request; empty if there is not exactly one."""
-    named = parse_qs(http.query.decode("latin-1")).get(ID, ())
-    return named[0] if len(named) == 1 else ""

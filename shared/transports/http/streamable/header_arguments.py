@@ -48,13 +48,13 @@ class RepeatedArguments:
             return
         tools = result.get("tools")
         for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
-                self._remember(name, tool.get("inputSchema"))
-
-    def _remember(self, name: str, schema: Any) -> None:
-        marked = tuple(parameter_headers(schema)) if isinstance(schema, dict) else ()
-        self._listed.pop(name, None)
-        if marked:
-            self._listed[name] = marked
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if not isinstance(name, str):
+                continue
+            schema = tool.get("inputSchema")
+            marked = tuple(parameter_headers(schema)) if isinstance(schema, dict) else ()
+            self._listed.pop(name, None)
+            if marked:
+                self._listed[name] = marked
             if len(self._listed) > MAX_LISTED:
                 del self._listed[next(iter(self._listed))]
