@@ -137,7 +137,7 @@ class Signal:
                 future.set_result(None)
 
 
-AT_ONCE = 100
+MAX_EXPIRED_AT_ONCE = 100
 """Maximum number of keys that expire in one turn of the event loop, since all keys of a burst expire together."""
 
 
@@ -191,7 +191,7 @@ class ExpiryQueue(dict[Any, float]):
         now = loop.time()
         # The first key that has not expired ends the loop, since all keys after it expire later.
         over = takewhile(lambda item: item[1] <= now, self.items())
-        for key, _ in list(islice(over, AT_ONCE)):
+        for key, _ in list(islice(over, MAX_EXPIRED_AT_ONCE)):
             if self.pop(key, None) is not None:  # may have been removed by another key's action
                 self._action(key)
         self.arm()

@@ -8,7 +8,7 @@ _FORGING = "[\\\\\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u
 _WORDS = re.compile(r'[\s"]')
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
-_DRAWN_AT_ONCE = 256
+_BATCH_SIZE = 256
 _drawn: list[str] = []
 """Random words that have not been used yet. Several threads take them."""
 
@@ -62,7 +62,7 @@ def _draw_word() -> str:
         return _drawn.pop()
     except IndexError:
         # A system call is slow, and takes as long for one word as for many.
-        digits = os.urandom(4 * _DRAWN_AT_ONCE).hex()
+        digits = os.urandom(4 * _BATCH_SIZE).hex()
         word, *rest = (digits[start : start + 8] for start in range(0, len(digits), 8))
         _drawn.extend(rest)
         return word

@@ -9,7 +9,7 @@ from typing import Protocol
 import anyio
 from anyio import from_thread, to_thread
 
-from servers.common.documents.texts import MAX_BYTES, SIGN, may_be_document
+from servers.common.documents.texts import MAX_BYTES, SIGNATURE_BYTES, may_be_document
 from servers.common.files.denylist import Denylist
 from servers.common.files.mounts import Mounts
 from servers.common.files.narrowing import narrowed
@@ -143,7 +143,7 @@ class Files:
                 no_text = error
         else:
             no_text = None
-        start = await self.read_bytes(place, SIGN, turn, 0)
+        start = await self.read_bytes(place, SIGNATURE_BYTES, turn, 0)
         if may_be_document(start.data) or concerns_document(part):
 
             async def body() -> bytes:

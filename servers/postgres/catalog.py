@@ -37,7 +37,7 @@ _TEXTS = {
     3802: "jsonb",
 }
 """The names of further types that most queries use, by oid."""
-_ROUNDS = 20
+_MAX_ROUNDS = 20
 """Maximum number of rounds of queries: an array leads to its element type, and that to the base type of a domain."""
 _QUESTION = """
     SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typbasetype, t.typdelim::pg_catalog.text,
@@ -68,7 +68,7 @@ class Types:
         """Return the types with these oids, and look up those that are not cached."""
         requested = list(oids)
         missing = {oid for oid in requested if oid not in self._known}
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             if not missing:
                 break
             for oid, *facts in await ask(_QUESTION, sorted(missing)):

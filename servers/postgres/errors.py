@@ -14,7 +14,7 @@ DENIED = "42501"
 """The SQLSTATE for a missing permission of the role."""
 BAD_TEXT = "22P02"
 """The SQLSTATE for a text that is not a value of its type (invalid_text_representation)."""
-_MESSAGE = 500
+_MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
 _LESS = "Ask for less, or sort and group less."
@@ -112,7 +112,7 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
         error = PostgresError(code, f"{reason} ({state})", suggestion, (), state)
     else:
         words = (read(Field.MESSAGE_PRIMARY), read(Field.MESSAGE_DETAIL), read(Field.MESSAGE_HINT))
-        quoted = tuple(word[:_MESSAGE] for word in words if word)
+        quoted = tuple(word[:_MAX_MESSAGE_LENGTH] for word in words if word)
         # PostgreSQL treats ? as an operator, and reports the text after it.
         if where and (sql[position : position + 1] in _PLACEHOLDERS or sql[:position].rstrip().endswith("?")):
             suggestion = suggestion or _PARAMETERS

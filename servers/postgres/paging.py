@@ -9,9 +9,9 @@ from servers.postgres.engine.answers import Cell
 from servers.postgres.values import Codec
 
 _CURSOR = "mcp_bundle_rows"
-_GROWTH = 4
+_GROWTH_FACTOR = 4
 """The factor by which the number of rows grows with each fetch."""
-_LARGE = 1_000_000
+_LARGE_PAGE_BYTES = 1_000_000
 """If the last rows have at least this many bytes, further ones are fetched one by one."""
 
 
@@ -38,7 +38,7 @@ async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limi
     rest = page.add(result.rows)
     while not rest and len(result.rows) == most and (count := page.rows_to_fetch):
         size = sum(len(cell) for row in result.rows for cell in row if cell is not None)
-        most = min(count, most * _GROWTH) if size < _LARGE else 1
+        most = min(count, most * _GROWTH_FACTOR) if size < _LARGE_PAGE_BYTES else 1
         result = await session.run(f"FETCH FORWARD {most} FROM {_CURSOR}", ())
         rest = page.add(result.rows)
     if not rest and len(result.rows) == most:

@@ -18,9 +18,9 @@ from servers.common.sql.query.pages import Row
 from servers.postgres.arrays import format_array, parse_array
 from servers.postgres.engine.answers import Cell, ListText
 
-_EXACT = 1 << 53
+_MAX_EXACT = 1 << 53
 """Integers up to this are exact even if JSON numbers are parsed as IEEE 754 doubles (RFC 8259, section 6)."""
-_DIGITS = 15
+_EXACT_DIGITS = 15
 """Number of significant digits that a double always keeps."""
 _NUMERIC = b"0123456789.-"
 _WRITTEN_OUT = ("int8", "float4", "float8", "numeric")
@@ -106,11 +106,11 @@ def _encode_plain(kind: str, values: Sequence[bytes], max_bytes: int) -> Sequenc
             return list(map(int, values))
         case "int8":
             integers = list(map(int, values))
-            return integers if not integers or -_EXACT <= min(integers) <= max(integers) <= _EXACT else None
+            return integers if not integers or -_MAX_EXACT <= min(integers) <= max(integers) <= _MAX_EXACT else None
         case "float4" | "float8":
             reals = list(map(float, values))
             return reals if all(map(math.isfinite, reals)) else None
-        case "numeric" if not b"".join(values).strip(_NUMERIC) and max(map(len, values), default=0) <= _DIGITS:
+        case "numeric" if not b"".join(values).strip(_NUMERIC) and max(map(len, values), default=0) <= _EXACT_DIGITS:
             return [float(value) if b"." in value else int(value) for value in values]
         case "text" if max(map(len, values), default=0) <= max_bytes:
             try:
@@ -143,7 +143,7 @@ def _encode_cell(kind: Type, raw: bytes, max_bytes: int) -> Any:
 
 def _encode_integer(text: str) -> Any:
     value = int(text)
-    return value if abs(value) <= _EXACT else {"type": "int8", "value": text}
+    return value if abs(value) <= _MAX_EXACT else {"type": "int8", "value": text}
 
 
 def _encode_real(kind: str, text: str) -> Any:
@@ -152,9 +152,9 @@ def _encode_real(kind: str, text: str) -> Any:
 
 
 def _encode_numeric(text: str) -> Any:
-    if text[-1].isdigit() and len(text.replace(".", "").strip("-0")) <= _DIGITS:
+    if text[-1].isdigit() and len(text.replace(".", "").strip("-0")) <= _EXACT_DIGITS:
         value = float(text)
-        if "." not in text and abs(value) <= _EXACT:
+        if "." not in text and abs(value) <= _MAX_EXACT:
             return int(text)
         if math.isfinite(value) and Decimal(repr(value)) == Decimal(text):
             return value

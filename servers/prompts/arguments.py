@@ -11,7 +11,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from shared.text import is_unicode, join_lines
 
-MOST_CHARACTERS = 500_000
+MAX_CHARACTERS = 500_000
 """Maximum number of characters of one argument."""
 _MAX_ITEMS = 1_000
 _MAX_LISTED = 10
@@ -24,7 +24,7 @@ _BOOLEANS = {
 }
 _EMPTY: dict[str, Any] = {"boolean": False, "number": None}
 """The value of an omitted argument, unless it is an empty string or list."""
-_SHOWN_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 _FIELDS: dict[str, dict[str, Any]] = {
     "number": {"type": "number"},
     "boolean": {"type": "boolean"},
@@ -71,8 +71,8 @@ def parse_value(argument: Argument, text: str) -> Any:
         if argument.default is not None:
             return list(argument.default) if argument.type == "list" else argument.default
         return [] if argument.type == "list" else _EMPTY.get(argument.type, "")
-    if len(text) > MOST_CHARACTERS:
-        raise PromptError("bad_arguments", f"{argument.name!r} has more than {MOST_CHARACTERS:,} characters")
+    if len(text) > MAX_CHARACTERS:
+        raise PromptError("bad_arguments", f"{argument.name!r} has more than {MAX_CHARACTERS:,} characters")
     if argument.type == "string":
         return text
     if argument.type == "enum":
@@ -153,7 +153,7 @@ def build_form(arguments: Iterable[Argument]) -> dict[str, Any]:
             field = {"type": "string", "enum": list(argument.enum)}
         if argument.title:
             field["title"] = join_lines(argument.title)
-        shown = argument.examples[:_SHOWN_EXAMPLES]
+        shown = argument.examples[:_MAX_EXAMPLES]
         examples = f"For example: {', '.join(shown)}" if shown else None
         parts = list(filter(None, [argument.description, _HINTS.get(argument.type), examples]))
         if parts:

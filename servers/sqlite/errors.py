@@ -9,7 +9,7 @@ import sqlite3
 from servers.common.sql.errors import NO_NAME, SqlError
 from shared.text import escape
 
-_MESSAGE = 500
+_MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters of SQLite's own message, which may repeat the statement."""
 _CONSTRAINT = 19
 """SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
@@ -47,7 +47,7 @@ def from_sqlite(error: Exception) -> SqlError:
     """Return the `SqlError` for an exception of the `sqlite3` module about a caller's statement or its parameters."""
     if isinstance(error, MemoryError):
         return SqlError(*_BY_NAME["SQLITE_NOMEM"])
-    words = str(error)[:_MESSAGE]
+    words = str(error)[:_MAX_MESSAGE_LENGTH]
     if isinstance(error, OverflowError):
         return SqlError("bad_parameters", "an integer has more than 64 bits")
     if isinstance(error, UnicodeDecodeError):

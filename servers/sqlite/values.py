@@ -12,7 +12,7 @@ from typing import Any
 
 from servers.common.sql.errors import SqlError
 
-_EXACT = 1 << 53
+_MAX_EXACT = 1 << 53
 """Integers up to this are exact even if JSON numbers are parsed as IEEE 754 doubles (RFC 8259, section 6)."""
 
 _TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
@@ -97,7 +97,7 @@ def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
     kind = type(value)
     if kind is str:
         return len(value) <= max_bytes and bool(value.isascii())
-    return value is None or (kind is int and -_EXACT <= value <= _EXACT)
+    return value is None or (kind is int and -_MAX_EXACT <= value <= _MAX_EXACT)
 
 
 def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
@@ -106,7 +106,7 @@ def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
         return False
     if int in kinds:
         integers = values if kinds == {int} else [value for value in values if type(value) is int]
-        if max(integers) > _EXACT or min(integers) < -_EXACT:
+        if max(integers) > _MAX_EXACT or min(integers) < -_MAX_EXACT:
             return False
     if float in kinds:
         reals = values if kinds == {float} else [value for value in values if type(value) is float]
@@ -133,7 +133,7 @@ def _encode_cell(value: Any, max_bytes: int) -> Any:
             if len(raw) > max_bytes:
                 cut = raw[:max_bytes].decode(errors="ignore")
                 return {"type": "text", "bytes": len(raw), "value": cut, "truncated": True}
-        case int() if abs(value) > _EXACT:
+        case int() if abs(value) > _MAX_EXACT:
             return {"type": "integer", "value": str(value)}
         case float() if not math.isfinite(value):
             return {"type": "real", "value": "Infinity" if value > 0 else "-Infinity"}

@@ -17,7 +17,7 @@ from ..protocol.records import record
 from .jose import ALGORITHMS, BadToken, public_key, read_signed, verify
 from .metadata import canonical
 
-WINDOW = 300.0
+WINDOW_SECONDS = 300.0
 """Maximum difference, in seconds, between the time of a proof and now."""
 
 _TYPE = "dpop+jwt"
@@ -96,7 +96,11 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     if not isinstance(claims.get("htu"), str) or not _same(claims["htu"], url):
         raise BadProof("the proof is for a different URL")
     # Clocks differ both ways (RFC 9449, section 11.1).
-    if isinstance(issued, bool) or not isinstance(issued, int | float) or not now - WINDOW <= issued <= now + WINDOW:
+    if (
+        isinstance(issued, bool)
+        or not isinstance(issued, int | float)
+        or not now - WINDOW_SECONDS <= issued <= now + WINDOW_SECONDS
+    ):
         raise BadProof("the proof is too old, or from the future")
     if not isinstance(claims.get("ath"), str) or not compare_digest(
         claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()

@@ -10,7 +10,7 @@ import anyio
 
 from ..errors import AuthError
 
-_FIRST_PAUSE, _MAX_PAUSE = 5.0, 60.0
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 5.0, 60.0
 """Seconds between two requests to an issuer that does not answer: they double each time."""
 
 
@@ -34,13 +34,13 @@ class FirstContact:
                 tasks.start_soon(partial(self._reach, request))
 
     async def _reach(self, request: Callable[[], Awaitable[object]]) -> None:
-        pause = _FIRST_PAUSE
+        pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
                 await request()
             except AuthError:  # the issuer has logged it
                 await anyio.sleep(pause)
-                pause = min(2 * pause, _MAX_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE_SECONDS)
             else:
                 self._is_made = True
                 return

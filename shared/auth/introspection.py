@@ -7,7 +7,7 @@ from collections.abc import Collection
 from urllib.parse import quote_plus
 
 from .claims import ClaimRules, Grant, grant
-from .issuers import RETRY, Issuer
+from .issuers import RETRY_SECONDS, Issuer
 from .jose import BadToken
 from .metadata import MetadataError
 from .web import Answer, Unreachable, Web, WebError
@@ -53,5 +53,5 @@ class Introspection:
             headers = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
             return await self._web.post_form(place, fields, near=self._issuer.url, headers=headers)
         except Unreachable:
-            self._silent_until = time.monotonic() + RETRY
+            self._silent_until = time.monotonic() + RETRY_SECONDS
             raise

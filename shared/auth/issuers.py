@@ -24,15 +24,15 @@ from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_
 from .web import Unreachable, Web, WebError
 
 MAX_KEYS = 100
-REFETCH = 30.0
+REFETCH_SECONDS = 30.0
 """The minimum number of seconds between two fetches of all keys because of an unknown key."""
-RETRY = 5.0
+RETRY_SECONDS = 5.0
 """The number of seconds before the next request to an issuer after a failed request."""
-STALE = 24 * 3600.0
-MOST_TRIED = 4
+STALE_SECONDS = 24 * 3600.0
+MAX_TRIED_KEYS = 4
 """Maximum number of keys that are tried for a token that names no key."""
 MAX_WAITING = 256
-_FRESH = 600.0
+_FRESH_SECONDS = 600.0
 _MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
 
 _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
@@ -99,7 +99,7 @@ class Issuer:
         if matching and (now < self._until or self._turn.locked()):
             return matching
         # Anyone can send the id of a key that does not exist, which could cause any number of requests to the issuer.
-        if self._keys is not None and now < min(self._until, self._tried + REFETCH):
+        if self._keys is not None and now < min(self._until, self._tried + REFETCH_SECONDS):
             return matching
         await self._refresh(self._attempts)
         return self._matching(kid, algorithm)
@@ -135,7 +135,7 @@ class Issuer:
 
     async def _attempt(self, ask: Callable[[], Awaitable[None]]) -> None:
         now = self._clock()
-        if self._fault is not None and now < self._tried + RETRY:
+        if self._fault is not None and now < self._tried + RETRY_SECONDS:
             return
         self._attempts += 1
         self._tried = now
@@ -146,10 +146,10 @@ class Issuer:
                 log.warning("the issuer %s did not provide its keys: %s", self.url, error)
             # The metadata may be outdated, such as the URL of the keys: they are read again.
             self._fault, self._metadata = error, None
-            self._until = now + REFETCH
+            self._until = now + REFETCH_SECONDS
             # An issuer that is down for an hour must not lock everyone out; one that is down for a day may have
             # revoked keys.
-            if now - self._fetched > STALE:
+            if now - self._fetched > STALE_SECONDS:
                 self._keys = None
         else:
             self._fault = None
@@ -176,7 +176,9 @@ class Issuer:
         self._fetched = self._clock()
         # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
-        self._until = self._fetched + (_FRESH if match is None else min(max(float(match[1]), _MIN_FRESH), _MAX_FRESH))
+        self._until = self._fetched + (
+            _FRESH_SECONDS if match is None else min(max(float(match[1]), _MIN_FRESH), _MAX_FRESH)
+        )
 
     def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:
         fitting = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]
@@ -185,4 +187,4 @@ class Issuer:
         # A token that names no key is tried with all of them, unless that would be much work.
         # A key of another kind would fail anyhow, and take the time of a verification.
         usable = [entry.key for entry in fitting if entry.key.key_type == _KIND.get(algorithm[:2])]
-        return usable if len(usable) <= MOST_TRIED else ()
+        return usable if len(usable) <= MAX_TRIED_KEYS else ()

@@ -7,7 +7,7 @@ from typing import Literal
 from ..protocol.http.protected import ProtectedResource
 from ..protocol.http.rules import Claim, Denial, HttpRequest
 from .claims import Grant
-from .dpop import WINDOW, BadProof, Proof, check_proof
+from .dpop import WINDOW_SECONDS, BadProof, Proof, check_proof
 from .jose import ALGORITHMS
 from .replay import Nonces, SeenProofs
 
@@ -68,7 +68,7 @@ class Possession:
 async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, now: float) -> Denial | None:
     """Return the refusal of a proof that is new here but was used on another replica."""
     # For as long as it may be accepted anywhere, including where the clock is that far behind.
-    seconds = proof.at + WINDOW - now + WINDOW
+    seconds = proof.at + WINDOW_SECONDS - now + WINDOW_SECONDS
     try:
         # An id is unique to its key only: two clients may choose the same one.
         words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from .dpop import WINDOW, Proof
+from .dpop import WINDOW_SECONDS, Proof
 
 MAX_PROOFS = 131_072
 MAX_PROOFS_OF_KEY = 16_384
@@ -15,7 +15,7 @@ MAX_KEYS = 8_192
 MAX_KEYS_OF_OWNER = 64
 SWEEP_SECONDS = 1.0
 """The number of seconds between two searches for old proofs while the storage is full."""
-_DIGEST = 12
+_DIGEST_BYTES = 12
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class SeenProofs:
         # A search through all of them takes a while: at most once per second if it could make room, else once a
         # window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
-        if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW):
+        if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW_SECONDS):
             self._sweep(now)
         seen = self._keys.get(proof.thumbprint)
         if seen is None:
@@ -60,7 +60,7 @@ class SeenProofs:
                 return False
             seen = self._keys[proof.thumbprint] = _KeyProofs(owner)
             self._owners[owner] += 1
-        digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST]
+        digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
         # Below the floor it is unknown which proofs were sent: all of them count as sent.
         if digest in seen.proofs or proof.at <= seen.floor:
             return False
@@ -84,10 +84,10 @@ class SeenProofs:
         """Delete the proofs that are too old to be accepted."""
         self._swept = now
         for thumbprint, seen in list(self._keys.items()):
-            recent = {digest: at for digest, at in seen.proofs.items() if now - at <= WINDOW}
+            recent = {digest: at for digest, at in seen.proofs.items() if now - at <= WINDOW_SECONDS}
             self._count -= len(seen.proofs) - len(recent)
             seen.proofs = recent
-            if not recent and now - seen.floor > WINDOW:
+            if not recent and now - seen.floor > WINDOW_SECONDS:
                 del self._keys[thumbprint]
                 self._owners[seen.owner] -= 1
         self._owners += Counter()  # removes owners without keys

@@ -15,9 +15,9 @@ from ..errors import AuthError
 from ..protocol.records import record
 from .addresses import Addresses, Resolve, resolve
 
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 MAX_ANSWER = 512 * 1024
-_TRIED = 3
+_MAX_ADDRESSES = 3
 """Maximum number of addresses of a host that are tried."""
 
 
@@ -45,7 +45,7 @@ class Web:
     nothing to close."""
 
     def __init__(
-        self, *, verify: ssl.SSLContext | None = None, patience: float = PATIENCE, resolve: Resolve = resolve
+        self, *, verify: ssl.SSLContext | None = None, patience: float = TIMEOUT_SECONDS, resolve: Resolve = resolve
     ) -> None:
         """`verify` contains the trusted certificates, if they are not the usual ones."""
         self._verify = verify
@@ -103,7 +103,7 @@ class Web:
                 return await _read(client, request)
             # One after another: a name may have an IPv6 address that leads nowhere from here. The last failure is
             # reported.
-            for place in places[: _TRIED - 1]:
+            for place in places[: _MAX_ADDRESSES - 1]:
                 if place == places[-1]:
                     break
                 try:

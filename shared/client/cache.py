@@ -21,11 +21,11 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from ..protocol.types.resources import ETAG
 
 CACHE_BYTES = 8 * 1024 * 1024
-LONGEST_SECONDS = 86_400
+MAX_FRESH_SECONDS = 86_400
 """The longest freshness in seconds, a day: afterwards, even a server that fails to report changes is asked again."""
 ENTRY_BYTES = 512
 """The approximate size of an entry without its data."""
-_ETAG_LENGTH = 256
+_MAX_ETAG_LENGTH = 256
 """The maximum length of an etag that is sent back; a longer one is ignored."""
 
 
@@ -139,9 +139,9 @@ class ResponseCache:
         self._drop(cache_key)
         self._drop(anyone)
         ttl, meta = result.get("ttlMs"), result.get("_meta")
-        seconds = min(max(ttl, 0), LONGEST_SECONDS * 1000) / 1000 if type(ttl) is int else 0.0
+        seconds = min(max(ttl, 0), MAX_FRESH_SECONDS * 1000) / 1000 if type(ttl) is int else 0.0
         etag = meta.get(ETAG) if isinstance(meta, dict) else None
-        if not isinstance(etag, str) or len(etag) > _ETAG_LENGTH:
+        if not isinstance(etag, str) or len(etag) > _MAX_ETAG_LENGTH:
             etag = None
         is_complete = result.get("resultType", "complete") == "complete"
         if not is_complete or (seconds <= 0 and etag is None) or _least_size(result) > self.max_bytes:

@@ -40,7 +40,7 @@ from .tasks.following import OnTask
 from .tasks.own_tasks import OwnTasks
 from .tasks.tool_task import StartedTool
 
-WAITING = 1_000
+MAX_WAITING = 1_000
 """Number of messages waiting for a slow server from which droppable messages are dropped."""
 
 
@@ -273,7 +273,7 @@ class Client(TypedCalls, Entered):
     @property
     def is_behind(self) -> bool:
         """True if so many messages wait for the server that droppable messages should be dropped."""
-        return self._link.connection.session.outgoing_count > WAITING
+        return self._link.connection.session.outgoing_count > MAX_WAITING
 
     def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send a notification without waiting."""

@@ -32,7 +32,7 @@ log = logging.getLogger("shared.program")
 FIRST_SECONDS = 0.1
 """Seconds from the death of a worker to the start of the next; they double with each that has not lived for a
 while."""
-LONGEST_SECONDS = 30.0
+MAX_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """Seconds after which a worker is considered steady."""
 REFUSED = 2
@@ -219,7 +219,7 @@ class _Place:
                     continue  # it was replaced
                 if anyio.current_time() - worker.begun >= STEADY_SECONDS:
                     pause = 0.0
-            pause = min(LONGEST_SECONDS, 2 * pause) or FIRST_SECONDS
+            pause = min(MAX_PAUSE_SECONDS, 2 * pause) or FIRST_SECONDS
             if worker is not None:
                 self._parent.bury(worker, pause)
             await anyio.sleep(pause)

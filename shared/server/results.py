@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 MAX_VIEW = 100_000
 """Maximum size, in bytes of JSON, of `_meta.view` of a result: data for its page only."""
-_LONGEST_ESCAPE = 6
+_MAX_ESCAPE_BYTES = 6
 """Maximum number of bytes that one character of text takes in JSON."""
 
 
@@ -77,9 +77,9 @@ class Result:
         if view is not None:
             return with_view(self.to_wire(value, limit), view, limit)
         # It fits however it is escaped, so nothing is encoded twice to measure it.
-        if self._is_text and isinstance(value, str) and len(value) * _LONGEST_ESCAPE < limit:
+        if self._is_text and isinstance(value, str) and len(value) * _MAX_ESCAPE_BYTES < limit:
             return {"content": [{"type": "text", "text": value}]}
-        if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _LONGEST_ESCAPE < limit:
+        if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _MAX_ESCAPE_BYTES < limit:
             return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
         return within_bytes(self._built(value), limit)
 

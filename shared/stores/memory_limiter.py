@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..contracts import Rate
 
-FEW = 1_024
+CLEANUP_THRESHOLD = 1_024
 """The number of stored keys from which on keys at rest are deleted."""
 _ROUNDING = 1e-9
 """Maximum rounding error, in seconds, of sums of many small costs."""
@@ -23,7 +23,7 @@ class MemoryLimiter:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._rests: dict[str, float] = {}
-        self._look_at = FEW
+        self._look_at = CLEANUP_THRESHOLD
 
     def __len__(self) -> int:
         return len(self._rests)
@@ -51,4 +51,4 @@ class MemoryLimiter:
         if len(self._rests) >= self._look_at:
             # A dict that has shrunk keeps its room, so it is replaced.
             self._rests = {name: at for name, at in self._rests.items() if at > now}
-            self._look_at = max(FEW, 2 * len(self._rests))
+            self._look_at = max(CLEANUP_THRESHOLD, 2 * len(self._rests))

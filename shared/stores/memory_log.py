@@ -28,7 +28,7 @@ from .taken_messages import TakenMessages
 
 log = logging.getLogger("shared.stores")
 
-_OVERHEAD = 100
+_OVERHEAD_BYTES = 100
 """Bytes of overhead for storing a message."""
 
 
@@ -96,7 +96,7 @@ class MemoryStream:
 
     def _add(self, message: bytes) -> None:
         self._kept.append(message)
-        self._count(len(message) + _OVERHEAD)
+        self._count(len(message) + _OVERHEAD_BYTES)
         self._behind += len(message)
         if self.reader is not None:
             self.reader.wake()
@@ -216,7 +216,7 @@ class MemoryStream:
         """Delete the oldest message, unless a reader still needs it; return False if there was none."""
         if not self._kept or (self.reader is not None and self._dropped >= self._sent):
             return False
-        self._count(-len(self._kept.pop(0)) - _OVERHEAD)
+        self._count(-len(self._kept.pop(0)) - _OVERHEAD_BYTES)
         self._dropped += 1
         return True
 

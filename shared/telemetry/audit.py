@@ -47,7 +47,7 @@ log = logging.getLogger("shared.audit")
 
 MAX_WAITING = 10_000
 """Maximum number of lines that are kept until they can be written."""
-AGAIN_SECONDS = 0.5
+RETRY_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
 MAX_REFUSED = 1_000
 """Maximum number of refusals among the waiting lines: served requests are more important."""
@@ -193,7 +193,7 @@ class Audit:
         try:
             self._file.write(line)
         except (OSError, ValueError) as error:
-            self._again = self._clock() + AGAIN_SECONDS
+            self._again = self._clock() + RETRY_SECONDS
             if not self._fails:
                 then = "no requests are accepted until it can" if self._required else "requests continue"
                 log.error("the audit log can't be written: %s; %s", error, then)

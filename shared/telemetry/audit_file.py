@@ -17,7 +17,7 @@ from filelock import FileLock
 
 from .trace import claim
 
-AGAIN_SECONDS = 0.05
+RETRY_SECONDS = 0.05
 """Seconds until the next attempt to rotate, if another process is rotating, or it failed: until then the file
 grows."""
 
@@ -48,7 +48,7 @@ class AuditFile:
             size = os.fstat(self._file.fileno()).st_size
         # A line that is too long for any file gets its own file, and an empty file is not rotated for it.
         if size + len(line) > self._max_bytes and size and time.monotonic() >= self._rotates_at:
-            self._rotates_at = time.monotonic() + AGAIN_SECONDS
+            self._rotates_at = time.monotonic() + RETRY_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
                 if self._size_here() is not None:  # otherwise another process was faster
                     self._rotate()

@@ -25,16 +25,16 @@ from typing import Any
 import anyio
 from anyio import to_thread
 
-BETWEEN_COLLECTIONS = 20_000
+OBJECTS_BETWEEN_COLLECTIONS = 20_000
 """Number of objects that may be created, less those freed, before the collector runs: about 2 MB."""
 BYTES_BETWEEN_COLLECTIONS = 64 * 1_048_576
 """Number of bytes of messages that may be processed before the collector checks new objects, however few there
 are."""
 
-FREE_LIST = 256
+FREE_LIST_LENGTH = 256
 """The number of freed objects of a kind that asyncio (255) and uvloop (250) keep for reuse."""
 
-GROWTH = 16 * 1_048_576
+GROWTH_BYTES = 16 * 1_048_576
 """Growth in bytes for which memory is returned."""
 QUIET_SECONDS = 1.0
 _ARENA_MAX = -8
@@ -48,7 +48,7 @@ def settle() -> None:
     objects: loaded objects are not checked again, and new objects are checked less often. This affects the whole
     process."""
     gc.freeze()
-    gc.set_threshold(BETWEEN_COLLECTIONS, 20, 50)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 20, 50)
     gc.enable()
 
 
@@ -66,8 +66,8 @@ def fill_free_lists() -> None:
     # For the same reason.
     _of_glibc("malloc_trim")
     loop = asyncio.get_running_loop()
-    waits = [loop.create_future().__await__() for _ in range(FREE_LIST)]
-    for _ in range(FREE_LIST):
+    waits = [loop.create_future().__await__() for _ in range(FREE_LIST_LENGTH)]
+    for _ in range(FREE_LIST_LENGTH):
         loop.call_soon(waits.clear)
         loop.call_later(0.001, waits.clear)
 
@@ -100,7 +100,7 @@ async def stay_small(used: asyncio.Event) -> None:
         await used.wait()
         await anyio.sleep(QUIET_SECONDS)
         used.clear()
-        if (_resident() or 0) > before + GROWTH:
+        if (_resident() or 0) > before + GROWTH_BYTES:
             # Not in the event loop: it takes a while if much is free.
             await to_thread.run_sync(trim, 0)
 

@@ -18,7 +18,7 @@ from ..server.run import Run
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """The upper bounds, in seconds, of the buckets in the histogram of latencies. The last bucket has no bound."""
 OTHER = "other"
-MOST_LISTED = 1_000
+MAX_LISTED_TOOLS = 1_000
 """Maximum number of undeclared tools with their own label; other servers determine how many there are."""
 
 Kind = Literal["tool", "client", "server"]
@@ -122,7 +122,7 @@ class Metrics:
         tools = answer.result.get("tools") if series is self._methods.get(_LIST) else None
         for tool in tools if isinstance(tools, list) else ():
             name = tool.get("name") if isinstance(tool, dict) else None
-            if isinstance(name, str) and len(self._listed) < MOST_LISTED:
+            if isinstance(name, str) and len(self._listed) < MAX_LISTED_TOOLS:
                 self._listed.add(name)
 
     # As a watcher of the replica

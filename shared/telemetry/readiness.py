@@ -18,7 +18,7 @@ log = logging.getLogger("shared.ops")
 
 CHECK_SECONDS = 2.0
 """Seconds that a request waits for the server's own check."""
-LONGEST_CHECK = 60.0
+MAX_CHECK_SECONDS = 60.0
 """Seconds until a check is cancelled, so that the next check can start."""
 
 
@@ -128,7 +128,7 @@ class Readiness:
         running = self._running
         assert running is not None
         assert running.server.ready is not None
-        with anyio.fail_after(LONGEST_CHECK):
+        with anyio.fail_after(MAX_CHECK_SECONDS):
             for part in running.parts.all:
                 reason = await running.server.ready(part)
                 if reason is not None:

@@ -21,7 +21,7 @@ ANSWER_SECONDS = 3.0
 """Seconds for the parent to send the counts of all workers: longer than it waits for any single worker."""
 LAST_SECONDS = 1.0
 """Seconds that the end of a worker waits for its last counts to be sent."""
-_CHUNK = 65_536
+_CHUNK_BYTES = 65_536
 
 
 class Whole(NamedTuple):
@@ -61,7 +61,7 @@ class Siblings:
         """Answer the parent until it no longer exists; then call `stop`."""
         loop, buffer = asyncio.get_running_loop(), b""
         try:
-            while chunk := await loop.sock_recv(self._channel, _CHUNK):
+            while chunk := await loop.sock_recv(self._channel, _CHUNK_BYTES):
                 *lines, buffer = (buffer + chunk).split(b"\n")
                 for text in lines:
                     await self._heed(json.loads(text))

@@ -25,7 +25,7 @@ log = logging.getLogger("shared.ops")
 FIRST_SECONDS = 1.0
 """Seconds from a failure to the next opening, if the server has lived for a while; they double with each short
 life."""
-LONGEST_SECONDS = 30.0
+MAX_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """Seconds after which a server is considered steady."""
 LAST_SECONDS = 1.0
@@ -146,7 +146,7 @@ class Supervised:
         begun = self._opened is not None
         if self._opened is not None and anyio.current_time() - self._opened >= STEADY_SECONDS:
             self.pause, self._last_logged = 0.0, None
-        self.pause = min(LONGEST_SECONDS, 2 * self.pause) or FIRST_SECONDS
+        self.pause = min(MAX_PAUSE_SECONDS, 2 * self.pause) or FIRST_SECONDS
         # The whole error is logged the first time, and one line if it is repeated.
         previous, self._last_logged = self._last_logged, repr(error)
         if previous == self._last_logged:

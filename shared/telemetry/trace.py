@@ -34,7 +34,7 @@ _IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", 
 _MIN_LENGTH = 15
 """Minimum length of a text in which a credential can be recognized."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
-_NAME = 1_000
+_MAX_NAME_LENGTH = 1_000
 """Number of characters of a name that are examined, and of a text beyond the part that is written."""
 MAX_VALUES = 5_000
 """Maximum number of values of one message, or of a call's arguments, that are written."""
@@ -144,7 +144,7 @@ class Redaction:
                 shown[self._left_out(len(value) - number)] = None
                 break
             name = self._shown(str(key))
-            shown[name] = _HIDDEN if _is_secret(str(key)[-_NAME:]) else self.of(item)
+            shown[name] = _HIDDEN if _is_secret(str(key)[-_MAX_NAME_LENGTH:]) else self.of(item)
         return shown
 
     def _shown(self, text: str) -> str:
@@ -153,7 +153,9 @@ class Redaction:
         if len(text) <= most:
             return _without_secrets(text)
         # With the text that follows, from which a secret at the end is recognized.
-        return _without_secrets(text[: most + _NAME])[:most] + self._left_out(len(text) - most, " characters")
+        return _without_secrets(text[: most + _MAX_NAME_LENGTH])[:most] + self._left_out(
+            len(text) - most, " characters"
+        )
 
     def _left_out(self, count: int, what: str = "") -> str:
         self.is_cut = True

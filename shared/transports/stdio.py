@@ -41,11 +41,11 @@ from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Message
 from ..telemetry.footprint import count_bytes
 
-_CHUNK = 65_536
-_PIPE = 1_048_576
+_CHUNK_BYTES = 65_536
+_PIPE_BYTES = 1_048_576
 """The requested capacity of a pipe in bytes, if the system can set it: a large answer then fits into one write."""
-_LARGE = 4_096  # bytes; smaller messages are seen by the garbage collector as objects
-_FEW = 8
+_LARGE_BYTES = 4_096  # bytes; smaller messages are seen by the garbage collector as objects
+_MAX_MESSAGES = 8
 """Maximum number of messages that are written at once; a task writes more, in pieces."""
 _WHOLE = getattr(select, "PIPE_BUF", 512)
 """Bytes that a pipe accepts atomically."""
@@ -108,7 +108,7 @@ class _Descriptor:
         if sys.platform != "win32" and _PIPE_SIZE is not None and stat.S_ISFIFO(mode):
             with suppress(OSError):  # the user's pipes may have reached their limit
                 # Linux gives a pipe 64 KiB: an answer of a megabyte would take sixteen turns of both programs.
-                fcntl.fcntl(fd, _PIPE_SIZE, _PIPE)
+                fcntl.fcntl(fd, _PIPE_SIZE, _PIPE_BYTES)
 
     def close(self) -> None:
         """Close the descriptor and restore its state, except the size of a pipe."""
@@ -208,7 +208,7 @@ class _Input(_Descriptor):
                 self._look_later()
             return
         try:
-            chunk = os.read(self._fd, _CHUNK)
+            chunk = os.read(self._fd, _CHUNK_BYTES)
         except BlockingIOError:
             return
         except OSError:
@@ -244,7 +244,7 @@ class _Input(_Descriptor):
         if not chunk:
             self.ended.set()
             return self._codec.end()
-        if len(chunk) >= _LARGE:
+        if len(chunk) >= _LARGE_BYTES:
             count_bytes(len(chunk))
         return self._codec.feed(chunk)
 
@@ -263,7 +263,7 @@ class _Output(_Descriptor):
         """Write a few small messages if this is possible without waiting, all of them or nothing. Returns True if
         they were written."""
         # A socket may accept a part of a write, and the rest would have to wait.
-        if not self._is_pipe or len(outgoing) > _FEW:
+        if not self._is_pipe or len(outgoing) > _MAX_MESSAGES:
             return False
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
         if len(data) <= _WHOLE:  # a pipe accepts this as a whole, or nothing
@@ -288,7 +288,7 @@ class _Output(_Descriptor):
                 if item.message is not None:
                     ready.append(self._codec.encode(item.message))
                     size += len(ready[-1])
-                if size >= _CHUNK:
+                if size >= _CHUNK_BYTES:
                     await self._write(b"".join(ready))
                     ready, size = [], 0
             if ready:
@@ -303,7 +303,7 @@ class _Output(_Descriptor):
 
     async def _write(self, data: bytes) -> None:
         """Write all of `data`. Raises OSError if that fails."""
-        if len(data) >= _LARGE:
+        if len(data) >= _LARGE_BYTES:
             count_bytes(len(data))
         if not (self._is_file or self._waits):
             await _write_in_thread(self._fd, data)
@@ -332,7 +332,7 @@ def _hangs_up(fd: int) -> bool:
 
 def _read(fd: int) -> bytes:
     try:
-        return os.read(fd, _CHUNK)
+        return os.read(fd, _CHUNK_BYTES)
     except OSError:
         return b""
 

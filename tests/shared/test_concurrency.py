@@ -4,7 +4,7 @@ import asyncio
 
 import anyio
 
-from shared.concurrency import AT_ONCE, ExpiryQueue, TaskSet
+from shared.concurrency import MAX_EXPIRED_AT_ONCE, ExpiryQueue, TaskSet
 from tests.clock import forward
 
 PATIENCE = 20.0
@@ -110,12 +110,12 @@ async def test_a_burst_lets_others_have_their_turn() -> None:
             loop.call_soon(lambda: seen.append(len(expired)))
 
     queue = ExpiryQueue(3_600, expire)
-    for number in range(3 * AT_ONCE + 1):
+    for number in range(3 * MAX_EXPIRED_AT_ONCE + 1):
         queue.start(str(number))
     # However long that took, all of them are due by now.
     forward(2 * 3_600)
-    await expired.wait_for(3 * AT_ONCE + 1)
-    assert seen == [AT_ONCE]
+    await expired.wait_for(3 * MAX_EXPIRED_AT_ONCE + 1)
+    assert seen == [MAX_EXPIRED_AT_ONCE]
 
 
 async def test_an_entry_may_be_made_and_taken_out_by_hand() -> None:

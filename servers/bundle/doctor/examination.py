@@ -25,7 +25,7 @@ from .urls import check_url
 
 SECONDS = 20.0
 """The time limit for a server's answer; clients wait for about a minute."""
-AT_ONCE = 4
+MAX_CONCURRENT_SERVERS = 4
 """Maximum number of servers that are started at the same time."""
 
 Step = Callable[[], Awaitable[list[Finding]]]
@@ -76,7 +76,7 @@ async def examine(examination: Examination) -> list[Finding]:
 async def take(steps: Sequence[Step]) -> list[Finding]:
     """Run the steps, some at the same time, and return their findings in order."""
     by_step: list[list[Finding]] = [[] for _ in steps]
-    limit = anyio.CapacityLimiter(AT_ONCE)
+    limit = anyio.CapacityLimiter(MAX_CONCURRENT_SERVERS)
 
     async def run(number: int) -> None:
         async with limit:

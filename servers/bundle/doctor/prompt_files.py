@@ -13,7 +13,7 @@ from .findings import Finding, warning
 
 # Copied from servers/prompts: importing it would load its libraries.
 _SERVER, _INDEX = "prompts", "prompt://"
-_NAMED = 20
+_MAX_NAMED_FILES = 20
 """Maximum number of files reported individually; `lint` lists the others."""
 _MAX_LENGTH = 300
 """Maximum length of a path or reason, in characters."""
@@ -43,7 +43,7 @@ async def read_problems(client: Client) -> PromptProblems:
     try:
         result = await client.plain.read_resource(_INDEX)
         problems = json.loads(result["contents"][0]["text"])["problems"]
-        return PromptProblems(tuple(_parse(problem) for problem in problems[:_NAMED]), len(problems))
+        return PromptProblems(tuple(_parse(problem) for problem in problems[:_MAX_NAMED_FILES]), len(problems))
     except (McpError, ValueError, LookupError, TypeError):
         # A third-party server may have the same name, and anything at the URI.
         return NO_PROBLEMS

@@ -36,7 +36,7 @@ from .findings import Finding, fault, fine, warning
 from .installation import CheckedInstallation, check_installation
 from .trials import mask, split_secrets
 
-_NAMED = 5
+_MAX_NAMED_TOOLS = 5
 """Maximum number of tools named in one finding."""
 _lines: ContextVar[deque[str] | None] = ContextVar("lines", default=None)
 
@@ -164,7 +164,7 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
 
 def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
     """Report the tools with the prefix of another server, which joined lists would show under its name."""
-    for name in [name for name in names if server_of(name) in others][:_NAMED]:
+    for name in [name for name in names if server_of(name) in others][:_MAX_NAMED_TOOLS]:
         what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
         yield warning(where, what, f"check whether you trust it, or add it to its tools.deny in {path}")
 
@@ -176,8 +176,10 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
         return fine(where, "its tools are not pinned yet: the first client of `serve` pins them")
     if not comparison.hidden:
         return fine(where, f"its tools match their pins: {len(comparison.fitting)}")
-    names = ", ".join(escape(name)[:100] for name in comparison.hidden[:_NAMED])
-    more = f" and {len(comparison.hidden) - _NAMED} more" if len(comparison.hidden) > _NAMED else ""
+    names = ", ".join(escape(name)[:100] for name in comparison.hidden[:_MAX_NAMED_TOOLS])
+    more = (
+        f" and {len(comparison.hidden) - _MAX_NAMED_TOOLS} more" if len(comparison.hidden) > _MAX_NAMED_TOOLS else ""
+    )
     what = f"withheld from clients, since their definitions do not match the pins: {names}{more}"
     return warning(where, what, f"see what changed: {see}; --accept accepts it")
 

@@ -12,7 +12,7 @@ from .clients import Client
 from .jsonc import Element, parse
 from .toml_tree import parse_toml
 
-AROUND = 3
+CONTEXT_LINES = 3
 """The number of context lines before and after the changed ones."""
 MAX_LINE = 300
 """Maximum length of a line that is shown in full, in characters."""
@@ -53,7 +53,7 @@ def find_differences(
         gone = _masked(client, before, (start, len(before) - tail), view._replace(shown=None))
         come = _masked(client, after, (start, len(after) - tail), view)
         return [_cut(Line(sign, text)) for sign, texts in (("-", gone), ("+", come)) for text in texts]
-    first, past = max(0, same - AROUND), min(len(old), len(old) - tail + AROUND)
+    first, past = max(0, same - CONTEXT_LINES), min(len(old), len(old) - tail + CONTEXT_LINES)
     grown = len(new) - len(old)
     seen_old = _masked(client, before, _offsets(old, first, past), _View(None, secrets))
     seen_new = _masked(client, after, _offsets(new, first, past + grown), _View(shown, secrets))

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from shared.program.files.atomic import beside, prepared, put_in_place, rename
 from shared.program.files.entries import Entry, current, entry_at
 
-KEPT_BACKUPS = 10
+MAX_BACKUPS = 10
 """Number of backups that are kept of one file."""
 _WAIT_SECONDS = 10.0
 _STEP_SECONDS = 0.02
@@ -54,7 +54,7 @@ def back_up(folder: Path, path: Path, text: bytes) -> Path:
     write_atomically(backup, text)
     with as_value_errors(folder):
         # An interrupted backup has a different name, which is never used again.
-        for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-KEPT_BACKUPS], *folder.glob(".*.tmp")]:
+        for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-MAX_BACKUPS], *folder.glob(".*.tmp")]:
             old.unlink(missing_ok=True)
     return backup
 

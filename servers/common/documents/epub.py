@@ -18,7 +18,7 @@ _ENCRYPTION = "META-INF/encryption.xml"
 _CIPHER = "{http://www.w3.org/2001/04/xmlenc#}CipherReference"
 _OPF = "{http://www.idpf.org/2007/opf}"
 _REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9]*;)")
-_KEPT = frozenset((b"amp;", b"lt;", b"gt;", b"quot;", b"apos;"))
+_XML_ENTITIES = frozenset((b"amp;", b"lt;", b"gt;", b"quot;", b"apos;"))
 _XHTML = ("application/xhtml+xml", "text/html")
 
 
@@ -98,4 +98,8 @@ def _character(match: re.Match[bytes]) -> bytes:
     """Expand a named character reference of HTML."""
     name = match[1]
     # XML defines none of these names, since the document type is not read.
-    return match[0] if name in _KEPT else html5.get(name.decode("ascii"), "").encode("ascii", "xmlcharrefreplace")
+    return (
+        match[0]
+        if name in _XML_ENTITIES
+        else html5.get(name.decode("ascii"), "").encode("ascii", "xmlcharrefreplace")
+    )

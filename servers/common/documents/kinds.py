@@ -9,7 +9,7 @@ DocumentKind = Literal["word", "sheets", "slides", "opendocument", "epub"]
 DOCUMENTS: tuple[DocumentKind, ...] = ("word", "sheets", "slides", "opendocument", "epub")
 
 LOCAL, _END = b"PK\x03\x04", b"PK\x05\x06"
-_END_LENGTH = 22
+_END_RECORD_BYTES = 22
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
     b"word/document": ("word", f"{_OFFICE}wordprocessingml.document"),
@@ -52,7 +52,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
 def _directory(body: bytes) -> bytes:
     """Return the central directory of a zip archive, which has the names of its entries uncompressed."""
     end = body.rfind(_END)
-    if end < 0 or end + _END_LENGTH > len(body):
+    if end < 0 or end + _END_RECORD_BYTES > len(body):
         return b""
     length = int.from_bytes(body[end + 12 : end + 16], "little")
     return body[max(end - length, 0) : end]

@@ -20,7 +20,7 @@ MAX_PARTS = 20_000
 MAX_BYTES = 200_000_000
 """Maximum total uncompressed size of all parts in bytes, as the archive declares it; `zipfile` reads no more than
 that."""
-_FACT = 1_000
+_MAX_FACT_LENGTH = 1_000
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _PROPERTIES = {
     "title": "{http://purl.org/dc/elements/1.1/}title",
@@ -122,7 +122,9 @@ def parse_xml(text: bytes) -> Element:
 def facts_of(root: Element) -> Facts:
     """Return the Dublin Core properties in an element."""
     texts = {name: next(root.iter(tag), None) for name, tag in _PROPERTIES.items()}
-    return Facts(**{name: text_of(element)[:_FACT] for name, element in texts.items() if element is not None})
+    return Facts(
+        **{name: text_of(element)[:_MAX_FACT_LENGTH] for name, element in texts.items() if element is not None}
+    )
 
 
 def text_of(element: Element) -> str:

@@ -16,7 +16,7 @@ from servers.common.documents.page_ranges import choose_pages, write_ranges
 
 MAX_PAGES = 2_000
 MAX_CHARACTERS = 5_000_000
-_FACT = 1_000
+_MAX_FACT_LENGTH = 1_000
 # Exceptions other than its own that pypdf raises for damaged files.
 _DAMAGED = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Ligatures of two or three letters (Unicode, Alphabetic Presentation Forms), which a search for a word would miss.
@@ -133,4 +133,4 @@ def _fact(get: Callable[[], object]) -> str:
         return ""
     if isinstance(value, datetime):
         return value.isoformat()
-    return str(value)[:_FACT].strip() if value else ""
+    return str(value)[:_MAX_FACT_LENGTH].strip() if value else ""

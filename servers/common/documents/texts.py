@@ -15,7 +15,7 @@ LIBRARIES = ("lxml", "mammoth", "openpyxl", "pypdf")
 LIMITS = Limits(seconds=10, mebibytes=512)
 MAX_BYTES = 64_000_000
 """Maximum size of a document, in bytes."""
-SIGN = 16
+SIGNATURE_BYTES = 16
 """Number of bytes at the start of a file needed to recognize a document."""
 _PDF = b"%PDF-"
 _CODES = ("unsupported_type", "unreadable", "bad_argument")

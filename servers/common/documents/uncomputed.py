@@ -4,7 +4,7 @@
 import re
 from typing import IO
 
-_BLOCK = 1_048_576
+_BLOCK_BYTES = 1_048_576
 _MAX_CELL_BYTES = 65_536
 """Maximum size of a cell in bytes, enough for a formula of 8,192 characters."""
 # A formula whose result is empty text has the type "str".
@@ -18,7 +18,7 @@ _CELL = re.compile(
 def count_uncomputed(part: IO[bytes]) -> int:
     """Return the number of cells with a formula and no value in a worksheet, given the XML of its `part`."""
     count, rest = 0, b""
-    while block := part.read(_BLOCK):
+    while block := part.read(_BLOCK_BYTES):
         text = rest + block
         end = 0
         for cell in _CELL.finditer(text):

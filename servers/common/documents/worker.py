@@ -11,7 +11,7 @@ from shared.text import quoted
 
 _MAX_CHARACTERS = 5_000_000
 # The rest of the time is for the page that is being read when this share is used up.
-_SHARE_OF_TIME = 0.6
+_TIME_SHARE = 0.6
 
 TextReader = Callable[[Head, bytes], tuple[str, tuple[str, ...]]]
 """Takes the requested `media_type` and `pages`, and a file; returns the text and notes about it."""
@@ -40,7 +40,7 @@ def pdf_reader(seconds: float) -> TextReader:
     """Return a PDF reader that uses its share of the time."""
     from servers.common.documents.pdf import Pdf
 
-    return lambda head, body: Pdf(body).read(head["pages"], seconds * _SHARE_OF_TIME)
+    return lambda head, body: Pdf(body).read(head["pages"], seconds * _TIME_SHARE)
 
 
 def text_reader(kind: DocumentKind) -> TextReader:

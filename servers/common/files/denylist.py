@@ -43,7 +43,7 @@ class Denylist:
         self._allowed = _Globs((*HARMLESS, *allow), str)
         self._is_plain = self._denied.are_plain and self._allowed.are_plain
         self._suspicious = _Globs((*deny, *SECRETS), _fold)
-        self._is_closed = lru_cache(_REMEMBERED)(self._closes_plainly)
+        self._is_closed = lru_cache(_MAX_CACHED)(self._closes_plainly)
 
     def start(self, above: Sequence[Sequence[str]]) -> Way:
         """Return the state at a root. `above` contains, for each root that contains this one (including itself), the
@@ -82,7 +82,7 @@ class Denylist:
         return denied, allowed
 
 
-_REMEMBERED = 4_096
+_MAX_CACHED = 4_096
 _NOWHERE: States = frozenset()
 _SPECIAL = frozenset("*?[]{}/\\")
 

@@ -35,17 +35,17 @@ T = TypeVar("T")
 
 _EXCHANGE = 2
 """RENAME_EXCHANGE"""
-_BLOCK = 1024 * 1024
-_SETTLING, _PAUSE = 0.02, 0.0005
+_BLOCK_BYTES = 1024 * 1024
+_SETTLE_SECONDS, _PAUSE_SECONDS = 0.02, 0.0005
 """Seconds to wait for programs that have the old file open, and seconds between checks."""
 _MAX_SECONDS = 1.0
 """Maximum number of seconds to wait for a program that keeps appending to the old file."""
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 
 
 def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
     """Return the result of `act`, retrying while it raises one of these codes because of other programs."""
-    for _ in range(_ATTEMPTS - 1):
+    for _ in range(_MAX_ATTEMPTS - 1):
         try:
             return act()
         except PathError as error:
@@ -125,12 +125,12 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
     began, end = time.monotonic(), math.inf
     while begin < end:
         # Checked first: a program that writes and closes after this is read below.
-        is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLING
+        is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLE_SECONDS
         # A program may never stop appending.
         if end == math.inf and time.monotonic() > began + _MAX_SECONDS:
             end = os.fstat(descriptor).st_size
         os.lseek(descriptor, begin, os.SEEK_SET)
-        added = os.read(descriptor, _BLOCK)
+        added = os.read(descriptor, _BLOCK_BYTES)
         if added:
             target = open_to_append(new)
             try:
@@ -140,7 +140,7 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
                 os.close(target)
             begin += len(added)
         elif is_open:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
         else:
             return
 

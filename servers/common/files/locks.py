@@ -31,12 +31,12 @@ except ImportError:  # not on Windows
 else:
     _HAS_LOCKS = True
 
-PATIENCE = 10.0
+TIMEOUT_SECONDS = 10.0
 """Seconds to wait for other processes; a write takes milliseconds."""
 
-_PAUSE = 0.05
+_CHECK_SECONDS = 0.05
 """Seconds between checks of a waiting call."""
-_FIRST_PAUSE, _MAX_PAUSE = 0.0005, 0.01
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.0005, 0.01
 
 Key = tuple[int, int, str]
 Inode = tuple[int, int]
@@ -65,7 +65,7 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
         shared = _locks.setdefault(key, _Lock())
         shared.users += 1
     try:
-        while not shared.lock.acquire(timeout=_PAUSE):
+        while not shared.lock.acquire(timeout=_CHECK_SECONDS):
             _raise_if_cancelled()
         try:
             with _claimed(entry, locked_inodes) as handle:
@@ -106,7 +106,7 @@ def claimed(fresh: Entry) -> Iterator[None]:
         yield
         return
     try:
-        _lock(descriptor, time.monotonic() + PATIENCE, fresh)
+        _lock(descriptor, time.monotonic() + TIMEOUT_SECONDS, fresh)
         yield
     finally:
         os.close(descriptor)
@@ -134,7 +134,7 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
 
     Raises PathError with code `busy` if another process keeps it locked for too long.
     """
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT_SECONDS
     status = entry.stat
     while (descriptor := _opened(entry, status)) is not None:
         is_locked = False
@@ -177,7 +177,7 @@ def _lock(descriptor: int, until: float, entry: Entry) -> bool:
     """
     if sys.platform == "win32" or not _HAS_LOCKS:
         return False
-    pause = _FIRST_PAUSE
+    pause = _FIRST_PAUSE_SECONDS
     while time.monotonic() < until:
         try:
             # Not with fcntl(2), whose locks end as soon as the process closes any descriptor of the file.
@@ -185,7 +185,7 @@ def _lock(descriptor: int, until: float, entry: Entry) -> bool:
         except BlockingIOError:
             _raise_if_cancelled()
             time.sleep(pause)
-            pause = min(2 * pause, _MAX_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE_SECONDS)
         except OSError:
             return False
         else:

@@ -34,7 +34,7 @@ MAX_LINKS = 40
 """Maximum number of links that one walk follows, the same as in Linux."""
 MAX_STEPS = 20_000
 """Maximum number of components that one walk passes, including walks repeated for `..`."""
-_NOT_THERE = -1
+_NO_DESCRIPTOR = -1
 """Replaces the descriptor of a root that could not be opened yet."""
 
 
@@ -43,7 +43,7 @@ class DescriptorWalker:
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
-        self._descriptors = [_NOT_THERE] * len(roots.paths)
+        self._descriptors = [_NO_DESCRIPTOR] * len(roots.paths)
         self._opening = threading.Lock()
         for index in range(len(roots.paths)):
             # A root that does not exist yet is opened later.
@@ -79,7 +79,7 @@ class DescriptorWalker:
         """Close the descriptors of the roots."""
         while self._descriptors:
             descriptor = self._descriptors.pop()
-            if descriptor != _NOT_THERE:
+            if descriptor != _NO_DESCRIPTOR:
                 os.close(descriptor)
 
     def narrowed(self, roots: Roots) -> "NarrowedWalker":
@@ -94,7 +94,7 @@ class DescriptorWalker:
         """
         status = self._roots.paths[index].stat()
         descriptor = self._descriptors[index]
-        if descriptor != _NOT_THERE:
+        if descriptor != _NO_DESCRIPTOR:
             opened = os.fstat(descriptor)
             if os.path.samestat(status, opened):
                 return True
@@ -106,7 +106,7 @@ class DescriptorWalker:
     def held(self, index: int) -> int | None:
         """Return the descriptor of a root, which may have been deleted since; None if it was never opened."""
         descriptor = self._descriptors[index]
-        return None if descriptor == _NOT_THERE else descriptor
+        return None if descriptor == _NO_DESCRIPTOR else descriptor
 
     def root(self, index: int) -> tuple[int, bool]:
         """Return the descriptor of a root, and True if the caller closes it.
@@ -115,7 +115,7 @@ class DescriptorWalker:
         """
         descriptor = self._descriptors[index]
         # A removed directory no longer has a name, but stays open.
-        if descriptor == _NOT_THERE or os.fstat(descriptor).st_nlink == 0:
+        if descriptor == _NO_DESCRIPTOR or os.fstat(descriptor).st_nlink == 0:
             descriptor = self._open(index)
         return descriptor, False
 
@@ -123,7 +123,7 @@ class DescriptorWalker:
         fresh = SYSTEM.open_root(str(self._roots.paths[index]))
         with self._opening:
             descriptor = self._descriptors[index]
-            if descriptor == _NOT_THERE:
+            if descriptor == _NO_DESCRIPTOR:
                 self._descriptors[index] = fresh
                 return fresh
             try:

@@ -43,7 +43,7 @@ MAX_ENTRIES = 250
 """Maximum number of entries of a directory that is read at once, which takes a millisecond."""
 LATE_SECONDS = 0.005
 """Seconds after which an access has taken too long, if it read from the disk."""
-REST = 10
+PAUSE_FACTOR = 10
 """After a late access, all accesses are left to threads for this many times its duration."""
 SLOW_SECONDS = 60.0
 """Seconds for which the place of a late access is left to threads."""
@@ -110,7 +110,7 @@ class SmallFiles:
         if self._disk_reads == before:
             return
         now = self._clock()
-        self._rests_until = now + REST * seconds
+        self._rests_until = now + PAUSE_FACTOR * seconds
         self._slow[place[:2]] = now + SLOW_SECONDS
         if len(self._slow) > _MAX_SLOW:
             self._slow.popitem(last=False)

@@ -23,7 +23,7 @@ GUTTERS = names_in("""
 LINES = names_in("line code-line token-line view-line")
 """Classes of the lines of code that is highlighted."""
 _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
-_LEVELS = 3
+_LANGUAGE_LEVELS = 3
 """Number of enclosing levels on which a block's language may be given."""
 _MAX_COLUMNS = 200
 _MAX_LAYOUT_CELL = 1_000
@@ -45,7 +45,7 @@ def language(element: HtmlElement) -> str:
     parent = element.getparent()
     while (
         parent is not None
-        and len(around) < _LEVELS + 2
+        and len(around) < _LANGUAGE_LEVELS + 2
         and parent.tag in ("div", "figure", "td", "tr", "tbody", "table")
     ):
         around.append(parent)

@@ -34,7 +34,7 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-LONGEST_CAPTION = 500
+MAX_CAPTION_LENGTH = 500
 """Maximum number of characters of a picture's caption in a figure; longer text is separate text."""
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = names_in("""

@@ -13,7 +13,7 @@ from servers.common.html.blocks import code_text, is_data, language, write_rows,
 from servers.common.html.inline import Inline, code_span
 from servers.common.html.markup.embedded import EMBEDDED
 from servers.common.html.markup.footnotes import NOTE
-from servers.common.html.tree import BLOCKS, HEADINGS, LONGEST_CAPTION, length, squeeze
+from servers.common.html.tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, length, squeeze
 from shared.text import code_block
 
 _AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")
@@ -125,7 +125,7 @@ class _Writer:
         pictures = [picture for picture in element.iter("img") if not picture.get(EMBEDDED)]
         captions = list(element.iter("figcaption"))
         words = sum(length(caption) for caption in captions)
-        has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= LONGEST_CAPTION
+        has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= MAX_CAPTION_LENGTH
         if not has_one:
             return self.blocks(element)
         is_plain = not any(map(_is_reference, captions[0].iter())) if captions else True

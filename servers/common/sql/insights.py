@@ -8,40 +8,40 @@ from collections.abc import Callable
 
 from .errors import SqlError
 
-_MOST = 1_000
-_MEMOS = 100
+_MAX_INSIGHTS, _MAX_BYTES = 1_000, 200_000
+"""Maximum number of insights in one memo, and of their bytes together."""
+_MAX_MEMOS = 100
 """Maximum number of memos; the most recently used are kept."""
-_BYTES = 200_000
 
 
 class Insights:
     """Insights in the order in which they were added. The oldest are removed when there are too many."""
 
     def __init__(self) -> None:
-        self._kept: deque[str] = deque()
+        self._insights: deque[str] = deque()
         self._size = 0
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._insights)
 
     def append(self, insight: str) -> int:
         """Add an insight, and return how many old ones were removed. Raises SqlError with code `too_large`."""
         size = _measure(insight)
-        if size > _BYTES // 10:
-            raise SqlError("too_large", f"the insight has {size} bytes; the limit is {_BYTES // 10}")
-        self._kept.append(insight)
+        if size > _MAX_BYTES // 10:
+            raise SqlError("too_large", f"the insight has {size} bytes; the limit is {_MAX_BYTES // 10}")
+        self._insights.append(insight)
         self._size += size
-        gone = 0
-        while len(self._kept) > _MOST or self._size > _BYTES:
-            self._size -= _measure(self._kept.popleft())
-            gone += 1
-        return gone
+        removed = 0
+        while len(self._insights) > _MAX_INSIGHTS or self._size > _MAX_BYTES:
+            self._size -= _measure(self._insights.popleft())
+            removed += 1
+        return removed
 
     def memo(self) -> str:
         """Return all insights as a Markdown list."""
-        if not self._kept:
+        if not self._insights:
             return "No insights yet. The tool append_insight adds them."
-        return "\n".join("- " + "\n  ".join(insight.splitlines()) for insight in self._kept)
+        return "\n".join("- " + "\n  ".join(insight.splitlines()) for insight in self._insights)
 
 
 class Memos:
@@ -56,7 +56,7 @@ class Memos:
         """Return one principal's insights."""
         insights = self._by_owner.setdefault(owner, Insights())
         self._by_owner.move_to_end(owner)
-        if len(self._by_owner) > _MEMOS:
+        if len(self._by_owner) > _MAX_MEMOS:
             self._by_owner.popitem(last=False)
         return insights
 

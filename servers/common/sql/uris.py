@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-LONGEST_KEY = 200
+MAX_KEY_LENGTH = 200
 """Characters of a value in a key that is offered."""
-MOST_KEYS = 100
+MAX_KEYS = 100
 """Keys that are offered at once."""
 KEY_SECONDS = 1.0
 """Time limit for finding keys that complete the typed text."""

@@ -23,7 +23,7 @@ LISTING = "listing"
 """The key under which the list of resources is watched."""
 SWEEP_SECONDS = 1.0
 """Seconds between checks of a database, with or without notices."""
-_QUIET, _MAX_WAIT_SECONDS = 0.1, 1.0
+_QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
 _RECHECK_SECONDS = 5.0
 """Seconds between checks that the directories are still the same and that there is a watch."""
 
@@ -60,7 +60,7 @@ class Watched:
         """Wait until a burst of changes is over."""
         end, again = time.monotonic() + _MAX_WAIT_SECONDS, False
         while (remaining := end - time.monotonic()) > 0:
-            with anyio.move_on_after(min(_QUIET, remaining)) as pause:
+            with anyio.move_on_after(min(_QUIET_SECONDS, remaining)) as pause:
                 await self._noticed.wait()
             if pause.cancelled_caught:
                 break

@@ -18,7 +18,7 @@ from shared.coded_errors import CodedError
 START_SECONDS = 60
 """Maximum number of seconds in which a worker must start and load its libraries. A slow disk is not a file's
 fault."""
-_CHUNK = 262_144
+_CHUNK_BYTES = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
 # Skip OpenSSL, a tenth of the memory, since a worker makes no connections and Python has built-in hashes.
 _START = """
@@ -135,8 +135,8 @@ class Worker:
         assert process.stdin is not None
         assert process.stdout is not None
         await process.stdin.send(pack(head, len(body)))
-        for start in range(0, len(body), _CHUNK):
-            await process.stdin.send(body[start : start + _CHUNK])
+        for start in range(0, len(body), _CHUNK_BYTES):
+            await process.stdin.send(body[start : start + _CHUNK_BYTES])
         answers = BufferedByteReceiveStream(process.stdout)
         head_length, body_length = lengths_of(await answers.receive_exactly(LENGTHS.size))
         answer = json.loads(await answers.receive_exactly(head_length))

@@ -11,7 +11,7 @@ from . import Ctx
 
 features = Features[None]()
 
-PAUSE = 0.05
+PAUSE_SECONDS = 0.05
 """Seconds between two messages of one call."""
 
 
@@ -48,7 +48,7 @@ async def test_tool_with_progress(ctx: Ctx) -> str:
     """Report progress three times, to clients that gave a token, and answer."""
     for done in (0, 50, 100):
         await ctx.progress(done, 100, f"Completed step {done} of 100")
-        await anyio.sleep(PAUSE)
+        await anyio.sleep(PAUSE_SECONDS)
     return "Tool with progress executed"
 
 
@@ -70,7 +70,7 @@ async def test_tool_with_logging(ctx: Ctx) -> str:
     """Send three info log messages to clients that want them."""
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         await ctx.log("info", message, logger="everything")
-        await anyio.sleep(PAUSE)
+        await anyio.sleep(PAUSE_SECONDS)
     return "Tool with logging executed"
 
 
@@ -86,5 +86,5 @@ async def test_logging_tool(ctx: Ctx) -> str:
 async def test_reconnection(ctx: Ctx) -> str:
     """Close the stream, then answer when the client has had time to reconnect."""
     await ctx.close_stream(retry_ms=100)
-    await anyio.sleep(4 * PAUSE)
+    await anyio.sleep(4 * PAUSE_SECONDS)
     return "Reconnection test completed"

@@ -58,14 +58,14 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
 
 
 async def _passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallToolResult:
-    from ..pages.passages import LOOKED_AT, find_passages
+    from ..pages.passages import MAX_SEARCHED_LENGTH, find_passages
 
     text = snapshot.page.text
 
     def notes(shown: int, total: int) -> list[str]:
         counts = f"{shown} of {total} passages with these words, in page order"
-        searched = f"only the first {LOOKED_AT:,} of {len(text):,} characters were searched"
-        return [counts, searched] if len(text) > LOOKED_AT else [counts]
+        searched = f"only the first {MAX_SEARCHED_LENGTH:,} of {len(text):,} characters were searched"
+        return [counts, searched] if len(text) > MAX_SEARCHED_LENGTH else [counts]
 
     size = room_for_text(ctx, _frame(snapshot, notes(0, 0)))
     parts = await _within(partial(find_passages, text, selection.find or ""), selection.characters, size)

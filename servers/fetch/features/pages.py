@@ -26,9 +26,9 @@ from .state import Ctx, State, snapshot_of
 
 features = Features[State]()
 
-_CHARACTERS = 100_000
-_LISTED = 50
-_TITLE = 200
+_MAX_CHARACTERS = 100_000
+_MAX_LISTED = 50
+_MAX_TITLE_LENGTH = 200
 _MARKDOWN = "text/markdown"
 
 
@@ -47,7 +47,7 @@ async def read_page(ctx: Ctx, url: str) -> TextResourceContents | BlobResourceCo
 async def _read(ctx: Ctx, uri: str) -> TextResourceContents | BlobResourceContents:
     snapshot = await _snapshot(ctx, uri)
     page = snapshot.page
-    piece = cut(page.text, 0, _CHARACTERS, ctx.budget.result_bytes // 2)
+    piece = cut(page.text, 0, _MAX_CHARACTERS, ctx.budget.result_bytes // 2)
     facts = facts_of(snapshot, piece)
     if piece.end < piece.total:
         await report_cut(ctx, uri, piece)
@@ -65,10 +65,10 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
     for request, snapshot in ctx.state.snapshots.recent(ctx.owner):
         # Clients may send spaces and braces, which a URI can't contain.
         uri = request.url if is_uri(request.url) else expand_uri("{+url}", url=request.url)
-        titles.setdefault(uri, join_lines(snapshot.page.metadata.title[:_TITLE])[:_TITLE])
+        titles.setdefault(uri, join_lines(snapshot.page.metadata.title[:_MAX_TITLE_LENGTH])[:_MAX_TITLE_LENGTH])
     return [
         Resource(uri=uri, name=join_lines(uri), title=title or None, mime_type=_MARKDOWN)
-        for uri, title in islice(titles.items(), _LISTED)
+        for uri, title in islice(titles.items(), _MAX_LISTED)
     ]
 
 
@@ -76,7 +76,7 @@ async def list_recent(ctx: Ctx) -> list[Resource]:
 async def fetch(ctx: Ctx, url: Annotated[str, Field(description="http or https")]) -> str:
     """Read a web page as Markdown."""
     snapshot = await _snapshot(ctx, url)
-    return text_of(snapshot, cut(snapshot.page.text, 0, _CHARACTERS, ctx.budget.result_bytes // 2))
+    return text_of(snapshot, cut(snapshot.page.text, 0, _MAX_CHARACTERS, ctx.budget.result_bytes // 2))
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:

@@ -15,7 +15,7 @@ from ..pages.texts import Piece, cut, facts_of, join_pages, text_of
 from ..read.page import Format
 from .excerpts import Selection, excerpts
 from .reports import report_cut
-from .room import BESIDES, room_for_text
+from .room import OVERHEAD_BYTES, room_for_text
 from .state import Ctx, State, snapshot_of, stored_snapshot
 
 PAGE_APP = "ui://fetch/page"
@@ -23,7 +23,7 @@ PAGE_APP = "ui://fetch/page"
 
 features = Features[State]()
 
-_FRAME = 1_000
+_FRAME_BYTES = 1_000
 """Size in bytes of a result without the text and metadata of its pages."""
 _LAST_SECONDS = 3.0
 """Seconds of a call's time limit reserved for sending the pages fetched so far."""
@@ -83,7 +83,7 @@ async def fetch(
         await report_cut(ctx, url, piece)
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
-        if len(image) * 4 / 3 > ctx.budget.result_bytes - BESIDES:
+        if len(image) * 4 / 3 > ctx.budget.result_bytes - OVERHEAD_BYTES:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than a result may contain")
         blocks.append(ImageContent.of(image, snapshot.page.image_type))
     if shows_apps(ctx):
@@ -101,7 +101,7 @@ async def fetch_many(
     report_progress = partial(ctx.progress, total=len(requests))
     seconds = ctx.budget.seconds - _LAST_SECONDS
     outcomes = await fetch_all(requests, partial(snapshot_of, ctx), report_progress, seconds, max_length)
-    many = join_pages(requests, outcomes, max_length, ctx.budget.page_bytes, ctx.budget.result_bytes - _FRAME)
+    many = join_pages(requests, outcomes, max_length, ctx.budget.page_bytes, ctx.budget.result_bytes - _FRAME_BYTES)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)
     return Text(many.text, {"pages": many.facts})

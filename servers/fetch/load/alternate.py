@@ -8,7 +8,7 @@ from servers.fetch.errors import FetchError
 from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.read.page import Loaded
 
-_HEAD = 65_536
+_SEARCHED_BYTES = 65_536
 """Number of bytes of a page that are searched for such links."""
 _TYPE = "text/markdown"
 _LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[^\s",;]*))*)""")
@@ -49,10 +49,10 @@ def _in_header(header: str) -> list[str]:
 
 
 def _in_head(body: bytes) -> list[str]:
-    if _TYPE.encode() not in body[:_HEAD].lower():
+    if _TYPE.encode() not in body[:_SEARCHED_BYTES].lower():
         return []
     head = _Head()
-    head.feed(body[:_HEAD].decode("utf-8", "replace"))
+    head.feed(body[:_SEARCHED_BYTES].decode("utf-8", "replace"))
     return [urljoin(head.base, target) for target in head.targets]
 
 

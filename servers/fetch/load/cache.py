@@ -16,7 +16,7 @@ from typing import NamedTuple
 from servers.fetch.load.exchange import Answer, http_date
 
 STORABLE = frozenset({200, 203, 301, 302, 303, 307, 308})
-OVERHEAD = 1_000
+OVERHEAD_BYTES = 1_000
 """Approximate size in bytes of a response without its body and headers."""
 OF_THE_BODY = frozenset(["content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"])
 """Headers that a 304 response does not update, since they describe a body that it does not have."""
@@ -79,7 +79,7 @@ class StoredAnswer(NamedTuple):
 
     def size(self) -> int:
         """Return its size in bytes."""
-        return len(self.body) + sum(len(n) + len(v) for n, v in self.headers.items()) + OVERHEAD
+        return len(self.body) + sum(len(n) + len(v) for n, v in self.headers.items()) + OVERHEAD_BYTES
 
 
 def stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> StoredAnswer:

@@ -1,7 +1,7 @@
 """Incremental decompression of a body in small steps, so that a decompression bomb never fills memory.
 
-Each decoder yields about `STEP` bytes at a time and continues only when they have been consumed, so that a caller
-that counts them can stop at any point.
+Each decoder yields about `STEP_BYTES` bytes at a time and continues only when they have been consumed, so that a
+caller that counts them can stop at any point.
 """
 
 import sys
@@ -22,13 +22,13 @@ else:
 __all__ = ["ACCEPT_ENCODING", "Unpacker", "make_unpacker"]
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
-STEP = 65_536
+STEP_BYTES = 65_536
 """Maximum number of bytes from one step; with brotli 1.5 times as many."""
 _COMPRESSIONS = names_in("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd")
 """The names of encodings in IANA's registry, without `identity`."""
-LAYERS = 2
+MAX_LAYERS = 2
 """Maximum number of nested encodings."""
-ZSTD_WINDOW = 23
+ZSTD_WINDOW_LOG = 23
 """8 MiB, the largest window that RFC 9659 allows in HTTP."""
 _GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, with the only method of compression that exists (RFC 1952, 2.3)."""
@@ -38,7 +38,8 @@ class Decoder(Protocol):
     """Decoder for one encoding of one body."""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the decompressed `data` in pieces of about `STEP` bytes. Must be exhausted before the next call."""
+        """Yield the decompressed `data` in pieces of about `STEP_BYTES` bytes. Must be exhausted before the next
+        call."""
         ...
 
     def whole(self) -> bool:
@@ -50,9 +51,9 @@ def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
     # After a full piece there may be more output although all input was consumed.
     full = True
     while (data or full) and not inner.eof:
-        piece = inner.decompress(data, STEP)
+        piece = inner.decompress(data, STEP_BYTES)
         yield piece
-        data, full = inner.unconsumed_tail, len(piece) == STEP
+        data, full = inner.unconsumed_tail, len(piece) == STEP_BYTES
 
 
 class Gzip:
@@ -117,9 +118,9 @@ class Brotli:
         # Once its input is used up it claims to accept more, even if it still has output.
         full = True
         while full or not self._inner.can_accept_more_data():
-            piece = self._inner.process(data, output_buffer_limit=STEP)
+            piece = self._inner.process(data, output_buffer_limit=STEP_BYTES)
             yield piece
-            data, full = b"", len(piece) >= STEP
+            data, full = b"", len(piece) >= STEP_BYTES
 
     def whole(self) -> bool:
         return not self._begun or bool(self._inner.is_finished())
@@ -135,7 +136,7 @@ class Zstandard:
     def feed(self, data: bytes) -> Iterator[bytes]:
         while data or not self._frame.needs_input:
             self._begun = True
-            yield self._frame.decompress(data, STEP)
+            yield self._frame.decompress(data, STEP_BYTES)
             data = b""
             if self._frame.eof:
                 data = self._frame.unused_data
@@ -146,7 +147,7 @@ class Zstandard:
         return not self._begun
 
     def _new(self) -> zstd.ZstdDecompressor:
-        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW})
+        return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG})
 
 
 class Undeclared:
@@ -221,8 +222,8 @@ def make_unpacker(content_encoding: str) -> Unpacker:
     """
     names = [part.strip().lower() for part in content_encoding.split(",")]
     names = [name for name in names if name.partition(";")[0].strip() in _COMPRESSIONS]
-    if len(names) > LAYERS:
-        raise FetchError("bad_response", f"the body is compressed more than {LAYERS} times over")
+    if len(names) > MAX_LAYERS:
+        raise FetchError("bad_response", f"the body is compressed more than {MAX_LAYERS} times over")
     if not all(name in DECODERS for name in names):
         raise FetchError("bad_response", "the body has an encoding that was not requested")
     return Unpacker([*(DECODERS[name]() for name in reversed(names)), Undeclared()])

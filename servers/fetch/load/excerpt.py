@@ -11,7 +11,7 @@ from servers.fetch.read.charsets import UTF8, charset_named
 
 MAX_READ = 65_536
 """Maximum number of bytes of such a body that are read."""
-SHOWN = 500
+MAX_EXCERPT_LENGTH = 500
 
 MARK = re.compile(r"<!--|-->|<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]*)[^<>]*>|<[!?][^<>]*>")
 UNSEEN = {"script", "style", "template", "svg"}
@@ -28,7 +28,7 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
     if "html" in media_type or text.lstrip()[:1] == "<":
         text = html.unescape(_without_tags(text))
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return words if len(words) <= SHOWN else words[: SHOWN - 1].rstrip() + "…"
+    return words if len(words) <= MAX_EXCERPT_LENGTH else words[: MAX_EXCERPT_LENGTH - 1].rstrip() + "…"
 
 
 def _without_tags(text: str) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import urldefrag, urljoin
 
 from servers.fetch.read.charsets import start_of_text
 
-_SEARCHED = 16_384
+_SEARCHED_BYTES = 16_384
 """Number of bytes of a page that are searched for it."""
 _PAGES = frozenset(("text/html", "application/xhtml+xml"))
 _NOT_READ = re.compile(
@@ -34,9 +34,9 @@ def refresh_target(url: str, media_type: str, headers: Mapping[str, str], body: 
 
 
 def _target_of_page(url: str, media_type: str, body: bytes) -> str | None:
-    if media_type not in _PAGES or b"refresh" not in body[: 2 * _SEARCHED].replace(b"\0", b"").lower():
+    if media_type not in _PAGES or b"refresh" not in body[: 2 * _SEARCHED_BYTES].replace(b"\0", b"").lower():
         return None
-    start = _NOT_READ.sub(b" ", start_of_text(body, _SEARCHED))
+    start = _NOT_READ.sub(b" ", start_of_text(body, _SEARCHED_BYTES))
     base = _BASE.search(start)
     beginning = urljoin(url, _text(base)) if base else url
     for meta in _META.finditer(start):

@@ -20,14 +20,15 @@ from servers.fetch.load.cache import StoredAnswer
 
 T = TypeVar("T")
 
-MOST_BYTES = 1024 * 1024
+MAX_COMPRESSED_BYTES = 1024 * 1024
 """Maximum compressed size of an entry in bytes. Redis serves no other requests while it stores it."""
-MOST_PLAIN = 8 * MOST_BYTES
+MAX_UNCOMPRESSED_BYTES = 8 * MAX_COMPRESSED_BYTES
 """Maximum uncompressed size of an entry in bytes. Larger ones rarely compress enough, and trying takes long."""
-ROOM = 16 * MOST_BYTES
+MAX_TOTAL_BYTES = 16 * MAX_COMPRESSED_BYTES
 """Maximum total size in bytes of all entries of one kind that one replica stores there."""
 _ANSWER_SECONDS = 3_600.0
-_MOMENT = 1.0
+_DELETE_SECONDS = 1.0
+"""Time after which the empty entry that replaces a deleted one expires."""
 _BYTES_AS_TEXT = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
 
@@ -52,7 +53,7 @@ class SharedEntries(Generic[T]):
         type_: type[T],
         seconds: float,
         *,
-        room: int = ROOM,
+        room: int = MAX_TOTAL_BYTES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a store whose entries last `seconds`. To stay within `room` bytes, the oldest entries of this
@@ -85,9 +86,9 @@ class SharedEntries(Generic[T]):
         approximate size in bytes.
         """
         data = b""
-        if size <= MOST_PLAIN:
+        if size <= MAX_UNCOMPRESSED_BYTES:
             data = await to_thread.run_sync(lambda: zlib.compress(self._adapter.dump_json([entry]), 1))
-        if not data or len(data) > min(MOST_BYTES, self._room):
+        if not data or len(data) > min(MAX_COMPRESSED_BYTES, self._room):
             await self.drop(*words)
             return
         name = self._name(words)
@@ -108,7 +109,7 @@ class SharedEntries(Generic[T]):
     async def _drop(self, name: str) -> None:
         self._forget(name)
         with suppress(OSError):
-            await self._blobs.put(b"", _MOMENT, name)
+            await self._blobs.put(b"", _DELETE_SECONDS, name)
 
     def _forget(self, name: str) -> None:
         self._taken -= self._put.pop(name, (0.0, 0))[1]
@@ -120,7 +121,7 @@ class SharedEntries(Generic[T]):
 class SharedCache:
     """Responses by URL. The replica that reads an entry decides whether it is fresh."""
 
-    def __init__(self, blobs: Blobs, room: int = ROOM) -> None:
+    def __init__(self, blobs: Blobs, room: int = MAX_TOTAL_BYTES) -> None:
         self._entries = SharedEntries(blobs, "answer", StoredAnswer, _ANSWER_SECONDS, room=room)
 
     async def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:

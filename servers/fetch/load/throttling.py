@@ -18,11 +18,11 @@ from anyio import CancelScope
 
 from servers.fetch.errors import Answered, FetchError
 
-QUEUE = 4
+MAX_QUEUE_FACTOR = 4
 """Maximum number of waiting requests for each running one."""
 MAX_PAUSE_SECONDS = 3_600.0
 """Maximum pause for a host in seconds, whatever it requests."""
-HOSTS = 1_000
+MAX_HOSTS = 1_000
 """Maximum number of hosts that are remembered."""
 FREE_BYTES = 1_000_000
 """Number of bytes that a page may use without reserving them."""
@@ -61,7 +61,7 @@ class Slots:
         self._per_host = per_host
         self._hosts: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
         self._present = 0
-        self._most = total * (1 + QUEUE)
+        self._most = total * (1 + MAX_QUEUE_FACTOR)
 
     @asynccontextmanager
     async def occupied(self, host: str) -> AsyncIterator[None]:
@@ -89,7 +89,7 @@ class Pauses:
         """Remember that `host` requested a pause."""
         self._until[host] = (monotonic() + min(seconds, MAX_PAUSE_SECONDS), status)
         self._until.move_to_end(host)
-        if len(self._until) > HOSTS:
+        if len(self._until) > MAX_HOSTS:
             self._until.popitem(last=False)
 
     def check(self, host: str) -> None:

@@ -18,8 +18,8 @@ from servers.fetch.network.proxy import Proxy, parse_proxy
 from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context, used_streams
 from servers.fetch.network.urls import host_of, port_of
 
-KEPT_CONNECTIONS = 20
-KEPT_SECONDS = 15
+MAX_IDLE_CONNECTIONS = 20
+IDLE_SECONDS = 15
 """Maximum number of unused connections that are kept, and the seconds for which they are."""
 
 # The first match counts. The exceptions' texts are not used, because sites can influence them.
@@ -80,8 +80,8 @@ def _pool(
         ssl_context=tls_context(options.ca_file),
         proxy=through,
         max_connections=options.connections,
-        max_keepalive_connections=KEPT_CONNECTIONS,
-        keepalive_expiry=KEPT_SECONDS,
+        max_keepalive_connections=MAX_IDLE_CONNECTIONS,
+        keepalive_expiry=IDLE_SECONDS,
         http2=True,
         network_backend=backend,
     )

@@ -56,9 +56,9 @@ _HANDSHAKES = {
     "TLSV1_UNRECOGNIZED_NAME": "has no certificate for this host",
 }
 
-LONGEST_SILENCE = 3.0
+MAX_SILENCE_SECONDS = 3.0
 """Maximum number of seconds without data before a peer is sent a ping, and maximum wait for the reply."""
-SHARE = 0.2
+SILENCE_SHARE = 0.2
 """The same, as a fraction of the time limit for one read."""
 PING = bytes((0, 0, 8, 6, 0, 0, 0, 0, 0)) + b"anybody?"
 
@@ -172,7 +172,7 @@ class Http2Stream(AsyncNetworkStream):
         """Read the bytes that have arrived; b"" at the end. Raises httpcore.ReadTimeout and closes the connection if
         its peer is dead.
         """
-        silence = LONGEST_SILENCE if timeout is None else min(LONGEST_SILENCE, SHARE * timeout)
+        silence = MAX_SILENCE_SECONDS if timeout is None else min(MAX_SILENCE_SECONDS, SILENCE_SHARE * timeout)
         try:
             return await self._inner.read(max_bytes, silence)
         except ReadTimeout:

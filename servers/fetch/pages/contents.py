@@ -16,7 +16,7 @@ _WITH_CONTENTS = ("html", "feed", "markdown", "pdf", *DOCUMENTS)
 """The kinds of pages whose text has headings and links."""
 _MAX_SEARCHED = 400_000
 """Maximum number of characters that are searched."""
-_HEADINGS, _LINKS = 300, 500
+_MAX_HEADINGS, _MAX_LINKS = 300, 500
 _MAX_TITLE, _MAX_WORDS = 500, 200
 """Maximum number of characters of a title, and of a heading or a link's text."""
 _MAX_URL = 2_000
@@ -52,12 +52,12 @@ def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str,
 
 def list_headings(markdown: str) -> list[dict[str, Any]]:
     """Return the headings of a page in order, each with its level."""
-    return _within(_headings(markdown[:_MAX_SEARCHED]), _HEADINGS)
+    return _within(_headings(markdown[:_MAX_SEARCHED]), _MAX_HEADINGS)
 
 
 def list_links(markdown: str) -> list[dict[str, Any]]:
     """Return the links of a page in order, each URL once."""
-    return _within(_links(markdown[:_MAX_SEARCHED]), _LINKS)
+    return _within(_links(markdown[:_MAX_SEARCHED]), _MAX_LINKS)
 
 
 def _headings(markdown: str) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,7 @@ from servers.fetch.settings import Settings
 _MEBIBYTE = 1024 * 1024
 _ALTERNATE_SECONDS = 5.0
 """Seconds to wait for the Markdown version that a page links to."""
-_LARGE_PAGES = 128 * _MEBIBYTE
+_MAX_LOADING_BYTES = 128 * _MEBIBYTE
 """Maximum total size in bytes of pages being loaded, being read, or waiting for either. Together with the memory for
 reading, this is less than half of the memory of this server's containers.
 """
@@ -116,4 +116,4 @@ async def open_fetcher(
             ignore_robots=settings.ignore_robots,
             headers=settings.headers,
         )
-        yield Fetcher(Loader(client, policy, rules, shared), reader, ByteBudget(_LARGE_PAGES))
+        yield Fetcher(Loader(client, policy, rules, shared), reader, ByteBudget(_MAX_LOADING_BYTES))

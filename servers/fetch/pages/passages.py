@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 from servers.fetch.errors import FetchError
 
-LOOKED_AT = 1_000_000
+MAX_SEARCHED_LENGTH = 1_000_000
 """Maximum number of characters of a text that are searched."""
 _MAX_PASSAGES = 20_000
 """Maximum number of passages that are searched."""
-_SHORT, _LONG = 250, 900
+_JOINED_LENGTH, _DIVIDED_LENGTH = 250, 900
 """Adjacent blocks under one heading are joined up to the first number of characters; a block longer than the second
 is divided."""
-_HEADING = 120
+_MAX_HEADING_LENGTH = 120
 _MAX_WORDS = 64
 """Maximum number of words of a question that are searched for."""
 
@@ -70,7 +70,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     Raises FetchError with code `not_found` if no passage contains any of the words, and `bad_argument` for a question
     without words.
     """
-    passages = list(islice(_joined(text[:LOOKED_AT]), _MAX_PASSAGES))
+    passages = list(islice(_joined(text[:MAX_SEARCHED_LENGTH]), _MAX_PASSAGES))
     ranked = _rank(text, passages, question)
     if not ranked:
         suggestion = "Ask with other words, or fetch the page without `find`."
@@ -116,7 +116,7 @@ def blocks_of(text: str) -> Iterator[Passage]:
         if heading:
             level = len(heading[1])
             path = [(above, words) for above, words in path if above < level]
-            path.append((level, heading[2].strip()[:_HEADING]))
+            path.append((level, heading[2].strip()[:_MAX_HEADING_LENGTH]))
         at += len(line)
     if start >= 0:
         yield Passage(start, at, tuple(words for _, words in path))
@@ -127,7 +127,7 @@ def _joined(text: str) -> Iterator[Passage]:
     last: Passage | None = None
     for block in blocks_of(text):
         for piece in _divided(text, block):
-            if last is not None and last.headings == piece.headings and piece.end - last.start <= _SHORT:
+            if last is not None and last.headings == piece.headings and piece.end - last.start <= _JOINED_LENGTH:
                 last = last._replace(end=piece.end)
                 continue
             if last is not None:
@@ -139,9 +139,9 @@ def _joined(text: str) -> Iterator[Passage]:
 
 def _divided(text: str, block: Passage) -> Iterator[Passage]:
     start = block.start
-    while block.end - start > _LONG:
-        ends = [end.end() for end in _END.finditer(text, start + _LONG // 2, start + _LONG)]
-        end = ends[-1] if ends else start + _LONG
+    while block.end - start > _DIVIDED_LENGTH:
+        ends = [end.end() for end in _END.finditer(text, start + _DIVIDED_LENGTH // 2, start + _DIVIDED_LENGTH)]
+        end = ends[-1] if ends else start + _DIVIDED_LENGTH
         yield block._replace(start=start, end=end)
         start = end
     yield block._replace(start=start)

@@ -21,7 +21,7 @@ MAX_CHARACTERS = 4_000_000
 MAX_PAGES = 500
 MAX_EARLIER = 2_000_000
 """Maximum number of characters of earlier versions that are stored."""
-EARLIER_VERSIONS = 200
+MAX_EARLIER_VERSIONS = 200
 EARLIER_SECONDS = 24 * 3_600.0
 
 _LATE = FetchError("timeout", "the call's time ran out before this page arrived", "Fetch it by itself.")
@@ -131,7 +131,7 @@ class _Earlier:
         self._texts[key] = now + EARLIER_SECONDS, text
         self._characters += len(text)
         while self._texts and (
-            len(self._texts) > EARLIER_VERSIONS
+            len(self._texts) > MAX_EARLIER_VERSIONS
             or self._characters > MAX_EARLIER
             or next(iter(self._texts.values()))[0] < now
         ):

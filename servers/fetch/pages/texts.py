@@ -17,7 +17,7 @@ from shared.text import join_lines, marks
 
 _MAX_FIELD = 300
 """Maximum number of characters of a title or another field."""
-_NUMBERS = 40
+_NUMBER_BYTES = 40
 """Number of bytes by which the character counts in the last line of a page may grow."""
 _MAX_URL = 500
 """Maximum number of characters of a redirect's URL, which a site may make very long."""
@@ -173,7 +173,7 @@ def join_pages(
     empty = [Piece("", 0, length) for length in lengths]
     frame = _join(requests, outcomes, empty)
     frame_bytes, facts_bytes = (len(json.dumps(part, ensure_ascii=False).encode()) for part in frame)
-    frame_bytes += _NUMBERS * len(outcomes)
+    frame_bytes += _NUMBER_BYTES * len(outcomes)
     size = max(min(text_bytes - frame_bytes, result_bytes - frame_bytes - facts_bytes), text_bytes // 4)
     pieces = [
         cut(outcome.page.text, 0, share, result_bytes) if isinstance(outcome, Snapshot) else piece

@@ -20,17 +20,17 @@ from anyio.abc import TaskGroup
 
 from servers.fetch.errors import GONE, FetchError
 
-MOST_PAGES = 500
+MAX_PAGES = 500
 """Maximum number of watched pages, for all clients together."""
-AT_ONCE = 4
+MAX_CONCURRENT_CHECKS = 4
 """Maximum number of concurrent checks; a slow site delays only that many."""
 DEFAULT_SECONDS = 300.0
 """Seconds between checks if the site gives no lifetime."""
-LONGEST_SECONDS = 24 * 3_600.0
+MAX_SECONDS = 24 * 3_600.0
 """Maximum number of seconds between checks, whatever the site says."""
 SITE_SECONDS = 1.0
 """Average seconds between checks of two pages of one site."""
-WHOLE_EVERY = 10
+FULL_CHECK_INTERVAL = 10
 """One in this many checks is made without validators."""
 _FIRST_SECONDS = 5.0
 """Maximum number of seconds that a client waits for the first check."""
@@ -99,7 +99,7 @@ class Watcher:
         """
         self._opened, self._tell, self._tasks, self._floor = opened, tell, tasks, floor
         self._pages: dict[str, _Page] = {}
-        self._looks = anyio.Semaphore(AT_ONCE)
+        self._looks = anyio.Semaphore(MAX_CONCURRENT_CHECKS)
 
     @property
     def watched(self) -> int:
@@ -117,7 +117,7 @@ class Watcher:
             if self._pages.get(url) is watched:
                 return url
         # A client may use at most as many as remain for others, so that none takes all of them.
-        remaining = MOST_PAGES - len(self._pages)
+        remaining = MAX_PAGES - len(self._pages)
         if sum(page.owner == owner for page in self._pages.values()) >= remaining:
             raise FetchError(
                 "busy", f"only {remaining} more pages can be watched for all clients", "End some subscriptions."
@@ -166,7 +166,7 @@ class Watcher:
         try:
             async with self._looks:
                 pages = await self._opened()
-                is_whole = page.looks % WHOLE_EVERY == 0
+                is_whole = page.looks % FULL_CHECK_INTERVAL == 0
                 result = await pages.look(url, confirmed_after=page.looked_at, refresh=is_whole)
         except FetchError as error:
             if is_first and error.code in _REFUSED:
@@ -174,7 +174,7 @@ class Watcher:
             page.failures += 1
             requested = 0.0 if error.answered is None else error.answered.retry_after or 0.0
             doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
-            page.pause = min(max(requested, doubled), LONGEST_SECONDS)
+            page.pause = min(max(requested, doubled), MAX_SECONDS)
             if page.version is not None and error.answered is not None and error.answered.status in GONE:
                 self._note(url, page, _GONE)
             return
@@ -183,7 +183,7 @@ class Watcher:
         page.failures = 0
         of_site = sum(other.site == page.site for other in self._pages.values())
         site_seconds = of_site * max(result.crawl_delay, SITE_SECONDS)
-        page.pause = min(max(result.fresh_seconds or DEFAULT_SECONDS, site_seconds, self._floor), LONGEST_SECONDS)
+        page.pause = min(max(result.fresh_seconds or DEFAULT_SECONDS, site_seconds, self._floor), MAX_SECONDS)
         if is_first:
             page.version = result.version
         else:

@@ -14,17 +14,17 @@ from urllib.parse import urlsplit
 
 from charset_normalizer import from_bytes
 
-_SEARCHED, _SAMPLE = 500_000, 8_192
+_SEARCHED_BYTES, _SAMPLE_BYTES = 500_000, 8_192
 _TAGS = re.compile(rb"<(?:script|style)\b.*?(?:</(?:script|style)|\Z)|<[^>]*>?", re.DOTALL | re.IGNORECASE)
 _HIGH = re.compile(rb"[\x80-\xff]+")
 _LANG = re.compile(rb"<html\b[^>]*?\s(?:xml:)?lang\s*=\s*[\"']?\s*([a-zA-Z]{2,3})\b", re.IGNORECASE)
 _LATIN_RUN = 1.8
 """A text whose runs of non-ASCII bytes are shorter than this on average is in the Latin script."""
-_SURE = 0.5
+_MIN_SCORE = 0.5
 """Minimum average score of the sample's letters for a guess among Latin charsets to be accepted."""
-_PLAUSIBLE = 0.7
+_MIN_DECLARED_SCORE = 0.7
 """The same for the charsets of the language that the page declares."""
-_SYLLABLES = 0.3
+_MIN_KANA_SHARE = 0.3
 """Minimum share of kana in Japanese text. Other two-byte text decoded as Japanese has hardly any."""
 _BY_LANGUAGE, _BY_DOMAIN = 0.3, 0.15
 """Added to the score if the page declares the language, or if its domain belongs to a country that speaks it."""
@@ -103,18 +103,18 @@ def guess_codec(body: bytes, url: str) -> str | None:
 
     The sample begins at the first non-ASCII text outside tags.
     """
-    words = _TAGS.sub(b" ", body[:_SEARCHED])
+    words = _TAGS.sub(b" ", body[:_SEARCHED_BYTES])
     first = _HIGH.search(words)
     if first is None:
         return None
     start = words.rfind(b"\n", max(first.start() - 1_024, 0), first.start()) + 1 or first.start()
-    sample = words[start : start + _SAMPLE]
+    sample = words[start : start + _SAMPLE_BYTES]
     named, spoken = _language_of(body), _language_of_domain(url)
     runs = _HIGH.findall(sample)
     is_latin = sum(map(len, runs)) < _LATIN_RUN * len(runs) or named in _LATIN or spoken in _LATIN
     if is_latin and named not in _OTHERS:
         value, codec = max(_latin_guesses(sample, named, spoken), key=lambda guess: guess[0])
-        if value >= _SURE:
+        if value >= _MIN_SCORE:
             return codec
     for language in (named, spoken):
         likely = _compare(sample, _OTHERS.get(language, ()))
@@ -176,14 +176,14 @@ def _is_japanese(sample: bytes, codec: str) -> bool:
     """Return True if the decoded sample has kana between Chinese characters, as Japanese does."""
     beyond = [sign for sign in sample.decode(codec, "replace") if sign >= "\x80"]
     syllables = sum("\u3041" <= sign <= "\u30fc" for sign in beyond)
-    return syllables >= _SYLLABLES * len(beyond) and beyond.count("\ufffd") <= 1
+    return syllables >= _MIN_KANA_SHARE * len(beyond) and beyond.count("\ufffd") <= 1
 
 
 def _is_plausible(text: str) -> bool:
     """Return True if the non-ASCII characters in a text are letters and common signs."""
     beyond = [sign for sign in text if sign >= "\x80"]
     usual = sum(sign.isalpha() or sign in _SIGNS or (sign > "\u0300" and sign != "\ufffd") for sign in beyond)
-    return usual >= _PLAUSIBLE * len(beyond)
+    return usual >= _MIN_DECLARED_SCORE * len(beyond)
 
 
 def _compare(sample: bytes, codecs: tuple[str, ...]) -> str | None:

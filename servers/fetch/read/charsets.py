@@ -14,7 +14,7 @@ from encodings import normalize_encoding
 from encodings.aliases import aliases
 from typing import NamedTuple
 
-_SAMPLE = 1_024
+_SAMPLE_BYTES = 1_024
 """Number of bytes in which zero bytes are counted."""
 _MANY, _FEW = 0.25, 0.05
 _MARKS = (
@@ -119,7 +119,7 @@ def mark_of(body: bytes) -> Mark | None:
     for sign, codec in _MARKS:
         if body.startswith(sign):
             return Mark(codec, len(sign))
-    sample = body[:_SAMPLE]
+    sample = body[:_SAMPLE_BYTES]
     half = len(sample) // 2
     if half < 2:
         return None

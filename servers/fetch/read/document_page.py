@@ -12,8 +12,8 @@ from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.page import Metadata, Page, Removed, Source, describe
 from shared.text import format_count
 
-_MOST_HEADINGS = 500
-_MOST_CHARACTERS = 5_000_000
+_MAX_HEADINGS = 500
+_MAX_CHARACTERS = 5_000_000
 
 
 def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:
@@ -37,12 +37,12 @@ def _read(read: DocumentReader, source: Source) -> Page:
             for part in parts
             for heading in part.iter(*HEADINGS)
         ]
-        outline = headings[:_MOST_HEADINGS] or None
+        outline = headings[:_MAX_HEADINGS] or None
         text = describe(kind=source.kind.name, **document.counts, **facts._asdict(), outline=outline)
     else:
         plain = source.format == "text"
         text = "\n\n".join(write(part, source.url, source.url, plain=plain) for part in parts)
-        if len(text) > _MOST_CHARACTERS:
-            text = text[:_MOST_CHARACTERS]
-            notes.append(f"Only the first {_MOST_CHARACTERS:,} characters are returned.")
+        if len(text) > _MAX_CHARACTERS:
+            text = text[:_MAX_CHARACTERS]
+            notes.append(f"Only the first {_MAX_CHARACTERS:,} characters are returned.")
     return Page(text, source.kind.name, metadata=metadata, removed=Removed(*visible.removed), notes=tuple(notes))

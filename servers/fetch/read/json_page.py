@@ -13,7 +13,7 @@ MAX_CHARACTERS = 10_000_000
 """Maximum number of characters of indented text, which takes seconds and grows with depth. A longer text is shown as
 written."""
 _INDENT = "  "
-_SHORT = 16
+_MAX_SHORT_LENGTH = 16
 
 
 class _Number(str):
@@ -73,7 +73,7 @@ def _value(text: str) -> Any:
 
 
 def _integer(written: str) -> int | _Number:
-    return int(written) if len(written) < _SHORT and written != "-0" else _Number(written)
+    return int(written) if len(written) < _MAX_SHORT_LENGTH and written != "-0" else _Number(written)
 
 
 def _float(written: str) -> float | _Number:

@@ -16,16 +16,16 @@ from servers.fetch.read.page import Metadata, Page, Source, describe
 from servers.fetch.read.text import decode
 from shared.text import format_count
 
-_MOST_LINKS = 1_000
+_MAX_LINKS = 1_000
 _MAX_LINK_TEXT = 200
 """Maximum number of characters of a link's text."""
 _MAX_SEARCHED = 2_000_000
 """Maximum number of characters searched for headings and links, and for the title."""
-_BEGINNING = 20_000
-_LINKED = 300_000
+_BEGINNING_LENGTH = 20_000
+_MAX_LINKED_LENGTH = 300_000
 """Maximum number of characters of a text in which links are made absolute. markdown-it-py takes half a second for
 that many."""
-_MOST_HEADINGS = 20
+_MAX_HEADINGS = 20
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 _ESCAPED = re.compile(r"[\\\[\]]")
@@ -58,7 +58,9 @@ def read_markdown(source: Source) -> Page:
     front = _FRONT_MATTER.match(text)
     before = text[: front.end()] if front else ""
     is_shown_whole = source.format in ("markdown", "text") and source.section is None
-    limit = (_BEGINNING if source.format == "text" else _LINKED) if is_shown_whole else _MAX_SEARCHED
+    limit = (
+        (_BEGINNING_LENGTH if source.format == "text" else _MAX_LINKED_LENGTH) if is_shown_whole else _MAX_SEARCHED
+    )
     references: dict[str, Any] = {}
     tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
@@ -117,7 +119,7 @@ def _section(headings: list[Heading], section: str) -> tuple[int, int | None]:
             return headings[at].line, end
     if not headings:
         raise FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
-    shown = "\n".join(heading.words[:100] for heading in headings[:_MOST_HEADINGS])
+    shown = "\n".join(heading.words[:100] for heading in headings[:_MAX_HEADINGS])
     suggestion = f"Name one of its {len(headings)} headings; the first are quoted"
     raise FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
 
@@ -140,7 +142,7 @@ def _links(tokens: list[Token], url: str) -> tuple[str, int]:
                     target, " ".join("".join(token_inside.content for token_inside in inner).split())[:_MAX_LINK_TEXT]
                 )
     lines = [f"- [{_ESCAPED.sub(_BACKSLASH, text) or target}]({target})" for target, text in words.items()]
-    return "\n".join(lines[:_MOST_LINKS]), max(len(lines) - _MOST_LINKS, 0)
+    return "\n".join(lines[:_MAX_LINKS]), max(len(lines) - _MAX_LINKS, 0)
 
 
 def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, Any], base: str) -> str:

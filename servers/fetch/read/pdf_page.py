@@ -4,7 +4,7 @@ from servers.common.documents.pdf import Pdf
 from servers.fetch.read.page import Metadata, Page, Source, describe
 
 # The rest of the time is for the page that is being read when this time is up.
-_SHARE_OF_TIME = 0.6
+_TIME_SHARE = 0.6
 
 
 def read_pdf_page(source: Source) -> Page:
@@ -20,5 +20,5 @@ def read_pdf_page(source: Source) -> Page:
         return Page(
             describe(kind="pdf", pages=pdf.total, encrypted=encrypted, **facts._asdict()), "pdf", metadata=metadata
         )
-    text, notes = pdf.read(source.pages, source.seconds * _SHARE_OF_TIME)
+    text, notes = pdf.read(source.pages, source.seconds * _TIME_SHARE)
     return Page(text, "pdf", metadata=metadata, notes=notes)

@@ -12,7 +12,7 @@ from servers.fetch.read.charset_guesses import guess_codec
 from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_named, charset_of_codec, mark_of
 from servers.fetch.read.page import Page, Source, describe
 
-_DECLARED_WITHIN = 2_048
+_DECLARATION_BYTES = 2_048
 _XML = re.compile(rb"\s*<\?xml\s[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._:-]+)")
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META = re.compile(rb"<meta[\s/][^>]*", re.IGNORECASE)
@@ -36,7 +36,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
     mark = mark_of(body)
     if mark is not None:
         return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
-    charset = charset_named(declared or "") or _declared_charset(body[:_DECLARED_WITHIN], media_type)
+    charset = charset_named(declared or "") or _declared_charset(body[:_DECLARATION_BYTES], media_type)
     if charset is not None and charset.name in _MANY_BYTES:
         read = _strict(body, charset)
         if read is not None:

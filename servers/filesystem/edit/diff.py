@@ -15,7 +15,7 @@ from servers.filesystem.edit.text import Edited, Span, has_cr_alone
 from shared.text import displayed
 
 _MAX_COST = 2_000_000
-_POPULAR_FROM = 200
+_MIN_POPULAR_LINES = 200
 
 
 class _Change(NamedTuple):
@@ -107,7 +107,7 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
         return
     # An estimate of the pairs of equal lines that difflib will compare; it ignores popular lines itself.
     counts = Counter(new)
-    popular = len(new) // 100 + 1 if len(new) >= _POPULAR_FROM else len(new)
+    popular = len(new) // 100 + 1 if len(new) >= _MIN_POPULAR_LINES else len(new)
     if sum(counts[line] for line in old if counts[line] <= popular) > _MAX_COST:
         yield front, front + len(old), front, front + len(new)
         return

@@ -51,7 +51,7 @@ from shared.text import quoted
 MAX_COPIED = 1024 * 1024 * 1024
 """Maximum number of bytes that one call copies."""
 
-_BLOCK = 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
 
 
 class Copied(NamedTuple):
@@ -299,7 +299,7 @@ class _Copying:
         # Windows does not count blocks.
         has_holes = getattr(handle.stat, "st_blocks", math.inf) * 512 < handle.stat.st_size
         digest, begin = new_digest(), self.size
-        while block := os.read(handle.descriptor, _BLOCK):
+        while block := os.read(handle.descriptor, _BLOCK_BYTES):
             self._checkpoint()
             self._grow(0, len(block))
             if self.notes:

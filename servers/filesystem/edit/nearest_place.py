@@ -22,7 +22,7 @@ _MAX_DIFFERENCES = 3
 """Maximum number of differences that are shown."""
 _COMMON_FROM_LINES = 300
 """A word that occurs in this many lines is ignored."""
-_CANDIDATES = 6
+_MAX_CANDIDATES = 6
 _LINE_WEIGHT = 3
 """The number of words that an equal line counts as."""
 _MIN_SIMILARITY = 0.35
@@ -39,7 +39,7 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
     votes = _votes(lines, old_lines) or _most_similar_line(lines, old_lines)
     smooth = {at: votes[at] + (votes[at - 1] + votes[at + 1]) / 2 for at in list(votes)}
     best, start = 0.0, 0
-    for at in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_CANDIDATES]:
+    for at in sorted(smooth, key=smooth.__getitem__, reverse=True)[:_MAX_CANDIDATES]:
         begin = min(max(at, 0), max(len(lines) - 1, 0))
         similarity = _similarity(lines[begin : max(at + len(old_lines), begin + 1)], old_lines)
         if similarity > best:

@@ -17,7 +17,7 @@ from ..search.listing import ListedEntry
 from ..watch.tree import IGNORED
 
 _DIRECTORY = "inode/directory"
-_FIRST, _LAST = 0.8, 0.2
+_MAIN_FILE_PRIORITY, _HIDDEN_FILE_PRIORITY = 0.8, 0.2
 """Priorities of the file that describes a directory, and of hidden or generated files."""
 _GENERATED = IGNORED | {"package-lock.json", "pnpm-lock.yaml"}
 _GENERATED_ENDINGS = (".lock", ".map", ".pyc")
@@ -41,9 +41,9 @@ def resource_of(entry: ListedEntry) -> Resource:
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
     name = entry.name
     if name[0] == "." or name in _GENERATED or name.endswith(_GENERATED_ENDINGS):
-        hints["priority"] = _LAST
+        hints["priority"] = _HIDDEN_FILE_PRIORITY
     elif name[:6].lower() == "readme":
-        hints["priority"] = _FIRST
+        hints["priority"] = _MAIN_FILE_PRIORITY
     if mime_type in _FOR_USER:
         hints["audience"] = ["user"]
     return Resource(

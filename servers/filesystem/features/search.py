@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 _FRAME_BYTES = 2_000
 """Size in bytes of a result without its entries."""
-_REPORT_EVERY = 0.5
+_REPORT_SECONDS = 0.5
 """Seconds between progress reports."""
 _TIME_SHARE = 0.7
 """Fraction of a call's time limit for the search itself. The rest is for returning the results."""
@@ -193,7 +193,7 @@ async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
 async def _report(ctx: Ctx, control: Control) -> None:
     reported = 0
     while True:
-        await anyio.sleep(_REPORT_EVERY)
+        await anyio.sleep(_REPORT_SECONDS)
         if control.seen > reported:
             reported = control.seen
             await ctx.progress(reported, message=f"{reported:,} entries examined")

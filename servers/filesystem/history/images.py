@@ -15,9 +15,9 @@ from servers.common.files.rooted_files import RootedFiles
 from shared.program.files.atomic import discard, fresh_name, link, sync, sync_directory, write_all
 from shared.program.files.entries import Entry, create, current, entry_at
 
-INLINE = 65_536
+MAX_INLINE_BYTES = 65_536
 """Maximum size of a small file, in bytes."""
-_BLOCK = 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
 
 
 class Image(NamedTuple):
@@ -39,10 +39,10 @@ class Images:
         self._run = run
 
     def store(self, beneath: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
-        """Store the contents of the file at the entry. They are `data`, which may be None for more than `INLINE`
-        bytes. Raises OSError, PathError.
+        """Store the contents of the file at the entry. They are `data`, which may be None for more than
+        `MAX_INLINE_BYTES` bytes. Raises OSError, PathError.
         """
-        if data is not None and size <= INLINE:
+        if data is not None and size <= MAX_INLINE_BYTES:
             return Image(size, data)
         name = fresh_name(f"{self._run}-")
         image = entry_at(self._folder / name)
@@ -93,5 +93,5 @@ def _copy(beneath: RootedFiles, entry: Entry, image: Entry, data: bytes | None) 
 def _blocks(beneath: RootedFiles, entry: Entry) -> Iterator[bytes]:
     handle = beneath.open_entry(entry._replace(stat=current(entry)), entry.place.written)
     with os.fdopen(handle.descriptor, "rb") as file:
-        while block := file.read(_BLOCK):
+        while block := file.read(_BLOCK_BYTES):
             yield block

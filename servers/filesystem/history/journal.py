@@ -59,7 +59,7 @@ _CHECK_FRACTION = 64
 them."""
 _LOCK_SECONDS = 10.0
 """Seconds to wait for locks of other processes."""
-_DAY = 86_400.0
+_DAY_SECONDS = 86_400.0
 
 
 class Limits(NamedTuple):
@@ -348,7 +348,7 @@ class Journal:
         """Delete changes beyond the age and size limits, and files that are no longer used."""
         with self._transaction():
             query = "SELECT number FROM change WHERE time < ?"
-            oldest = time.time() - self.limits.days * _DAY
+            oldest = time.time() - self.limits.days * _DAY_SECONDS
             unused = self._remove([number for (number,) in self._database.execute(query, (oldest,)).fetchall()])
             unused += self._evict()
         self.images.drop(unused)

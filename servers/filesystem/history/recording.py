@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import MAX_STEPS, NotRecorded, Step
-from servers.filesystem.history.images import INLINE, Image
+from servers.filesystem.history.images import MAX_INLINE_BYTES, Image
 from servers.filesystem.history.states import ABSENT, State, present_state, state_of
 from shared.coded_errors import os_errors
 from shared.program.files.entries import Entry, current, read_bytes
@@ -152,14 +152,14 @@ class Survey:
 
     def _small(self, entry: Entry, status: os.stat_result | None) -> bytes | None:
         """Return the contents of the file at the entry, which has this `status`, if it is small."""
-        if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > INLINE:
+        if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_INLINE_BYTES:
             return None
         handle = self._beneath.open_entry(entry._replace(stat=status), entry.place.written)
         try:
-            data = read_bytes(handle.descriptor, INLINE + 1)
+            data = read_bytes(handle.descriptor, MAX_INLINE_BYTES + 1)
         finally:
             os.close(handle.descriptor)
-        return data if len(data) <= INLINE else None
+        return data if len(data) <= MAX_INLINE_BYTES else None
 
     def _path(self, entry: Entry) -> str:
         return self._beneath.roots.path(entry.place)

@@ -19,7 +19,7 @@ from shared.program.files.entries import Entry, current, opened
 from shared.program.files.metadata import Attributes, attributes_at, attributes_of
 from shared.program.files.system import SYSTEM
 
-_BLOCK = 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
 
 
 class State(NamedTuple):
@@ -118,7 +118,7 @@ def as_json(facts: object) -> bytes:
 
 
 def _blocks(descriptor: int) -> Iterator[bytes]:
-    while block := os.read(descriptor, _BLOCK):
+    while block := os.read(descriptor, _BLOCK_BYTES):
         yield block
 
 

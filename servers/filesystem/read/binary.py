@@ -12,7 +12,7 @@ from servers.filesystem.read.charsets import plain
 from servers.filesystem.read.media_types import BINARY, TEXT, media_type_of
 from shared.program.files.entries import Handle, Place, etag_of
 
-_LAST_POSITION = 2**63 - 1
+_MAX_POSITION = 2**63 - 1
 """The largest position that the system supports."""
 
 
@@ -53,7 +53,7 @@ class Opened(NamedTuple):
     def read(self, position: int, count: int) -> bytes:
         """Return `count` bytes from `position` on, fewer only at the end of the file."""
         descriptor = self.handle.descriptor
-        if position > _LAST_POSITION - count:
+        if position > _MAX_POSITION - count:
             return b""  # some file systems accept the position but then refuse to read
         try:
             os.lseek(descriptor, position, os.SEEK_SET)

@@ -40,7 +40,7 @@ _PROBE = "aZ09 \t\n+~{}<&\\"
 """Characters that a charset must encode like ASCII, since lines are counted and parts are read by their bytes."""
 _NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
 _HIGH = re.compile(rb"[\x80-\xff]")
-_SAMPLE = 65_536
+_SAMPLE_BYTES = 65_536
 
 
 def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
@@ -239,5 +239,5 @@ def _evidence(data: bytes, at: int) -> bytes:
     """Return the lines with non-ASCII bytes, the first of which is at `at`. Begin at the start of the file, which
     reads and edits both examine, if `at` is within it; otherwise begin at `at`.
     """
-    start = 0 if at < _SAMPLE else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
-    return evidence_lines(data[start : start + _SAMPLE])
+    start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
+    return evidence_lines(data[start : start + _SAMPLE_BYTES])

@@ -28,8 +28,8 @@ from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, requir
 from shared.program.files.entries import Held, Place, etag_of
 from shared.text import format_count
 
-_SAMPLE = 65_536
-_BLOCK = 262_144
+_SAMPLE_BYTES = 65_536
+_BLOCK_BYTES = 262_144
 _MAX_UNREPORTED = 64 * 1024 * 1024
 """Maximum number of bytes that are read beyond the reported size of a file."""
 _MAX_ESCAPE_BYTES = 6
@@ -109,11 +109,11 @@ def _text_of(
     if part.cursor is not None:
         cursor = cursor_of(part.cursor, etag, written)
         return _page(source, written, budget, cursor, Charset(cursor.charset))
-    start = source.read(0, _SAMPLE)
+    start = source.read(0, _SAMPLE_BYTES)
     if part.encoding is not None:
         charset = named(part.encoding, written, start)
     else:
-        charset = marked(start) or charset_of(start, written, whole=len(start) < _SAMPLE)
+        charset = marked(start) or charset_of(start, written, whole=len(start) < _SAMPLE_BYTES)
     if part.tail is not None:
         return _last(source, etag, written, budget, part.tail, charset)
     position = len(charset.mark)
@@ -154,10 +154,10 @@ def _bytes_over_budget(budget: int, charset: Charset) -> int:
 def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
     """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end of the
     file."""
-    data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE, limit))
+    data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE_BYTES, limit))
     ends = data.count(b"\n") if start.left else 0
     while start.left > ends and len(data) < limit:
-        block = source.read(start.position + len(data), min(_SAMPLE, limit - len(data)))
+        block = source.read(start.position + len(data), min(_SAMPLE_BYTES, limit - len(data)))
         if not block:
             return data, True
         data += block
@@ -173,7 +173,7 @@ def fit(text: str, budget: int, from_end: bool = False) -> int:
     count = len(text)
     if count > budget:
         # Too long: the size of a part gives an estimate, which saves measuring the whole text twice.
-        part = text[-_SAMPLE:] if from_end else text[:_SAMPLE]
+        part = text[-_SAMPLE_BYTES:] if from_end else text[:_SAMPLE_BYTES]
         count = min(count, budget * len(part) // (json_size(part) + 1))
     while (size := json_size(text[-count:] if from_end else text[:count])) > budget and count > 1:
         count = max(min(count - 1, count * budget // size), 1)
@@ -194,7 +194,7 @@ def _line_start(source: Readable, written: str, number: int, charset: Charset, c
     """Return the byte position at which line `number` begins. Raises FilesError with code `bad_range` if there are
     fewer lines."""
     position, line, block = 0, 1, b""
-    while following := source.read(position, _BLOCK):
+    while following := source.read(position, _BLOCK_BYTES):
         check()
         block = following
         ends = _ends(block, charset)
@@ -248,7 +248,7 @@ def _readable_size(source: Readable) -> int:
     if size and not source.read(size - 1, 1):
         size = 0
     end = size + _MAX_UNREPORTED
-    while size < end and (block := source.read(size, _BLOCK)):
+    while size < end and (block := source.read(size, _BLOCK_BYTES)):
         size += len(block)
     return size
 
@@ -260,7 +260,7 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
     start, ends = size, 0
     # One line end more than lines: that of the previous line, or the file's last one.
     while start > 0 and size - start < limit and ends <= lines:
-        begin = max(start - _SAMPLE, size - limit, 0) & ~3
+        begin = max(start - _SAMPLE_BYTES, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
         if len(block) < start - begin:
             break  # the file has become shorter

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from servers.common.documents.texts import SIGN, may_be_document
+from servers.common.documents.texts import SIGNATURE_BYTES, may_be_document
 from servers.common.files.rooted_files import RootedFiles
 from shared.text import quoted
 
@@ -20,9 +20,9 @@ from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
 EMPTY = "[empty file]"
-_REMARKS = 300
+_REMARKS_BYTES = 300
 """Size in bytes of the remarks after the beginning of a file."""
-_HEADING, _LEAST, _BEGINNING = 20, 80, 600
+_HEADING_BYTES, _MIN_FILE_BYTES, _BEGINNING_BYTES = 20, 80, 600
 """Size in bytes of a heading without its path, and the bytes reserved for a short file or an error, and for the
 beginning of a long file."""
 
@@ -90,11 +90,15 @@ def many_text(
         try:
             place = beneath.roots.place(path)
             # Only the bytes of a document could be read here.
-            if is_called_document(place.written) and may_be_document(read_bytes(beneath, place, SIGN, 0).data):
+            if is_called_document(place.written) and may_be_document(
+                read_bytes(beneath, place, SIGNATURE_BYTES, 0).data
+            ):
                 raise FilesError(
                     "not_text", place.written, "is a document", "Use read_text_file, which reads its text."
                 )
-            read = read_text(beneath, place, max(room - (_REMARKS if sizes[index] > room else 0), 1), WHOLE, check)
+            read = read_text(
+                beneath, place, max(room - (_REMARKS_BYTES if sizes[index] > room else 0), 1), WHOLE, check
+            )
             texts[index], etags[path] = f"{heading}\n{text_of(read)}", read.etag
         except FilesError as error:
             texts[index] = f"{heading} Error - {explained(add_advice(error))}"
@@ -114,7 +118,7 @@ def _size(beneath: RootedFiles, path: str) -> int:
 def _count_fitting(paths: Sequence[str], sizes: Sequence[int], budget: int) -> int:
     """Return how many files, from the first, fit with at least their beginning; at least 1."""
     for count, (path, size) in enumerate(zip(paths, sizes, strict=True)):
-        budget -= _HEADING + json_size(quoted(path)) + min(max(size, _LEAST), _BEGINNING)
+        budget -= _HEADING_BYTES + json_size(quoted(path)) + min(max(size, _MIN_FILE_BYTES), _BEGINNING_BYTES)
         if budget < 0:
             return max(count, 1)
     return len(paths)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
-from servers.common.documents.texts import SIGN, may_be_document
+from servers.common.documents.texts import SIGNATURE_BYTES, may_be_document
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
@@ -29,9 +29,9 @@ from shared.text import displayed
 
 Output = Literal["matches", "files", "counts"]
 
-_TOGETHER = 64
+_BATCH_FILES = 64
 """Small files that are searched together."""
-_LINE_OVERHEAD = 10
+_LINE_OVERHEAD_BYTES = 10
 """Size in bytes of a result line without its path and text."""
 
 
@@ -164,7 +164,7 @@ class _Run:
                 data = None
             if data is not None and not may_be_document(data):
                 texts[name] = data
-                if len(texts) < _TOGETHER and ended() is None:
+                if len(texts) < _BATCH_FILES and ended() is None:
                     continue
                 reached = self._search_texts(texts, walk, path, below.uri, after)
             else:
@@ -226,7 +226,7 @@ class _Run:
         Return the position of the last line if the search stops in this file, otherwise None.
         """
         if path[-1].lower().endswith(DOCUMENT_NAMES) and self._request.read_document is None:
-            self._documents += may_be_document(os.read(handle.descriptor, SIGN))
+            self._documents += may_be_document(os.read(handle.descriptor, SIGNATURE_BYTES))
             os.lseek(handle.descriptor, 0, os.SEEK_SET)
         return self._report(self._reader.hits(handle), path, uri, after)
 
@@ -257,7 +257,7 @@ class _Run:
         if self._request.output == "counts":
             file["count"] = 1 + sum(1 for _ in hits)
             self._stopped = self._control.ended()
-        if self._stopped is None and self._fits(_LINE_OVERHEAD, file["path"]):
+        if self._stopped is None and self._fits(_LINE_OVERHEAD_BYTES, file["path"]):
             self._files.append(file)
         return None
 
@@ -273,7 +273,7 @@ class _Run:
             lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
             first = hit.number - len(line.get("before", ()))
             more = lines[max(shown + 1 - first, 0) :]
-            if not self._fits(len(more) * _LINE_OVERHEAD, *[file["path"]] * len(more), *more):
+            if not self._fits(len(more) * _LINE_OVERHEAD_BYTES, *[file["path"]] * len(more), *more):
                 break
             shown = max(shown, first + len(lines) - 1)
             if not reached:

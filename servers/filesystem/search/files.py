@@ -27,9 +27,9 @@ from shared.text import displayed
 
 MAX_STEPS = 2_000_000
 """Maximum number of comparisons of names with glob components in one call."""
-_TOGETHER = 64
+_BATCH_ENTRIES = 64
 """Number of entries that are compared with globs and rules between two looks at the time."""
-_OVERHEAD = 12
+_OVERHEAD_BYTES = 12
 """Size in bytes of a match's line without its path."""
 
 
@@ -173,7 +173,7 @@ class Walk:
             if matched and is_new:
                 matches.append((name, kind))
             looked += 1
-            if looked % _TOGETHER == 0 and self._control.ended() is not None:
+            if looked % _BATCH_ENTRIES == 0 and self._control.ended() is not None:
                 del listed[number:]
                 break
         return matches, children
@@ -261,7 +261,7 @@ def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, c
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break
-            if not budget.take(_OVERHEAD, shown):
+            if not budget.take(_OVERHEAD_BYTES, shown):
                 walk.stopped = "size"
                 break
             matches.append(Match(path=shown, kind=kind))

@@ -29,7 +29,7 @@ REPOSITORY = ".git"
 MAX_BYTES = 65_536
 """Maximum number of bytes of a `.gitignore` that are read; the rest is ignored."""
 _NAMED_GROUP = re.compile(r"\(\?P<\w+>")
-_TOGETHER = 100
+_BATCH_LINES = 100
 """Number of lines compiled into one automaton. The engine rejects automata that are too large."""
 
 
@@ -118,7 +118,7 @@ def _parsed(data: bytes) -> list[_Spec]:
     text = data.removeprefix(BOM_UTF8).replace(b"\r\n", b"\n").decode("utf-8", "replace")
     lines = iter(text.split("\n"))
     specs: list[_Spec] = []
-    while some := list(islice(lines, _TOGETHER)):
+    while some := list(islice(lines, _BATCH_LINES)):
         together = _compiled(some)
         # As in git, an invalid line is skipped.
         compiled = [together] if together else [_compiled([line]) for line in some]

@@ -25,9 +25,9 @@ from servers.filesystem.search.files import Control
 from servers.filesystem.search.matcher import Matcher, Query, compiled, is_by_line
 from shared.program.files.entries import Handle
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 """Number of bytes read at a time. The first block shows a file's charset, or that it is binary."""
-SMALL = 1 << 16
+SMALL_FILE_BYTES = 1 << 16
 """Size in bytes from which on a file is searched alone."""
 MAX_WHOLE = 16 << 20
 """Maximum size in bytes of a file that is searched as a whole."""
@@ -113,9 +113,9 @@ class Reader:
         self._matcher = compiled(query)
         self._search = self._matcher.search
         self._whole = query.multiline
-        self._limit = MAX_WHOLE if query.multiline else BLOCK
+        self._limit = MAX_WHOLE if query.multiline else BLOCK_BYTES
         self._by_line = is_by_line(query)
-        self.small = min(SMALL, self._limit)
+        self.small = min(SMALL_FILE_BYTES, self._limit)
         """Bytes that a file for `candidates` and `hits_in` does not have."""
         self._context = context
         self._control = control
@@ -141,7 +141,7 @@ class Reader:
             return self._whole_text(document.text.encode())._replace(is_partial=bool(document.notes))
         if self._whole or len(data) < requested:
             return self.hits_in(data)
-        read: Callable[[], bytes] = partial(os.read, descriptor, BLOCK)
+        read: Callable[[], bytes] = partial(os.read, descriptor, BLOCK_BYTES)
         charset = _charset_of(data, whole=False)
         if charset is None:
             return None
@@ -250,7 +250,7 @@ def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_B
             last = data.rfind(b"\n", start, max(last - 1, start)) + 1
         end = last or whole or len(data)
         keep = start_of_lines(data, end, context)
-        if end - keep > BLOCK:
+        if end - keep > BLOCK_BYTES:
             keep = end
         more = read()
         if not more:

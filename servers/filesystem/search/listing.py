@@ -21,7 +21,7 @@ from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cu
 from shared.program.files.entries import Place, etag_of, kind_of, scanned
 from shared.text import displayed, format_count
 
-_OVERHEAD = 10
+_OVERHEAD_BYTES = 10
 """Size in bytes of an entry's line without its name and size."""
 _START = "file:///"
 
@@ -109,7 +109,7 @@ def page_of(
     for entry in rest[: page.limit]:
         listed = _listed(uri, entry, not names_only and entry.name not in closed)
         size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
-        if not budget.take(_OVERHEAD, listed.shown_name + size):
+        if not budget.take(_OVERHEAD_BYTES, listed.shown_name + size):
             break
         entries.append(listed)
         reached = Position((entry.name,), _size(entry, closed) if by_size else 0)

@@ -17,7 +17,7 @@ from shared.text import quoted
 
 MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared."""
-_SHOWN = 3
+_MAX_SHOWN = 3
 _MARKS = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc`\u00b4", "'"),
@@ -59,10 +59,12 @@ def _nearest(beneath: RootedFiles, directory: Place, name: str, names: Sequence[
     from difflib import get_close_matches
 
     folded = {look_alike(other): other for other in reversed(names)}
-    nearest = get_close_matches(look_alike(name), folded, _SHOWN)
+    nearest = get_close_matches(look_alike(name), folded, _MAX_SHOWN)
     if len(folded) < len(names) and len(nearest) == 1:
         # They look alike, so only their URIs tell them apart.
-        return f"Did you mean one of {', '.join(beneath.roots.uri(directory.child(alt)) for alt in names[:_SHOWN])}?"
+        return (
+            f"Did you mean one of {', '.join(beneath.roots.uri(directory.child(alt)) for alt in names[:_MAX_SHOWN])}?"
+        )
     shown = ", ".join(quoted(folded[alt]) for alt in nearest)
     return f"The nearest names there: {shown}." if shown else ""
 

@@ -15,7 +15,7 @@ from .listing import FileInfo, Listing
 from .tree import Tree, TreeNode
 
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
-_NAMED = 3
+_MAX_NAMED_FILES = 3
 """Maximum number of files named for one charset."""
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
@@ -80,8 +80,8 @@ def content_text(result: ContentMatches) -> str:
     notes = _notes(result)
     for charset in sorted({file["charset"] for file in result["files"] if "charset" in file}):
         paths = [file["path"] for file in result["files"] if file.get("charset") == charset]
-        more = f" and {len(paths) - _NAMED:,} more" if len(paths) > _NAMED else ""
-        notes += f"\n[charset {charset}: {', '.join(paths[:_NAMED])}{more}]"
+        more = f" and {len(paths) - _MAX_NAMED_FILES:,} more" if len(paths) > _MAX_NAMED_FILES else ""
+        notes += f"\n[charset {charset}: {', '.join(paths[:_MAX_NAMED_FILES])}{more}]"
     if result["skipped"]:
         notes += f"\n[{format_count(result['skipped'], 'file')} skipped: binary or too large]"
     if result["partial"]:

@@ -26,7 +26,7 @@ from shared.text import displayed
 
 MAX_DEPTH = 64
 """Maximum depth of a tree, whatever the caller requests."""
-_OVERHEAD = 8
+_OVERHEAD_BYTES = 8
 """Size in bytes of a node's line without its name and indentation."""
 
 
@@ -125,7 +125,7 @@ class _Growth:
             if self._exclude.ends(states, name):
                 continue
             shown = with_uri(displayed(name), partial(self._below.uri, (*path, name)))
-            if self._full() or not self._budget.take(_OVERHEAD + 2 * len(path), shown):
+            if self._full() or not self._budget.take(_OVERHEAD_BYTES + 2 * len(path), shown):
                 return self._cut(node, branches)
             self.entries += 1
             child = TreeNode(name=shown, kind=kind_of(entry))

@@ -30,12 +30,12 @@ from servers.filesystem.watch.watcher import Watcher
 from shared.program.files.entries import Place
 from shared.text import displayed
 
-SIZE = 10_000
+MAX_ENTRIES = 10_000
 """Maximum number of entries in the journal."""
 IDLE_SECONDS = 600.0
 """Seconds that watching continues without readers."""
 
-_OVERHEAD = 40
+_OVERHEAD_BYTES = 40
 """Size in bytes of a change's line without its path."""
 
 _EVERYTHING = "**"
@@ -92,7 +92,9 @@ class _Entry(NamedTuple):
 class Journal:
     """The journal of a watcher. For one thread; `run` it in a task."""
 
-    def __init__(self, beneath: RootedFiles, watcher: Watcher, size: int = SIZE, idle: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self, beneath: RootedFiles, watcher: Watcher, size: int = MAX_ENTRIES, idle: float = IDLE_SECONDS
+    ) -> None:
         self._beneath = beneath
         self._roots = beneath.roots
         self._watcher = watcher
@@ -210,7 +212,7 @@ class Journal:
             # A reader that gets a creation or a change does not need a later change of the same path.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
             if not is_repeated and selection.takes(entry.path):
-                if len(entries) == page.limit or not budget.take(_OVERHEAD, _shown(entry.path)):
+                if len(entries) == page.limit or not budget.take(_OVERHEAD_BYTES, _shown(entry.path)):
                     break
                 entries.append(entry)
                 latest[entry.path] = entry.kind

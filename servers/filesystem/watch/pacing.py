@@ -22,7 +22,7 @@ from shared.program.files.entries import Place
 
 MAX_NOTICED = 2_000
 """Maximum number of paths remembered for one check. If there are more, everything is checked."""
-_THREADS = 4
+_MAX_THREADS = 4
 """Maximum number of threads that check local targets, and of those that check remote ones."""
 
 
@@ -114,7 +114,7 @@ class Threads:
     """The threads for blocking functions. Functions on `remote` targets may never return."""
 
     def __init__(self) -> None:
-        self._local, self._remote = anyio.CapacityLimiter(_THREADS), anyio.CapacityLimiter(_THREADS)
+        self._local, self._remote = anyio.CapacityLimiter(_MAX_THREADS), anyio.CapacityLimiter(_MAX_THREADS)
 
     async def run(self, function: Callable[..., Any], *arguments: Any, remote: bool = False) -> Any:
         """Return the result of `function`."""

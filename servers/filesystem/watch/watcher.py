@@ -46,7 +46,7 @@ _SWEEP_SECONDS = 5.0
 _RECHECK_SECONDS = 0.25
 """Seconds from a notice to a check of everything, and from the addition of a target to its next check."""
 _POLL_SECONDS = 1.0
-_GATHER_SECONDS, _GATHER_LONGEST = 0.02, 1.0
+_GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.02, 1.0
 
 log = logging.getLogger("servers.filesystem")
 
@@ -275,7 +275,7 @@ class Watcher:
                 self._sweep_at = min(self._sweep_at, max(time.monotonic() + _RECHECK_SECONDS, self._rests_until))
             if noticed is None and self._stale:
                 # A client's many subscriptions cause one check of all of them, not one for each.
-                await anyio.sleep(max(_GATHER_SECONDS, min(_GATHER_LONGEST, took)))
+                await anyio.sleep(max(_GATHER_SECONDS, min(_MAX_GATHER_SECONDS, took)))
 
     def _note(self, noticed: set[str] | None) -> None:
         """Schedule the checks that are due."""

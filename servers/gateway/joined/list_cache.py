@@ -33,7 +33,7 @@ _log = logging.getLogger("shared.gateway")
 
 LISTING_SECONDS = 5.0
 """Seconds that a server has to list all its entries of a kind."""
-PATIENCE_SECONDS = 30.0
+WAIT_SECONDS = 30.0
 """Seconds for which a server that missed the limit is not asked again."""
 MAX_PAGES = 1_000
 _ROWS = {row.name: row for row in REQUESTS}
@@ -92,13 +92,13 @@ class ListCache:
 
     def forget(self, *, is_new: bool = False) -> None:
         """Invalidate it, so that the next request asks the server again. A server that was too slow is also asked
-        again at once, but only once per `PATIENCE_SECONDS` unless it is new: one that announces changes endlessly
+        again at once, but only once per `WAIT_SECONDS` unless it is new: one that announces changes endlessly
         would delay everyone each time."""
         self.is_fresh = False
         self._age += 1
         now = anyio.current_time()
         was_late = self._patience > now or any(until > now for until in self._patience_of.values())
-        if is_new or (was_late and now >= self._forgiven + PATIENCE_SECONDS):
+        if is_new or (was_late and now >= self._forgiven + WAIT_SECONDS):
             self._forgiven = self._forgiven if is_new else now
             self._patience = float("-inf")
             self._patience_of.clear()
@@ -153,7 +153,7 @@ class ListCache:
         self.is_missing, self._is_refused = listing is None, listing is None and not waiting.cancelled_caught
         if listing is None:
             if waiting.cancelled_caught:
-                until = anyio.current_time() + PATIENCE_SECONDS
+                until = anyio.current_time() + WAIT_SECONDS
                 if self._has_own(context):
                     self._patience_of[context.link.session] = until
                 else:

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 Value = TypeVar("Value")
 
 MAX_KNOWN = 10_000
-LONGEST_KNOWN = 8_192
+MAX_URI_LENGTH = 8_192
 """Maximum length of a URI that is remembered, in characters."""
 GUESS_SECONDS = 5.0
 """Maximum number of seconds by which a server that may not have the resource delays those after it."""
@@ -173,7 +173,7 @@ class Owners:
 
 
 def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:
-    if len(uri) <= LONGEST_KNOWN:
+    if len(uri) <= MAX_URI_LENGTH:
         cache[uri] = value
         cache.move_to_end(uri)
         if len(cache) > MAX_KNOWN:

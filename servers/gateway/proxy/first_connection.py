@@ -20,7 +20,7 @@ from shared.program.process import Failed
 from ..bridge import base
 from ..bridge.upstream import Connect
 
-_LETS_NOBODY_IN = (401, 403)
+_ACCESS_DENIED = (401, 403)
 _UNREACHED = re.compile(r"no connection to \S+: ")
 _BRIDGE = logging.getLogger("shared.gateway.bridge.base")
 
@@ -73,7 +73,7 @@ class FirstConnection:
             elif isinstance(error, OSError) and error.strerror:
                 detail = base.reason_of(error)
                 reason = f"{error.filename}: {detail}" if error.filename else detail
-            if isinstance(error, PeerError) and error.code in _LETS_NOBODY_IN:
+            if isinstance(error, PeerError) and error.code in _ACCESS_DENIED:
                 reason += self._advice
             raise Failed(f"no connection to {self._name}: {reason}")
 

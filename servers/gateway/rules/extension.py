@@ -31,7 +31,7 @@ log = logging.getLogger("shared.gateway")
 _LIST, _CALL = "tools/list", "tools/call"
 _OF_TASKS = "tasks/"
 _LIST_ROW = next(row for row in REQUESTS if row.name == _LIST)
-_EMPTY_PAGES = 20
+_MAX_EMPTY_PAGES = 20
 """Maximum number of pages without visible entries that are skipped for one request; after that, the client requests
 the next page."""
 _MAX_PAGES = 1_000
@@ -83,7 +83,7 @@ class _Run:
             listing = self._listing(running, context)
             await self._guard.begin(running, context.link, listing, shows_pages=shows_apps(context))
         result = await self._page(running, context, params)
-        for _ in range(_EMPTY_PAGES):
+        for _ in range(_MAX_EMPTY_PAGES):
             cursor = result.get("nextCursor")
             if result["tools"] or cursor is None:
                 break

@@ -25,11 +25,11 @@ from .pins import Pins, definition_of, digest_of
 log = logging.getLogger("shared.gateway")
 
 _CONDITION = "pins"
-_TRIES = 3
+_MAX_TRIES = 3
 """Maximum number of attempts to list the tools while they change; the last list is used."""
-_TOLD = 1_000
+_MAX_LOGGED = 1_000
 """Maximum number of withheld tools that are remembered as logged; a server may produce new ones endlessly."""
-_NAMED = 5
+_MAX_NAMED_TOOLS = 5
 """Maximum number of tools named in a message."""
 
 _NOT_WRITTEN = "%s: its tools are pinned only until this program ends, since %s can't be written: %s"
@@ -101,7 +101,7 @@ class Guard:
             self._withheld = {name: mark for name, mark in self._withheld.items() if name not in names} | wrong
         fresh = [name for name, mark in wrong.items() if self._told.get(name) != mark]
         logged = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
-        self._told = dict(list(logged.items())[-_TOLD:])
+        self._told = dict(list(logged.items())[-_MAX_LOGGED:])
         if fresh:
             log.warning(
                 "%s; accept with: mcp-server-bundle pin %s --accept", self._withheld_message(fresh), self._name
@@ -149,7 +149,7 @@ class Guard:
 
     async def _list(self, name: str, listing: Listing) -> None:
         tools: Tools = []
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             if self._knows(name):
                 return
             version, tools = self.version, await listing()
@@ -170,6 +170,6 @@ class Guard:
             log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
 
     def _withheld_message(self, names: list[str]) -> str:
-        shown = ", ".join(join_lines(name)[:100] for name in names[:_NAMED])
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        shown = ", ".join(join_lines(name)[:100] for name in names[:_MAX_NAMED_TOOLS])
+        more = f" and {len(names) - _MAX_NAMED_TOOLS} more" if len(names) > _MAX_NAMED_TOOLS else ""
         return f"{self._name}: withheld, because their definitions do not match the pins: {shown}{more}"

@@ -38,13 +38,13 @@ Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
 
 __all__ = ["Ask", "Column", "Link", "Rows", "open_link"]
 
-_OLDEST = 130_000
-_GRACE = 2.0
+_MIN_VERSION = 130_000
+_CANCEL_SECONDS = 2.0
 """Seconds within which a cancelled statement should end."""
-_CLEANING = 5.0
+_ROLLBACK_SECONDS = 5.0
 """Maximum number of seconds for ending a transaction."""
 _MAX_NOTIFICATIONS = 10_000
-_MAX_NOTICES, _NOTICE = 20, 500
+_MAX_NOTICES, _MAX_NOTICE_LENGTH = 20, 500
 """Maximum number of notices of a statement that are kept, and of characters of each."""
 _NO_ROOM = Room(0, 0)
 _COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
@@ -77,7 +77,7 @@ class Link:
     def _keep_notice(self, result: PGresult) -> None:
         if len(self.notices) < _MAX_NOTICES:
             message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
-            self.notices.append(join_lines(message[:_NOTICE]))
+            self.notices.append(join_lines(message[:_MAX_NOTICE_LENGTH]))
         elif len(self.notices) == _MAX_NOTICES:
             self.notices.append("there were more")
 
@@ -235,7 +235,7 @@ class Link:
         """
         with anyio.CancelScope(shield=True):
             try:
-                deadline = Deadline(_CLEANING)
+                deadline = Deadline(_ROLLBACK_SECONDS)
                 if self.in_transaction:
                     await self._run_own(format_end(writes=self._writes), deadline)
                 if self._writes and not self.is_shared:
@@ -325,7 +325,7 @@ class Link:
         """End the rows, before which nothing else can be sent. `why` is the reason that they are incomplete."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
-            with anyio.move_on_after(_GRACE, shield=True):
+            with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
                 if why is not None:
                     # PostgreSQL may be waiting for something else and not be reading the rows.
                     await _cancel(self._pgconn)
@@ -382,7 +382,7 @@ class Link:
         Returns True if the request was delivered.
         """
         is_heard = False
-        with anyio.move_on_after(_GRACE, shield=True):
+        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
             try:
                 await _cancel(self._pgconn)
                 is_heard = True
@@ -400,7 +400,7 @@ async def open_link(target: Target, limits: Limits) -> Link:
     link = Link(await connect(target), limits, is_shared=target.is_shared)
     with ExitStack() as unless_ready:
         unless_ready.callback(link.close)
-        if link.version < _OLDEST:
+        if link.version < _MIN_VERSION:
             raise OpeningError(f"it is PostgreSQL {link.version // 10_000}, and this server needs 13 or newer")
         await link.learn(target.settings)
         unless_ready.pop_all()

@@ -11,7 +11,7 @@ from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
-_TRIAL = 3.0
+_PROBE_SECONDS = 3.0
 """Seconds within which an idle connection must respond; a pooler may lack a server connection for longer."""
 
 _Prepare = Callable[[Link, float | None], Awaitable[object]]
@@ -96,7 +96,7 @@ class Pool(pool.Pool[Link]):
         with ExitStack() as unless_good:
             unless_good.callback(self._drop, link)
             try:
-                await prepare(link, None if link.is_shared else _TRIAL)
+                await prepare(link, None if link.is_shared else _PROBE_SECONDS)
             except SqlError:
                 # The others probably broke with it.
                 while self._idle:

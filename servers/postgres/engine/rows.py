@@ -8,9 +8,9 @@ from psycopg.pq.abc import PGresult
 from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import Cell
 
-_CELL = 40
+_CELL_OVERHEAD_BYTES = 40
 """Bytes of memory for a value in addition to its own size."""
-_BATCH = 1_000_000
+_BATCH_BYTES = 1_000_000
 """Bytes of memory for rows that are passed on together."""
 
 
@@ -72,10 +72,10 @@ class Collector:
         size = sum([len(value) for value in row if value])
         if size > self._room.row_bytes:
             raise row_too_large(self._room.row_bytes)
-        self._left -= size + _CELL * len(row)
+        self._left -= size + _CELL_OVERHEAD_BYTES * len(row)
         if self._room.take is not None:
             self._rows.append(row)
-            if self._left < self._room.bytes - _BATCH:
+            if self._left < self._room.bytes - _BATCH_BYTES:
                 await self._hand_on(self._room.take)
         elif self._left >= 0 or not self._rows:
             self._rows.append(row)

@@ -15,7 +15,7 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Link
 
 _BACKEND = "SELECT pg_catalog.pg_backend_pid()"
-_ROUNDS = 3
+_TEST_ROUNDS = 3
 """Number of rounds of the test, since other clients may interfere with one of them."""
 _SECONDS = 3.0
 """Seconds within which a pooler must provide two connections. A pooler that provides only one may be of either
@@ -62,7 +62,7 @@ async def _meet(first: Link, second: Link) -> bool:
     """Return True if one process serves both connections, or several processes serve one."""
     deadline = Deadline(_SECONDS)
     seen = set()
-    for _ in range(_ROUNDS):
+    for _ in range(_TEST_ROUNDS):
         seen.update(await first.ask(_BACKEND, deadline=deadline))
         async with second.transaction(deadline):
             if not seen.isdisjoint(await second.ask(_BACKEND, deadline=deadline)):

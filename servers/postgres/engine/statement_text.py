@@ -28,11 +28,11 @@ _WRITES = _KINDS - _READS - {"CLUSTER", "DO", "SET", "VACUUM"}
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 _MAIN = CURSORED - {"WITH"}
 _EXPLAINED = CURSORED | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
-_MOST = 1_000_000
+_MAX_LENGTH = 1_000_000
 """Maximum length of a statement, in characters."""
 _ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
 """The beginning of statements that may contain statements in their body (BEGIN ATOMIC)."""
-_MAX_LENGTH = 100
+_MAX_NAME_LENGTH = 100
 """Maximum number of characters of a word that an error repeats."""
 # Every repetition is possessive: matched text is never tried in another way, so the time is linear.
 _TOKEN = re.compile(
@@ -80,8 +80,8 @@ class Statement:
     """The text of one statement, split into tokens. Raises SqlError with code `bad_statement` if it is malformed."""
 
     def __init__(self, sql: str) -> None:
-        if len(sql) > _MOST:
-            raise SqlError("too_large", f"the statement has more than {_MOST:,} characters")
+        if len(sql) > _MAX_LENGTH:
+            raise SqlError("too_large", f"the statement has more than {_MAX_LENGTH:,} characters")
         self.sql = sql
         self.tokens = [*_cut(sql)]
         while self.tokens and self.tokens[-1].kind == "end":
@@ -158,7 +158,7 @@ def check_reads(sql: str) -> Statement:
     if word in _WRITES:
         raise WouldChange(f"it begins with {word}, which changes the database")
     if word not in _READS:
-        shown = f"it begins with {word[:_MAX_LENGTH]}" if word else "it begins with no word"
+        shown = f"it begins with {word[:_MAX_NAME_LENGTH]}" if word else "it begins with no word"
         raise _refuse(shown, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
     if word == "EXPLAIN" and statement.explained not in CURSORED:
         raise _refuse("what it explains changes the database", "Use explain_query.")
@@ -262,9 +262,9 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
         at = token.end
     named = {name.removeprefix(":"): value for name, value in values.items()}
     if missing := sorted(numbers.keys() - named.keys()):
-        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_MAX_LENGTH]}")
+        raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_MAX_NAME_LENGTH]}")
     if odd := sorted(named.keys() - numbers.keys()):
-        raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_MAX_LENGTH]}")
+        raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_MAX_NAME_LENGTH]}")
     return "".join((*parts, sql[at:])), [named[name] for name in numbers]
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from servers.postgres.engine.deadline import Limits
 from servers.postgres.sql import quote
 
-_BACKSTOP = 5.0
+_BACKSTOP_SECONDS = 5.0
 """Seconds beyond a statement's time limit after which PostgreSQL itself ends it, in case this process has ended."""
-_IDLE = 120.0
+_IDLE_SECONDS = 120.0
 """Seconds after which PostgreSQL ends an idle transaction."""
 _FORMS = {
     # How strings are parsed and values written, whatever the settings of the role or database.
@@ -24,7 +24,7 @@ _FORMS = {
     "bytea_output": "hex",
     "xmlbinary": "base64",
     "jit": "off",
-    "idle_in_transaction_session_timeout": str(round(_IDLE * 1_000)),
+    "idle_in_transaction_session_timeout": str(round(_IDLE_SECONDS * 1_000)),
 }
 _CHECK_CLIENT = {"client_connection_check_interval": "2000"}
 """Makes PostgreSQL check every two seconds that this process is still connected.
@@ -59,7 +59,7 @@ class TransactionStart:
 
     def format(self, mode: str, seconds: float) -> str:
         """Return one message that begins a transaction in that `mode`, whose statements may take `seconds`."""
-        most = _shorter(round((seconds + _BACKSTOP) * 1_000), self._statement)
+        most = _shorter(round((seconds + _BACKSTOP_SECONDS) * 1_000), self._statement)
         return f"BEGIN {mode}; SET LOCAL statement_timeout = {most}; {self._settings}"
 
 

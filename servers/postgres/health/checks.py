@@ -10,9 +10,9 @@ from shared.text import join_lines
 
 Row = tuple[Any, ...]
 
-_QUERY = 120
+_MAX_QUERY_LENGTH = 120
 """Maximum number of characters shown of another session's statement."""
-_ROWS = 5
+_MAX_ROWS = 5
 """Maximum number of rows shown of each list."""
 _LAGGING_BYTES = 16 << 20
 
@@ -29,7 +29,7 @@ class Check(NamedTuple):
 
 
 def _text(words: str | None) -> str:
-    return shorten(join_lines(words or ""), _QUERY)
+    return shorten(join_lines(words or ""), _MAX_QUERY_LENGTH)
 
 
 def _tell_connections(rows: Sequence[Row]) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _tell_cache(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_transactions(rows: Sequence[Row]) -> Iterator[str]:
-    for pid, user, state, age, idle, held_back, query in rows[:_ROWS]:
+    for pid, user, state, age, idle, held_back, query in rows[:_MAX_ROWS]:
         waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
         holds = f", prevents the removal of rows that died in the last {held_back} transactions" if held_back else ""
         yield f"pid {pid}, {format_name(user)}: {state}, began {format_span(age)} ago{waits}{holds}: {_text(query)}"
@@ -59,7 +59,7 @@ def _tell_transactions(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_blocked(rows: Sequence[Row]) -> Iterator[str]:
-    for pid, user, seconds, mode, relation, blockers, query in rows[:_ROWS]:
+    for pid, user, seconds, mode, relation, blockers, query in rows[:_MAX_ROWS]:
         of = f" on {_sql_name(relation)}" if relation else ""
         what = f"waits {format_span(seconds)} for {mode or 'a lock'}{of}, held by pid {blockers}"
         yield f"pid {pid}, {format_name(user)}, {what}: {_text(query)}"
@@ -67,7 +67,7 @@ def _tell_blocked(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_tables(rows: Sequence[Row]) -> Iterator[str]:
-    for name, live, dead, vacuumed, analyzed, changed, size in rows[:_ROWS]:
+    for name, live, dead, vacuumed, analyzed, changed, size in rows[:_MAX_ROWS]:
         when = f"vacuumed {format_ago(vacuumed)}, analyzed {format_ago(analyzed)}, {changed} changes since"
         yield f"{_sql_name(name)} ({format_size(size)}): {dead} dead and {live} live rows, {when}"
     yield from _count_rest(rows)
@@ -83,10 +83,10 @@ def _tell_wraparound(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_indexes(rows: Sequence[Row]) -> Iterator[str]:
-    for kind, index, table, size, other in rows[: 3 * _ROWS]:
+    for kind, index, table, size, other in rows[: 3 * _MAX_ROWS]:
         also = f"; the same as {_sql_name(other)}" if other else ""
         yield f"{kind}: {_sql_name(index)} on {_sql_name(table)}, {format_size(size)}{also}"
-    yield from _count_rest(rows, 3 * _ROWS)
+    yield from _count_rest(rows, 3 * _MAX_ROWS)
 
 
 def _tell_sequences(rows: Sequence[Row]) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _tell_sequences(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_replication(rows: Sequence[Row]) -> Iterator[str]:
-    for kind, name, state, lag, seconds in rows[: 2 * _ROWS]:
+    for kind, name, state, lag, seconds in rows[: 2 * _MAX_ROWS]:
         behind = "" if lag is None else f", {format_size(lag)} behind"
         late = "" if seconds is None else f", {format_span(seconds)} late"
         warning = "WARNING: " if (lag or 0) > _LAGGING_BYTES else ""
@@ -114,7 +114,7 @@ def _tell_settings(rows: Sequence[Row]) -> Iterator[str]:
                 yield f"{'note' if name == 'data_checksums' else 'WARNING'}: {name} is off"
 
 
-def _count_rest(rows: Sequence[Row], shown: int = _ROWS) -> Iterator[str]:
+def _count_rest(rows: Sequence[Row], shown: int = _MAX_ROWS) -> Iterator[str]:
     if len(rows) > shown:
         yield f"and {len(rows) - shown} more"
 

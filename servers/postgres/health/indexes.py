@@ -18,11 +18,11 @@ from servers.postgres.engine.link import Ask
 Node = Mapping[str, Any]
 """A step of a plan, as EXPLAIN writes it in JSON."""
 
-_CANDIDATES = 5
+_MAX_CANDIDATES = 5
 _SAVEPOINT = "mcp_bundle_index"
-_FORGETTING = 5.0
+_CLEANUP_SECONDS = 5.0
 """Seconds for removing hypothetical indexes."""
-_WORTH = 0.9
+_MAX_COST_FRACTION = 0.9
 """An index is mentioned if the cost with it is less than this fraction of the cost without it."""
 _CONDITIONS = ("Filter", "Hash Cond", "Merge Cond", "Join Filter", "Recheck Cond", "Index Cond")
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
@@ -89,9 +89,9 @@ async def suggest_indexes(
         return []
     extension = await ask(_EXTENSION)
     if not extension:
-        names = "; ".join(candidate.words for candidate in candidates[:_CANDIDATES])
+        names = "; ".join(candidate.words for candidate in candidates[:_MAX_CANDIDATES])
         return [f"an index might help, but was not tried, because hypopg is not installed: {names}"]
-    return await _try_out(ask, extension[0][0], candidates[:_CANDIDATES], find_cost)
+    return await _try_out(ask, extension[0][0], candidates[:_MAX_CANDIDATES], find_cost)
 
 
 async def _try_out(
@@ -107,13 +107,13 @@ async def _try_out(
             await ask(f"SELECT {schema}.hypopg_reset()")
             await ask(f"SELECT 1 FROM {schema}.hypopg_create_index($1)", f"CREATE INDEX ON {candidate.words}")  # noqa: S608
             cost = await find_cost()
-            if cost < _WORTH * before:
+            if cost < _MAX_COST_FRACTION * before:
                 notes.append(
                     (cost, f"with an index on {candidate.words} the cost would be {cost:g} instead of {before:g}")
                 )
     finally:
         # They outlive the transaction, on a connection that others may use next.
-        deadline = Deadline(_FORGETTING)
+        deadline = Deadline(_CLEANUP_SECONDS)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await ask(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}", deadline=deadline)
             await ask(f"SELECT {schema}.hypopg_reset()", deadline=deadline)
@@ -135,7 +135,7 @@ def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str,
     pairs = [(first, second) for first in same for second in singles if first != second]
     # For two columns that are both compared with =, one order is enough.
     distinct_pairs = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
-    for chosen in islice([*((single,) for single in singles), *distinct_pairs], 2 * _CANDIDATES):
+    for chosen in islice([*((single,) for single in singles), *distinct_pairs], 2 * _MAX_CANDIDATES):
         yield _Candidate(table.name, chosen)
 
 

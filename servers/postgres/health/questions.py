@@ -4,7 +4,7 @@ from servers.postgres.schema.entries import SEEN
 
 _OLD_SECONDS = 60
 """Transactions of at least this age, in seconds, are listed."""
-_USED_UP = 0.7
+_MIN_USED_SHARE = 0.7
 """Sequences that have used at least this share of their values are listed."""
 
 SEES_ALL = "SELECT pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')"
@@ -95,7 +95,7 @@ SEQUENCES = f"""
         JOIN pg_catalog.pg_class AS c ON c.relnamespace = n.oid AND c.relname = s.sequencename
         WHERE {SEEN})
     (SELECT q.oid::pg_catalog.regclass::pg_catalog.text, q.used::pg_catalog.float8, q.kind FROM q
-    WHERE q.used > {_USED_UP} AND NOT q.cycle ORDER BY q.used DESC LIMIT 10)
+    WHERE q.used > {_MIN_USED_SHARE} AND NOT q.cycle ORDER BY q.used DESC LIMIT 10)
     UNION ALL
     SELECT NULL, pg_catalog.count(*), NULL FROM q WHERE q.is_hidden HAVING pg_catalog.count(*) > 0"""  # noqa: S608
 REPLICATION = """

@@ -5,9 +5,9 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.health.lines import format_share
 from shared.text import join_lines
 
-_ROWS = 10
+_MAX_ROWS = 10
 """Maximum number of statements in each list."""
-_TEXT = 300
+_MAX_STATEMENT_LENGTH = 300
 """Maximum number of characters of a statement."""
 _MISSING = (
     "pg_stat_statements is not installed in this database. The operator can add it to shared_preload_libraries, "
@@ -49,13 +49,13 @@ async def list_slow_statements(ask: Ask) -> list[str]:
     columns = ("s.total_exec_time", "s.mean_exec_time") if is_new else ("s.total_time", "s.mean_time")
     lines: list[str] = [] if sees_all else [_HIDDEN]
     for title, order in zip(("by total time", "by time per call"), columns, strict=True):
-        question = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_ROWS)
+        question = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_MAX_ROWS)
         lines.append(f"{title}:")
         for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(question):
             spilled = f", {written} temporary pages" if written else ""
             lines.append(
                 f"  {total:.0f} ms in {calls} calls ({100 * (share or 0):.1f} % of all, {mean:.2f} ms each), "
                 f"{rows_given / max(calls, 1):.1f} rows each, {format_share(hit, hit + read)} from memory{spilled} "
-                f"(queryid {number}): {shorten(join_lines(query), _TEXT)}"
+                f"(queryid {number}): {shorten(join_lines(query), _MAX_STATEMENT_LENGTH)}"
             )
     return lines

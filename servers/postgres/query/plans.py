@@ -19,18 +19,18 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.health.indexes import Node, ScannedTable, suggest_indexes
 from shared.text import join_lines
 
-_STEPS = 500
+_MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
-_DETAIL = 500
+_MAX_DETAIL_LENGTH = 500
 """Maximum number of characters of a condition."""
 _FEW_BYTES = 8 * 8192
 """Maximum size in bytes of a table that is scanned completely in no time."""
-_WRONG = 10
+_WRONG_FACTOR = 10
 """A note is made if expected and actual rows differ at least by this factor."""
-_NOTES = 3
+_MAX_NOTES = 3
 """Maximum number of notes on wrong estimates."""
 _NAME = "mcp_bundle_plan"
-_FORGETTING = 5.0
+_CLEANUP_SECONDS = 5.0
 """Seconds for removing the prepared statement."""
 
 _PLACEHOLDER = re.compile(r"\$\d")
@@ -65,13 +65,13 @@ async def explain(
     steps = list(_walk(root["Plan"]))
     nodes = [step.node for step in steps]
     tables = await _find_scans(session.ask, nodes)
-    shown: list[PlanStep] = [{"level": step.level, "detail": _format_node(step.node)} for step in steps[:_STEPS]]
+    shown: list[PlanStep] = [{"level": step.level, "detail": _format_node(step.node)} for step in steps[:_MAX_STEPS]]
     notes = [f"planning {root['Planning Time']:g} ms, execution {root['Execution Time']:g} ms"] if analyze else []
     notes += _note_wrong_estimates(steps)
     cost = partial(_find_cost, session, sql, parameters)
     notes += await suggest_indexes(session.ask, tables, nodes, cost)
     names = list(dict.fromkeys(SqlName(table.name) for table in tables))
-    return make_plan(shown, names, most, cut=len(steps) > _STEPS, notes=notes, ran=analyze)
+    return make_plan(shown, names, most, cut=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
 
 
 async def _find_cost(session: Session, sql: str, parameters: Sequence[Cell]) -> float:
@@ -108,7 +108,7 @@ async def _explain_for_all(session: Session, sql: str, command: str) -> Any:
         return await session.run(f"{command} EXECUTE {_NAME}{values}", ())
     finally:
         # A prepared statement outlives the transaction, on a connection that others may use next.
-        deadline = Deadline(_FORGETTING)
+        deadline = Deadline(_CLEANUP_SECONDS)
         with anyio.CancelScope(shield=True), suppress(SqlError):
             await session.run(f"ROLLBACK TO SAVEPOINT {_NAME}", (), deadline=deadline)
             await session.run(f"DEALLOCATE {_NAME}", (), deadline=deadline)
@@ -146,7 +146,7 @@ def _format_node(node: Node) -> str:
     for title in _CONDITIONS:
         if title in node:
             value = node[title] if isinstance(node[title], str) else ", ".join(node[title])
-            parts.append(f"{title.lower()} {shorten(join_lines(value), _DETAIL)}")
+            parts.append(f"{title.lower()} {shorten(join_lines(value), _MAX_DETAIL_LENGTH)}")
     costs = f"(cost {node['Startup Cost']:g}..{node['Total Cost']:g}, rows {node['Plan Rows']})"
     return "; ".join(parts) + f" {costs}{_format_actual(node)}"
 
@@ -196,9 +196,9 @@ def _note_wrong_estimates(steps: Sequence[_Step]) -> list[str]:
         expected, actual = max(node["Plan Rows"], 1), max(node["Actual Rows"], 1)
         # Without a condition, there may be few rows because no more were requested.
         is_filtered = not is_cut_short and ("Filter" in node or "Index Cond" in node)
-        if actual >= _WRONG * expected or (is_filtered and expected >= _WRONG * actual):
+        if actual >= _WRONG_FACTOR * expected or (is_filtered and expected >= _WRONG_FACTOR * actual):
             name = _name_node(node)
             notes.append(f"{name}: {node['Plan Rows']} rows were expected, but {node['Actual Rows']:g} were returned")
     if notes:
-        notes = [*notes[:_NOTES], "ANALYZE of these tables, or CREATE STATISTICS, improves estimates"]
+        notes = [*notes[:_MAX_NOTES], "ANALYZE of these tables, or CREATE STATISTICS, improves estimates"]
     return notes

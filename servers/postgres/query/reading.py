@@ -29,9 +29,9 @@ database."""
 _BOM = "\ufeff"
 """The byte order mark, with which SQL copied from a file may begin."""
 _CURSOR = "mcp_bundle_rows"
-_FIRST = 50
+_SAMPLE_ROWS = 50
 """Number of rows from which the size of the others is estimated."""
-_LONG = 20_000
+_THREAD_CHARACTERS = 20_000
 """A statement with at least this many characters is checked in a thread, because that takes a while."""
 _SNAPSHOT = "SELECT pg_catalog.pg_current_snapshot()::pg_catalog.text"
 
@@ -101,7 +101,7 @@ class _Source:
 
 async def check(sql: str) -> Statement:
     """Return the statement if it may be run for reading. Raises SqlError."""
-    return check_reads(sql) if len(sql) < _LONG else await to_thread.run_sync(check_reads, sql)
+    return check_reads(sql) if len(sql) < _THREAD_CHARACTERS else await to_thread.run_sync(check_reads, sql)
 
 
 def bind(query: Query) -> tuple[str, list[Cell]]:
@@ -130,7 +130,7 @@ async def run_query(
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
         # A waiting transaction would take one of the pooler's connections from others.
         source = _Source(link, deadline, Remainder((), not link.is_shared, False))
-        rows = await source.fetch(min(_FIRST, limits.rows))
+        rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     else:
         result = await link.run(statement.body, values, deadline=deadline)
         source = _Source(link, deadline, Remainder(result.rows[query.offset :], False, True))
@@ -149,7 +149,7 @@ async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimi
     """Return the rows after those of `answer`, from the transaction kept for them. Raises SqlError."""
     began = time.monotonic()
     source = _Source(link, deadline, rest)
-    rows = await source.fetch(min(_FIRST, limits.rows))
+    rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     page, remainder = await _fill(answer.columns, source, rows, limits)
     return answer._replace(page=page, rest=remainder, seconds=time.monotonic() - began)
 

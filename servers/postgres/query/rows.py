@@ -11,7 +11,7 @@ import anyio
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import TableRows, make_table_rows
-from servers.common.sql.uris import KEY_SECONDS, LONGEST_KEY, MOST_KEYS, join_key, split_key
+from servers.common.sql.uris import KEY_SECONDS, MAX_KEY_LENGTH, MAX_KEYS, join_key, split_key
 from servers.postgres.catalog import Session
 from servers.postgres.engine.answers import encode_text
 from servers.postgres.engine.link import Ask
@@ -110,13 +110,13 @@ async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], pa
         f"""
         SELECT {", ".join(f"t{place}" for place in range(1, len(columns) + 1))}
         FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_MAX_KEYS_COMPARED}) AS k
-        WHERE {" AND ".join(conditions)} LIMIT {MOST_KEYS}""",  # noqa: S608
+        WHERE {" AND ".join(conditions)} LIMIT {MAX_KEYS}""",  # noqa: S608
         *parts,
     )
     return [
         join_key(row)
         for row in rows
-        if any(row) and all(len(value) <= LONGEST_KEY and value.isprintable() for value in row)
+        if any(row) and all(len(value) <= MAX_KEY_LENGTH and value.isprintable() for value in row)
     ]
 
 

@@ -1,9 +1,9 @@
 """Queries whose rows did not fit into one result, so that the next call continues in exactly the same rows.
 
-The transaction is kept at its position for `KEPT` seconds, with the state of the database that it sees. During that
-time it holds back VACUUM, prevents others from altering the tables that it reads, and occupies a connection. So at
-most half of the connections are kept, and the oldest is released when another query has none. After that the query is
-run again, and the rows of earlier results are skipped.
+The transaction is kept at its position for `SOURCE_SECONDS` seconds, with the state of the database that it sees.
+During that time it holds back VACUUM, prevents others from altering the tables that it reads, and occupies a
+connection. So at most half of the connections are kept, and the oldest is released when another query has none. After
+that the query is run again, and the rows of earlier results are skipped.
 
 PostgreSQL's snapshots show whether the database was changed in between. If both are the same, no writing transaction
 has ended in between, so the rows are the same, except for an order that the query leaves open. If they differ, some
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
-from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, Position, fingerprint
+from servers.common.sql.query.cursors import POOL_DIVISOR, SOURCE_SECONDS, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Query, QueryRows
 from servers.postgres.engine.deadline import Deadline
@@ -36,7 +36,9 @@ class _OpenTransaction(NamedTuple):
 class Snapshots:
     """The queries of one database that can be continued. `run` must be running."""
 
-    def __init__(self, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = KEPT) -> None:
+    def __init__(
+        self, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = SOURCE_SECONDS
+    ) -> None:
         """Keep transactions of `pool`. `seconds` is the time limit of a query that is not a job."""
         self._pool = pool
         self._columns = columns
@@ -85,7 +87,7 @@ class Snapshots:
             if not keeps:
                 await self._pool.end(link)
         # Only some of the connections may be kept.
-        if self._cursors.count(lambda _: True) > max(self._pool.size // KEPT_SHARE, 1):
+        if self._cursors.count(lambda _: True) > max(self._pool.size // POOL_DIVISOR, 1):
             await self.press()
         return rows
 

@@ -10,7 +10,7 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
 from shared.text import join_lines
 
-_TYPE, _DEFAULT, _COMMENT, _DEFINITION = 200, 500, 200, 2_000
+_MAX_TYPE_LENGTH, _MAX_DEFAULT_LENGTH, _MAX_COMMENT_LENGTH, _MAX_DEFINITION_LENGTH = 200, 500, 200, 2_000
 """Maximum number of characters shown of each."""
 _KINDS = {
     "": "ordinary",
@@ -72,7 +72,11 @@ async def read_types(ask: Ask, oid: int) -> list[str]:
     lines = []
     for name, kind, base, definition in await ask(_TYPES, oid):
         form = _FORMS[kind]
-        lines.append(shorten(join_lines(form.format(name=name, base=base, definition=definition or "")), _DEFINITION))
+        lines.append(
+            shorten(
+                join_lines(form.format(name=name, base=base, definition=definition or "")), _MAX_DEFINITION_LENGTH
+            )
+        )
     return lines
 
 
@@ -87,12 +91,12 @@ def _make_column(facts: tuple[str, str, bool, str | None, int, str, str | None])
     name, kind, not_null, default, key, generated, comment = facts
     column: TableColumn = {
         "name": SqlName(name),
-        "type": shorten(kind, _TYPE),
+        "type": shorten(kind, _MAX_TYPE_LENGTH),
         "not_null": not_null,
-        "default": None if default is None else shorten(default, _DEFAULT),
+        "default": None if default is None else shorten(default, _MAX_DEFAULT_LENGTH),
         "primary_key": key,
         "kind": _KINDS.get(generated, generated),
     }
     if comment is not None:
-        column["comment"] = shorten(join_lines(comment), _COMMENT)
+        column["comment"] = shorten(join_lines(comment), _MAX_COMMENT_LENGTH)
     return column

@@ -7,7 +7,7 @@ from servers.common.sql.texts import SqlName, shorten
 from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import SCOPE
 
-_SQL = 500
+_MAX_SQL_LENGTH = 500
 """Maximum number of characters shown of a definition."""
 _ACTIONS = {"a": "NO ACTION", "r": "RESTRICT", "c": "CASCADE", "n": "SET NULL", "d": "SET DEFAULT"}
 _ORIGINS = {"p": "PRIMARY KEY", "u": "UNIQUE", "x": "EXCLUDE", "": "CREATE INDEX"}
@@ -85,5 +85,5 @@ def _make_index(*facts: Any) -> Index:
         "unique": unique,
         "partial": partial,
         "origin": _ORIGINS[constraint],
-        "sql": None if sql is None or constraint else shorten(sql, _SQL) + note,
+        "sql": None if sql is None or constraint else shorten(sql, _MAX_SQL_LENGTH) + note,
     }

@@ -12,11 +12,11 @@ from servers.postgres.schema.entries import SEEN, Relation, read_relations
 _PART = r'"(?:[^"]|"")+"|[^\W\d][\w$]*'
 _IDENTIFIER = re.compile(_PART)
 _QUALIFIED = re.compile(rf"({_PART})(?:\s*\.\s*({_PART}))?(?:\s*\.\s*({_PART}))?")
-_SHOWN = 5
+_MAX_SHOWN = 5
 """Maximum number of names, and of function signatures, that are shown."""
-_TABLES = 3
+_MAX_TABLES = 3
 """Maximum number of tables that are listed for a column."""
-_LINE = 1_000
+_MAX_LINE_LENGTH = 1_000
 """Maximum number of characters shown of a table's columns."""
 _MAX_LENGTH = 200
 """Maximum length of the name of a table that a client uses, in characters."""
@@ -101,7 +101,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
     for matches in _MATCHES:
         matching = [candidate for candidate in candidates if matches(candidate, table_name, parts)]
         if len(matching) > 1:
-            names = fence([format_name(SqlName(candidate.name)) for candidate in matching[:_SHOWN]])
+            names = fence([format_name(SqlName(candidate.name)) for candidate in matching[:_MAX_SHOWN]])
             raise SqlError("ambiguous", "several tables or views have that name", f"Name one of them:\n{names}")
         if matching:
             relations = await read_relations(ask, matching[0].oid)
@@ -121,7 +121,7 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
     columns: dict[str, list[SqlName]] = {}
     for table, column in await ask(_READABLE, sorted(_read_words(sql))):
         columns.setdefault(format_name(SqlName(table)), []).append(SqlName(column))
-    lines = [f"{table}: {shorten(format_names(names), _LINE)}" for table, names in columns.items()]
+    lines = [f"{table}: {shorten(format_names(names), _MAX_LINE_LENGTH)}" for table, names in columns.items()]
     return f"Of these tables the role may read only these columns:\n{fence(lines)}" if lines else ""
 
 
@@ -145,7 +145,7 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
             function = parts[-1]
             signatures = [similar for (similar,) in await ask(_SIGNATURES, function.lower())]
             if signatures:
-                return f"It exists with other arguments:\n{fence(signatures[:_SHOWN])}"
+                return f"It exists with other arguments:\n{fence(signatures[:_MAX_SHOWN])}"
             names = [name for (name,) in await ask(_FUNCTIONS)]
             return _format_suggestion([format_name(similar) for similar in find_nearest(function, names)])
     return ""
@@ -187,7 +187,7 @@ async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
         close = find_nearest(name, having)
         if close:
             return [
-                f"{format_name(similar)} (in {', '.join(map(format_name, having[similar][:_TABLES]))})"
+                f"{format_name(similar)} (in {', '.join(map(format_name, having[similar][:_MAX_TABLES]))})"
                 for similar in close
             ]
     return ()

@@ -9,11 +9,11 @@ from servers.postgres.schema.columns import read_types
 from servers.postgres.schema.entries import Relation
 from shared.text import join_lines
 
-_LINE = 1_000
+_MAX_LINE_LENGTH = 1_000
 """Maximum number of characters shown of a constraint, a policy or a trigger."""
-_CHILDREN = 1_000
+_MAX_CHILDREN = 1_000
 """Maximum number of partitions and inheriting tables that are listed."""
-_COMMENT = 2_000
+_MAX_COMMENT_LENGTH = 2_000
 
 _WHOLE = """
     SELECT c.relpersistence = 'u', c.relispopulated, pg_catalog.row_security_active(c.oid),
@@ -91,14 +91,14 @@ async def read_details(ask: Ask, relation: Relation) -> Details:
         "the role of this server may not read it": not is_readable,
     }
     sections: dict[str, list[str]] = {}
-    for title, _, line in sorted(await ask(_LINES, relation.oid, _CHILDREN)):
-        sections.setdefault(title, []).append(shorten(join_lines(line), _LINE))
+    for title, _, line in sorted(await ask(_LINES, relation.oid, _MAX_CHILDREN)):
+        sections.setdefault(title, []).append(shorten(join_lines(line), _MAX_LINE_LENGTH))
     triggers = sections.pop("triggers", [])
     sections["types"] = await read_types(ask, relation.oid)
-    sections["comment"] = [shorten(join_lines(relation.comment), _COMMENT)] if relation.comment else []
+    sections["comment"] = [shorten(join_lines(relation.comment), _MAX_COMMENT_LENGTH)] if relation.comment else []
     sections["partitioned by"] = [key] if key else []
     sections["options"] = [options] if options else []
-    sections["not readable"] = [shorten(unreadable, _LINE)] if unreadable and is_readable else []
+    sections["not readable"] = [shorten(unreadable, _MAX_LINE_LENGTH)] if unreadable and is_readable else []
     return Details(
         [word for word, is_so in words.items() if is_so],
         f"CREATE {relation.kind.upper()} {relation.name} AS\n{view}" if view else "",

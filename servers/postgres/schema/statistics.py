@@ -17,13 +17,13 @@ from servers.postgres.engine.link import Ask
 from servers.postgres.schema.entries import Relation
 from servers.postgres.values import Type, encode_column
 
-_ROWS = 100_000
+_MAX_ROWS = 100_000
 """Maximum number of rows that are examined, from the first."""
-_SIZE = 16_000_000
+_MAX_DISTINCT_BYTES = 16_000_000
 """Maximum size of all values of a column for which distinct values are counted, which sorts them."""
-_VALUE = 100
+_MAX_VALUE_BYTES = 100
 """Maximum number of bytes shown of a value."""
-_COLUMNS = 1_000
+_MAX_COLUMNS = 1_000
 """Maximum number of columns of one table that are examined."""
 
 # Types are comparable if they have an order, without which min() is an error. json, xml and point have no B-tree
@@ -91,15 +91,15 @@ async def _examine(
         f"coalesce(pg_catalog.sum(pg_catalog.pg_column_size({column.sql})), 0)::pg_catalog.int8"
         for column in columns
     )
-    first = _select_first(relation, [column.sql for column in columns], _ROWS + 1)
+    first = _select_first(relation, [column.sql for column in columns], _MAX_ROWS + 1)
     ((rows, *facts),) = await ask(f"SELECT pg_catalog.count(*){counts} FROM ({first}) AS s")  # noqa: S608
-    statistics["rows_examined"] = min(rows, _ROWS)
-    is_whole = rows <= _ROWS
+    statistics["rows_examined"] = min(rows, _MAX_ROWS)
+    is_whole = rows <= _MAX_ROWS
     for column, present, size in zip(columns, facts[::2], facts[1::2], strict=True):
         if time.monotonic() > ends:
             return
         nulls = max(statistics["rows_examined"] - present, 0)
-        if column.is_comparable and size <= _SIZE:
+        if column.is_comparable and size <= _MAX_DISTINCT_BYTES:
             distinct, least, greatest = await _compare(ask, relation, column)
         else:
             distinct, least, greatest, is_whole = None, None, None, False
@@ -112,7 +112,7 @@ async def _examine(
 
 async def _compare(ask: Ask, relation: Relation, column: ReadableColumn) -> tuple[int, Any, Any]:
     """Return the number of distinct values, the minimum and the maximum."""
-    first = _select_first(relation, [column.sql], _ROWS)
+    first = _select_first(relation, [column.sql], _MAX_ROWS)
     ((distinct, least, greatest),) = await ask(f"""
         WITH s(x) AS MATERIALIZED ({first})
         SELECT (SELECT pg_catalog.count(DISTINCT x) FROM s),
@@ -127,7 +127,7 @@ def _select_first(relation: Relation, columns: Sequence[str], most: int) -> str:
 
 async def read_readable(session: Session, relation: Relation) -> list[ReadableColumn]:
     """Return the columns whose values the role may read."""
-    rows = [row for row in await session.ask(_COMPARABLE, relation.oid, _COLUMNS) if row[-1]]
+    rows = [row for row in await session.ask(_COMPARABLE, relation.oid, _MAX_COLUMNS) if row[-1]]
     kinds = await session.types.read([oid for _, _, oid, _, _ in rows], session.ask)
     return [
         ReadableColumn(name, SqlName(sql), kind, bool(is_comparable))
@@ -164,6 +164,6 @@ def _encode(kind: Type, text: str | None) -> Any:
     if text is None:
         return None
     if kind.kind in ("text", "array", "bytea"):
-        return shorten(text, _VALUE)
-    (encoded,) = encode_column(kind, [text.encode()], _VALUE)
+        return shorten(text, _MAX_VALUE_BYTES)
+    (encoded,) = encode_column(kind, [text.encode()], _MAX_VALUE_BYTES)
     return encoded

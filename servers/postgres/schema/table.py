@@ -9,8 +9,8 @@ from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.schema import table
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.table import (
-    FRAME,
-    SAMPLE_CELL,
+    FRAME_BYTES,
+    MAX_CELL_BYTES,
     SAMPLE_SHARE,
     Sample,
     TableDescription,
@@ -38,7 +38,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     """
     relation = await find_relation(session.ask, request.table)
     facts = await _read_facts(relation, session)
-    budget = ByteBudget(limits.bytes - FRAME)
+    budget = ByteBudget(limits.bytes - FRAME_BYTES)
     extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
     for_sample = extras.share(2) if request.statistics else extras
     description = table.describe(facts, budget)
@@ -46,7 +46,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
         columns = await read_readable(session, relation) if request.sample or request.statistics else []
         if request.sample:
             # Rows are shown only as text, while the limits are for two forms.
-            sizes = AnswerLimits(request.sample, 2 * for_sample.left, min(limits.cell_bytes, SAMPLE_CELL))
+            sizes = AnswerLimits(request.sample, 2 * for_sample.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with anyio.move_on_after(seconds * SAMPLE_SHARE):
                 description["sample"] = await _take_sample(relation, columns, sizes, session)
             if description["sample"] is None:

@@ -15,7 +15,7 @@ from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.polling import OWN_SCHEMA
 
-_PATIENCE = 1
+_LOCK_SECONDS = 1
 """Seconds to wait for a table lock to create a trigger. During that time, other sessions queue behind it."""
 _MADE = f"""
     SELECT pg_catalog.to_regprocedure('{OWN_SCHEMA}.tell()') IS NOT NULL, EXISTS (
@@ -36,7 +36,7 @@ _FUNCTION = (
 _TRIGGER = """
     CREATE TRIGGER {own} AFTER INSERT OR UPDATE OR DELETE OR TRUNCATE ON {table}
     FOR EACH STATEMENT EXECUTE FUNCTION {own}.tell()"""
-_TRIES = 2
+_MAX_TRIES = 2
 """Number of attempts, because another server may create the same trigger at the same time."""
 
 
@@ -62,7 +62,7 @@ async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
     No trigger is created if the role may not do so, or if the table stays locked. Raises SqlError if the connection
     broke.
     """
-    for _ in range(_TRIES):
+    for _ in range(_MAX_TRIES):
         ((has_function, has_trigger),) = await link.ask(_MADE, table, deadline=deadline)
         if has_trigger:
             return Trigger(True, False)
@@ -82,7 +82,7 @@ async def _make(link: Link, table: int, deadline: Deadline, *, with_function: bo
     ask = partial(link.ask, deadline=deadline)
     async with link.transaction(deadline, "READ WRITE"):
         # CREATE TRIGGER takes a lock that blocks all writers (SHARE ROW EXCLUSIVE).
-        await ask(f"SET LOCAL lock_timeout = '{_PATIENCE}s'")
+        await ask(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'")
         for statement in _FUNCTION if with_function else ():
             await ask(statement)
         ((name,),) = await ask("SELECT $1::pg_catalog.oid::pg_catalog.regclass::pg_catalog.text", table)

@@ -21,11 +21,11 @@ from servers.postgres.engine.link import Ask, Link
 from servers.postgres.watch.notifications import Notice, listen, make_trigger, wait_for_notices
 from servers.postgres.watch.polling import DatabaseState, Part, look
 
-_PATIENCE = 1.0
+_QUICK_CHECK_SECONDS = 1.0
 """Time limit in seconds for a check while this server's own changes wait to be reported."""
-_LISTENING = 3 * watch.SWEEP_SECONDS
+_DETECTION_SECONDS = 3 * watch.SWEEP_SECONDS
 """Seconds within which the listener should detect that the database is available again."""
-_LONG = 30.0
+_CHECK_SECONDS = 30.0
 """Time limit in seconds for a check, which takes some milliseconds, or more if there are thousands of tables."""
 _TRIGGERED = ("r", "p")
 """Kinds of tables whose triggers detect all changes."""
@@ -97,7 +97,7 @@ class Watched(watch.Watched):
         """Report changes of `table` under `key` from now on."""
         if key in self.keys:
             return
-        with anyio.move_on_after(_LONG):
+        with anyio.move_on_after(_CHECK_SECONDS):
             await self._learn(key, table)
         self.keys[key] = table
 
@@ -120,7 +120,7 @@ class Watched(watch.Watched):
             await self._wait()
             wrote, self._wrote = self._wrote, set()
             changed: set[str] = set()
-            with anyio.move_on_after(_PATIENCE if wrote else _LONG):
+            with anyio.move_on_after(_QUICK_CHECK_SECONDS if wrote else _CHECK_SECONDS):
                 changed = await self._find_changes()
             self._report_all(wrote | changed)
             if await self._make_triggers():
@@ -150,7 +150,7 @@ class Watched(watch.Watched):
 
         If it can't be read, the key counts as changed once it can be.
         """
-        await self._wait_for_notices(_PATIENCE)
+        await self._wait_for_notices(_QUICK_CHECK_SECONDS)
         self._missed = self._missed or (self._triggers and not self._listening.is_set())
         for _ in range(2):
             async with self._lock:
@@ -178,7 +178,7 @@ class Watched(watch.Watched):
             before, self._seen = self._seen, seen
         if self.is_unreachable:
             # Changes up to that point are reported with the rest.
-            await self._wait_for_notices(_LISTENING)
+            await self._wait_for_notices(_DETECTION_SECONDS)
         notices, self._heard = self._heard, []
         if self.is_unreachable or (self._missed and self._listening.is_set()):
             self.is_unreachable = self._missed = False
@@ -192,7 +192,7 @@ class Watched(watch.Watched):
         try:
             if self._link is None:
                 self._link = await self.source.connect()
-            async with self._link.transaction(Deadline(_LONG)):
+            async with self._link.transaction(Deadline(_CHECK_SECONDS)):
                 return await look(
                     _limit(self._link),
                     {table for table in keys.values() if table is not None},
@@ -220,7 +220,7 @@ class Watched(watch.Watched):
                 if self._link is None or oid in self._triggered:
                     continue
                 try:
-                    trigger = await make_trigger(self._link, oid, Deadline(_LONG))
+                    trigger = await make_trigger(self._link, oid, Deadline(_CHECK_SECONDS))
                 except SqlError:
                     self._close()
                     continue
@@ -253,4 +253,4 @@ class Watched(watch.Watched):
 
 
 def _limit(link: Link) -> Ask:
-    return partial(link.ask, deadline=Deadline(_LONG))
+    return partial(link.ask, deadline=Deadline(_CHECK_SECONDS))

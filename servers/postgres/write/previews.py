@@ -18,13 +18,13 @@ from servers.postgres.values import Codec
 from servers.postgres.write.counts import Changes, TableCounts
 from servers.postgres.write.session import Session
 
-_ROWS = 10
+_MAX_ROWS = 10
 """Maximum number of rows of a table that are shown."""
-_COLUMNS = 60
+_MAX_COLUMNS = 60
 """Maximum number of columns of a table that are shown."""
-_CELL = 200
+_MAX_CELL_BYTES = 200
 """Maximum number of bytes shown of a value."""
-_CANDIDATES = 1_000
+_MAX_CANDIDATES = 1_000
 """Maximum number of rows from which those to show are chosen."""
 _TABLE_BYTES = 64 << 20
 """Maximum size of a table that is searched, in bytes."""
@@ -77,7 +77,7 @@ class _Table(NamedTuple):
 
     def find(self, column: str) -> str:
         """Return a query for the positions and keys of rows whose `xmin` or `xmax` belongs to this transaction."""
-        return f"{self._select()} WHERE {self.ours.format(column)} LIMIT {_CANDIDATES}"
+        return f"{self._select()} WHERE {self.ours.format(column)} LIMIT {_MAX_CANDIDATES}"
 
     def find_keys(self) -> str:
         """Return a query for the rows with the keys given column by column."""
@@ -134,7 +134,7 @@ class _Preview:
         )
         note = _find_note(kind, readable, size, locked=locked and not is_new)
         pairs: list[tuple[Any, Any]] = []
-        shown = tuple(columns[:_COLUMNS])
+        shown = tuple(columns[:_MAX_COLUMNS])
         if not note and room > 0:
             table = _Table(counts.table, shown, key, await self._build_ours())
             pairs = await self._pair(table, counts, is_new=is_new)
@@ -145,7 +145,7 @@ class _Preview:
     async def _pair(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
         """Return the first changed rows, each before and after."""
         gone = [] if is_new or not counts.updated + counts.deleted else await self._find_gone(table)
-        gone = gone[: _ROWS if table.key or not counts.inserted + counts.updated else _ROWS // 2]
+        gone = gone[: _MAX_ROWS if table.key or not counts.inserted + counts.updated else _MAX_ROWS // 2]
         before = await self._read(self._then, table, gone)
         after: dict[str, tuple[Any, ...]] = {}
         by_key: dict[Key, str] = {}
@@ -157,10 +157,11 @@ class _Preview:
             (before[row.place], after.get(by_key.get(row.key, ""))) for row in gone if row.place in before
         ]
         # A row without a key, or whose key has changed, looks like a new one.
-        if len(pairs) < _ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):
+        if len(pairs) < _MAX_ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):
             new_rows = await self._find_made(table, is_new=is_new)
             pairs += [
-                (None, row) for row in (await self._read(self._now, table, new_rows[: _ROWS - len(pairs)])).values()
+                (None, row)
+                for row in (await self._read(self._now, table, new_rows[: _MAX_ROWS - len(pairs)])).values()
             ]
         return pairs
 
@@ -198,7 +199,7 @@ class _Preview:
         places = "{" + ",".join(f'"{row.place}"' for row in locations) + "}"
         rows = await link.run(table.read(), [places.encode()], deadline=self._session.deadline)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
-        return {cells[0]: cells[1:] for cells in Codec(types).encode(rows.rows, _CELL)}
+        return {cells[0]: cells[1:] for cells in Codec(types).encode(rows.rows, _MAX_CELL_BYTES)}
 
     async def _ask(self, link: Link, question: str, *values: object) -> list[tuple[Any, ...]]:
         return await link.ask(question, *values, deadline=self._session.deadline)

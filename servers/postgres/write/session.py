@@ -20,7 +20,7 @@ from servers.postgres.engine.link import Ask, Link
 from servers.postgres.errors import PostgresError
 from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
 
-_FLUSHES = 150_000
+_FLUSH_VERSION = 150_000
 """The first version of PostgreSQL in which changes can be counted immediately, for watchers of its counts."""
 
 _STATE = """
@@ -67,7 +67,7 @@ class Session:
 
     async def commit(self, figures: Figures) -> None:
         """Commit the changes, and report them to watchers. Nothing may fail after it."""
-        if self.link.version >= _FLUSHES:
+        if self.link.version >= _FLUSH_VERSION:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
         if self.link.is_shared and await self.ask(_STATE) != self._before:
             reason = "it would leave a setting, a role, a cursor or a prepared statement for others behind a pooler"

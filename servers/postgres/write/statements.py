@@ -11,7 +11,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits, Page, PageBuilder
 from servers.common.sql.query.query import Query
 from servers.common.sql.texts import SqlName
-from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, reduce_limits
+from servers.common.sql.write.results import MIN_BYTES_FOR_ROWS, Effect, Statement, reduce_limits
 from servers.postgres.engine.link import Rows
 from servers.postgres.errors import PostgresError
 from servers.postgres.query.reading import bind
@@ -21,7 +21,7 @@ from servers.postgres.write.allowed import Words, check_change, defines
 from servers.postgres.write.counts import NONE, Changes, TableCounts, read_changes
 from servers.postgres.write.session import Session
 
-_LONG = 20_000
+_THREAD_CHARACTERS = 20_000
 """A statement with at least this many characters is checked in a thread."""
 _COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
 """The command tags that contain the number of rows that a statement changed directly."""
@@ -64,7 +64,7 @@ class _Batch:
         return self._done
 
     async def _run(self, statement: Statement, *, is_last: bool) -> None:
-        is_long = len(statement.sql) > _LONG
+        is_long = len(statement.sql) > _THREAD_CHARACTERS
         session, look = self._session, partial(check_change, statement.sql, self._session.allowed)
         words = await to_thread.run_sync(look) if is_long else look()
         sql, values = bind(Query(*statement))
@@ -120,7 +120,7 @@ class _Batch:
 
     async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
         """Return as many of the rows as fit, and True if there are more."""
-        if not self._limits.rows or self._limits.bytes < LEAST_FOR_ROWS:
+        if not self._limits.rows or self._limits.bytes < MIN_BYTES_FOR_ROWS:
             return NO_ROWS, bool(rows.rows)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
         builder = PageBuilder(names, self._limits, Codec(types).encode)

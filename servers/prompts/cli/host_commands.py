@@ -6,7 +6,7 @@ from pathlib import Path
 
 from servers.prompts.cli.commands import choose_names, open_library, open_target, report_failure, say
 from servers.prompts.errors import PromptError
-from servers.prompts.format.front_matter import MOST_BYTES
+from servers.prompts.format.front_matter import MAX_FILE_BYTES
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.library import Library
 from servers.prompts.templates.host_commands import Command, Host, write_command
@@ -66,5 +66,5 @@ def _name_files(library: Library, name: str) -> Iterator[str]:
 
 def _read(folder: Folder, path: str) -> bytes | None:
     with suppress(PromptError):
-        return folder.read(path, MOST_BYTES)
+        return folder.read(path, MAX_FILE_BYTES)
     return None

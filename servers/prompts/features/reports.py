@@ -7,7 +7,7 @@ from shared.text import escape
 
 from ..library.libraries import LibraryProblem
 
-_NAMED = 3
+_MAX_REPORTED = 3
 """Maximum number of problems reported in full, since a library may have thousands. The index lists all."""
 _MAX_LENGTH = 300
 """Maximum length of a problem, in characters."""
@@ -18,7 +18,7 @@ def report_problems(conditions: Conditions, problems: Sequence[LibraryProblem]) 
     if not problems:
         conditions.end("problems")
         return
-    texts = [f"{escape(root.name)}: {problem}"[:_MAX_LENGTH] for root, problem in problems[:_NAMED]]
-    if len(problems) > _NAMED:
-        texts.append(f"and {len(problems) - _NAMED:,} more, listed in prompt://")
+    texts = [f"{escape(root.name)}: {problem}"[:_MAX_LENGTH] for root, problem in problems[:_MAX_REPORTED]]
+    if len(problems) > _MAX_REPORTED:
+        texts.append(f"and {len(problems) - _MAX_REPORTED:,} more, listed in prompt://")
     conditions.begin("problems", "warning", f"problems in the library: {'; '.join(texts)}")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from servers.prompts.errors import PromptError
 from shared.yaml import YamlError, YamlLimits, YamlMapping, read_yaml
 
-MOST_BYTES = 256_000
+MAX_FILE_BYTES = 256_000
 """Maximum size of a file, in bytes."""
 FRONT_MATTER = YamlLimits(characters=64_000, values=10_000, depth=12)
 
@@ -55,8 +55,8 @@ class Document(NamedTuple):
 
 def parse_document(data: bytes) -> Document:
     """Split a file into its parts. Raises PromptError."""
-    if len(data) > MOST_BYTES:
-        raise PromptError("bad_prompt", f"it has more than {MOST_BYTES:,} bytes")
+    if len(data) > MAX_FILE_BYTES:
+        raise PromptError("bad_prompt", f"it has more than {MAX_FILE_BYTES:,} bytes")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

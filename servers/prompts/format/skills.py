@@ -17,10 +17,10 @@ from shared.yaml import YamlMapping, write_yaml
 
 NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""
-MOST_DESCRIPTION = 1_024
-_MAX_FILES, MOST_BYTES = 512, 16 * 1024 * 1024
+MAX_DESCRIPTION_LENGTH = 1_024
+_MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
 """The limits of one skill that all hosts support."""
-LIMIT = f"a skill may have at most {_MAX_FILES} files and {MOST_BYTES:,} bytes"
+LIMIT = f"a skill may have at most {_MAX_FILES} files and {MAX_BYTES:,} bytes"
 
 
 def parse_skill(document: Document, name: str, base: str) -> Prompt:
@@ -67,7 +67,7 @@ def require_named(prompt: Prompt, document: Document) -> None:
 def require_size(files: Iterable[int]) -> None:
     """Check that files of these sizes, including SKILL.md, are within the limits of all hosts. Raises PromptError."""
     sizes = list(files)
-    if len(sizes) > _MAX_FILES or sum(sizes) > MOST_BYTES:
+    if len(sizes) > _MAX_FILES or sum(sizes) > MAX_BYTES:
         raise PromptError("too_large", LIMIT)
 
 
@@ -77,7 +77,7 @@ def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
     unfitting: set[str] = set()
     files, size = 1, manifest
     for path in sorted(others):
-        if files == _MAX_FILES or size + others[path] > MOST_BYTES:
+        if files == _MAX_FILES or size + others[path] > MAX_BYTES:
             unfitting.add(path)
         else:
             files, size = files + 1, size + others[path]
@@ -88,7 +88,7 @@ def _require_possible(prompt: Prompt) -> None:
     if NAME.fullmatch(prompt.name) is None:
         suggestion = "Its name must have 1 to 64 of the characters a-z 0-9, with single - between them."
         raise PromptError("bad_prompt", f"a skill can't be called {prompt.name!r}", suggestion)
-    if len(prompt.description) > MOST_DESCRIPTION:
+    if len(prompt.description) > MAX_DESCRIPTION_LENGTH:
         raise PromptError(
-            "bad_prompt", f"the description of a skill may have at most {MOST_DESCRIPTION:,} characters"
+            "bad_prompt", f"the description of a skill may have at most {MAX_DESCRIPTION_LENGTH:,} characters"
         )

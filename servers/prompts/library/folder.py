@@ -16,14 +16,14 @@ from servers.common.files.directories import Directory, enter, entry_in, leave, 
 from servers.common.files.names import is_device
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
-from servers.prompts.format.front_matter import MOST_BYTES
+from servers.prompts.format.front_matter import MAX_FILE_BYTES
 from shared.program.files.entries import current
 from shared.program.files.system import SYSTEM
 
-MOST_TOTAL = 64_000_000
+MAX_TOTAL_BYTES = 64_000_000
 """Maximum total size of all prompt files, in bytes."""
 
-_DEEPEST = 16
+_MAX_DEPTH = 16
 _MAX_FILES = 50_000
 """Maximum number of entries in one folder and all its subfolders."""
 
@@ -102,7 +102,7 @@ class Folder:
         """Yield all entries: the files of a directory before its subdirectories, and a directory before its content;
         directories that can't be entered are left out. Markdown and TOML files have their bytes, unless they lie next
         to or below a SKILL.md, their signature is the `cached` one, they can't be read, or the files before them had
-        MOST_TOTAL bytes.
+        MAX_TOTAL_BYTES bytes.
 
         Directories with a name like .x are skipped, except those in `enter`; one that looks as if it had prompts is
         yielded as hidden. Raises OSError if the folder itself
@@ -127,7 +127,7 @@ class _Walk:
     def __init__(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> None:
         self._enter = enter
         self._known = cached
-        self._left = MOST_TOTAL
+        self._left = MAX_TOTAL_BYTES
 
     def entries(self, directory: Directory, above: str, in_skill: bool = False) -> Iterator[Entry]:
         """Yield the entries of an open directory, and those below it."""
@@ -143,7 +143,7 @@ class _Walk:
                 yield entry
         for entry in entries:
             name = entry.path.removeprefix(above)
-            if entry.kind != "directory" or above.count("/") >= _DEEPEST:
+            if entry.kind != "directory" or above.count("/") >= _MAX_DEPTH:
                 continue
             if name.startswith(".") and name not in self._enter:
                 if _has_prompt_folders(directory, name):
@@ -163,7 +163,7 @@ class _Walk:
         if self._left < 0:
             return entry
         try:
-            data = read_file(entry_in(directory, entry.path.rpartition("/")[2]), MOST_BYTES)
+            data = read_file(entry_in(directory, entry.path.rpartition("/")[2]), MAX_FILE_BYTES)
         except OSError:
             return entry
         self._left -= len(data or b"")

@@ -18,10 +18,10 @@ from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, parse_file
 from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MOST_BYTES, find_unfitting, format_manifest, require_named, require_size
+from servers.prompts.format.skills import MAX_BYTES, find_unfitting, format_manifest, require_named, require_size
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
-from servers.prompts.templates.budget import MOST_FILE_BYTES
+from servers.prompts.templates.budget import MAX_FILE_BYTES
 from servers.prompts.templates.plain_words import put_in_words
 from servers.prompts.templates.rendering import Read, Rendering
 
@@ -167,9 +167,9 @@ class Library:
             for path, signature in sibling_files.items():
                 if signature is None:
                     raise PromptError("bad_prompt", f"{path!r} is a link, which is not followed, or not a file")
-            return {SKILL: file.data, **{path: read(path, MOST_BYTES) for path in sorted(sibling_files)}}
+            return {SKILL: file.data, **{path: read(path, MAX_BYTES) for path in sorted(sibling_files)}}
         rendering = self.rendering(name)
-        files = {path: read(path, MOST_FILE_BYTES) for path in rendering.embeds}
+        files = {path: read(path, MAX_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
             raise PromptError("bad_prompt", f"a message refers to a file that is called {SKILL}")
         body = put_in_words(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content

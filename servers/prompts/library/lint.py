@@ -8,9 +8,9 @@ from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Argument, Prompt
 from servers.prompts.format.forms import Kind, parse_file
 from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MOST_DESCRIPTION, NAME
+from servers.prompts.format.skills import MAX_DESCRIPTION_LENGTH, NAME
 from servers.prompts.library.library import Library
-from servers.prompts.templates.budget import MOST_FILE_BYTES
+from servers.prompts.templates.budget import MAX_FILE_BYTES
 from servers.prompts.templates.rendering import Read, Rendering, find_used_names
 from shared.yaml import YamlMapping
 
@@ -108,8 +108,8 @@ def _remark_on_placeholders(prompt: Prompt, kind: Kind) -> Remarks:
 def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
     if prompt.syntax != "gemini" and not front.get("description"):
         yield front.line, "there is no description"
-    if len(prompt.description) > MOST_DESCRIPTION:
-        reason = f"the description has more than {MOST_DESCRIPTION:,} characters, which a skill can't have"
+    if len(prompt.description) > MAX_DESCRIPTION_LENGTH:
+        reason = f"the description has more than {MAX_DESCRIPTION_LENGTH:,} characters, which a skill can't have"
         yield front.lines.get("description", front.line), reason
     for argument in prompt.arguments if prompt.syntax == "jinja" else ():
         if not argument.description:
@@ -122,7 +122,7 @@ def _try(prompt: Prompt, read: Read) -> None:
     for message in prompt.messages:
         if message.kind != "text":
             try:
-                read(message.content, MOST_FILE_BYTES)
+                read(message.content, MAX_FILE_BYTES)
             except PromptError as error:
                 raise PromptError(error.code, error.reason, line=message.line) from None
 

@@ -17,12 +17,12 @@ from anyio import to_thread
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
 from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MOST_BYTES, NAME, require_size
+from servers.prompts.format.skills import MAX_BYTES, NAME, require_size
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
 from servers.prompts.library.snapshot import Changed
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 """Maximum number of skills in a list. A host shows all of them to its model; others can be requested by name."""
 
 
@@ -56,7 +56,7 @@ def build_skill(library: Library, name: str) -> BuiltSkill:
         read_file = library.reader(library.prompt(name))
         for path in sorted(sibling_files):
             try:
-                others[path] = _digest(read_file(path, MOST_BYTES))
+                others[path] = _digest(read_file(path, MAX_BYTES))
             except PromptError:  # it was deleted, or may not be read
                 library.note(name, path, "it is not part of the skill: it can't be read")
         manifest = library.source(name)
@@ -80,7 +80,7 @@ def read_content(library: Library, name: str, file: str) -> bytes:
     elif file == SKILL:
         data = library.source(name)
     else:
-        data = library.reader(library.prompt(name))(file, MOST_BYTES) if file in sibling_files else None
+        data = library.reader(library.prompt(name))(file, MAX_BYTES) if file in sibling_files else None
     if data is None:
         raise PromptError("not_found", f"the skill {name!r} has no file {file[:200]!r}")
     return data
@@ -117,7 +117,7 @@ class SkillCache:
         return await to_thread.run_sync(self._make, name, self._skills)
 
     async def list(self) -> dict[str, BuiltSkill]:
-        """Return up to MOST_LISTED skills, sorted by name: first those with a directory, then the others."""
+        """Return up to MAX_LISTED skills, sorted by name: first those with a directory, then the others."""
         return await to_thread.run_sync(self._list_first, self._skills)
 
     async def read(self, name: str, file: str, sha256: str) -> bytes | None:
@@ -136,7 +136,7 @@ class SkillCache:
     def _list_first(self, cache: dict[str, BuiltSkill | None]) -> dict[str, BuiltSkill]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)
         candidates = ((name, self._make(name, cache)) for name in names)
-        return dict(islice(((name, skill) for name, skill in candidates if skill is not None), MOST_LISTED))
+        return dict(islice(((name, skill) for name, skill in candidates if skill is not None), MAX_LISTED))
 
     def _has_no_directory(self, name: str) -> bool:
         try:

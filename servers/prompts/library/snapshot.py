@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.forms import SKILL, Kind, find_kind, find_longer_names, find_name, parse_file
-from servers.prompts.format.front_matter import MOST_BYTES, NAME
+from servers.prompts.format.front_matter import MAX_FILE_BYTES, NAME
 from servers.prompts.format.skills import LIMIT, find_unfitting
-from servers.prompts.library.folder import MOST_TOTAL, Entry, Signature, is_hidden
+from servers.prompts.library.folder import MAX_TOTAL_BYTES, Entry, Signature, is_hidden
 from servers.prompts.templates.rendering import Read
 from shared.text import is_unicode
 
@@ -16,7 +16,7 @@ _NO_FILE = {
     "link": "it is a link, and links are not followed: pass its target as a separate DIR",
     "other": "it is not a file, but a pipe, a socket or a device",
 }
-_TOO_MUCH = f"the files of the library have more than {MOST_TOTAL:,} bytes in total"
+_TOO_MUCH = f"the files of the library have more than {MAX_TOTAL_BYTES:,} bytes in total"
 
 
 class File(NamedTuple):
@@ -163,7 +163,7 @@ class _Look:
         if file is None:
             return
         self._total += len(file.data)
-        if self._total > MOST_TOTAL:
+        if self._total > MAX_TOTAL_BYTES:
             self._problem(path, _TOO_MUCH)
             return
         self._files[path] = file
@@ -217,7 +217,7 @@ class _Look:
         if entry.data is None and previous is None and self._old.seen.get(entry.path) == signature:
             # It has not changed, and was not a prompt before.
             try:
-                data = self._bytes(entry.path, MOST_BYTES)
+                data = self._bytes(entry.path, MAX_FILE_BYTES)
             except PromptError:
                 data = None
             entry = entry._replace(data=data)
@@ -228,10 +228,10 @@ class _Look:
                     if previous.kind == kind
                     else self._read(entry.path, kind, signature, previous.data, None)
                 )
-            if signature[1] > MOST_BYTES:
-                reason = f"it has more than {MOST_BYTES:,} bytes"
+            if signature[1] > MAX_FILE_BYTES:
+                reason = f"it has more than {MAX_FILE_BYTES:,} bytes"
             else:
-                reason = _TOO_MUCH if self._read_total > MOST_TOTAL else "it can't be read"
+                reason = _TOO_MUCH if self._read_total > MAX_TOTAL_BYTES else "it can't be read"
             self._problem(entry.path, reason)
             return previous
         return self._read(entry.path, kind, signature, entry.data, previous)

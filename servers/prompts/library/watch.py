@@ -23,13 +23,13 @@ from shared.text import escape
 
 log = logging.getLogger("servers.prompts")
 
-_QUIET, _MAX_WAIT_SECONDS = 0.05, 0.2
+_QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.05, 0.2
 """In seconds. An editor writes a file in several steps, and a checkout writes many files. They count as one change,
 which ends when nothing more happens for a moment."""
 _SWEEP_SECONDS, _POLL_SECONDS = 3.0, 1.0
-_STALLED = 60.0
+_STALL_SECONDS = 60.0
 """Seconds without a scan, in addition to the time for scans, after which the watch counts as stalled."""
-_SHARE = 20
+_SCAN_TIME_DIVISOR = 20
 """Scans without a notification take at most this fraction of the time: one part in 20."""
 
 
@@ -70,7 +70,7 @@ class Watch:
     @property
     def stalled(self) -> bool:
         """True if no scan has finished for far too long."""
-        return time.monotonic() - self._looked_at > _STALLED + _SHARE * self._took
+        return time.monotonic() - self._looked_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._took
 
     async def run(self, on_change: Callable[[Changed], None]) -> None:
         """Watch until cancelled. After each burst of changes, once the libraries have been updated, call `on_change`
@@ -90,13 +90,15 @@ class Watch:
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
                     await self.look()
                 self.on_polling(self.degraded)
-                rest = max(_POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS, _SHARE * self._took)
+                rest = max(
+                    _POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS, _SCAN_TIME_DIVISOR * self._took
+                )
         finally:
             self._notices.close()
 
     async def _settle(self) -> None:
         until = anyio.current_time() + _MAX_WAIT_SECONDS
-        while await self._wait(_QUIET) and anyio.current_time() < until:
+        while await self._wait(_QUIET_SECONDS) and anyio.current_time() < until:
             pass
 
     def arm(self) -> bool:

@@ -21,8 +21,8 @@ from threading import Event
 from typing import Any
 
 from servers.prompts.errors import Problem, PromptError
-from servers.prompts.format.skills import MOST_BYTES
-from servers.prompts.library.folder import MOST_TOTAL, check_path
+from servers.prompts.format.skills import MAX_BYTES
+from servers.prompts.library.folder import MAX_TOTAL_BYTES, check_path
 from servers.prompts.remote.address import MARKETPLACE, Address, Package
 from servers.prompts.remote.git import Blob, Git
 from servers.prompts.remote.package import Source, open_package
@@ -147,8 +147,8 @@ class Checkout:
         if len(blobs) > _MAX_FILES:
             raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files", suggestion)
         chosen = list(_choose(blobs, left_out))
-        if sum(blob.size for blob in chosen) > MOST_TOTAL:
-            reason = f"the files of the library have more than {MOST_TOTAL:,} bytes in total"
+        if sum(blob.size for blob in chosen) > MAX_TOTAL_BYTES:
+            reason = f"the files of the library have more than {MAX_TOTAL_BYTES:,} bytes in total"
             raise PromptError("too_large", reason, suggestion)
         root = self._find_root(tree)
         root.mkdir(mode=0o700, parents=True)
@@ -201,7 +201,7 @@ class Checkout:
         for name, checkout in plugins.items():
             plugin = checkout._state or {}  # noqa: SLF001 - of the same class
             sizes = {f"{PLUGINS}/{name}/{path}": size for path, size in plugin["files"].items()}
-            if len(files) + len(sizes) > _MAX_FILES or sum((*files.values(), *sizes.values())) > MOST_TOTAL:
+            if len(files) + len(sizes) > _MAX_FILES or sum((*files.values(), *sizes.values())) > MAX_TOTAL_BYTES:
                 left_out.append((f"{PLUGINS}/{name}", "there is no room for this plugin in the library"))
                 continue
             for path in plugin["files"]:
@@ -257,8 +257,8 @@ def _choose(blobs: list[Blob], left_out: dict[str, str]) -> Iterator[Blob]:
             left_out[blob.path] = f"its path {refusal or 'is not plain text'}"
         elif _is_too_long(blob.path):
             left_out[blob.path] = "its path is too long"
-        elif blob.size > MOST_BYTES:
-            left_out[blob.path] = f"it has more than {MOST_BYTES:,} bytes"
+        elif blob.size > MAX_BYTES:
+            left_out[blob.path] = f"it has more than {MAX_BYTES:,} bytes"
         else:
             yield blob
 

@@ -19,10 +19,10 @@ from threading import Event
 from typing import NamedTuple
 
 from servers.prompts.errors import PromptError
-from servers.prompts.library.folder import MOST_TOTAL
+from servers.prompts.library.folder import MAX_TOTAL_BYTES
 from servers.prompts.remote.address import Address
 
-MOST_FETCHED = 256_000_000
+MAX_FETCHED_BYTES = 256_000_000
 """Maximum number of bytes that git may write for one fetch."""
 _MAX_LISTED = 20_000_000
 """Maximum size of a list of files, in bytes."""
@@ -117,7 +117,7 @@ class Git:
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
         """Yield the contents of the files, in order. Raises PromptError."""
         request = "".join(f"{blob.id}\n" for blob in blobs).encode()
-        most = MOST_TOTAL + 200 * len(blobs)
+        most = MAX_TOTAL_BYTES + 200 * len(blobs)
         data, at = self._run(["cat-file", "--batch"], most, request), 0
         for blob in blobs:
             start = data.find(b"\n", at) + 1
@@ -161,8 +161,8 @@ class Git:
         while process.poll() is None:
             if self._stop.is_set() or time.monotonic() > self._until:
                 raise PromptError("not_fetched", "git did not answer in time")
-            if _measure(self._scratch) > MOST_FETCHED:
-                reason = f"the repository has more than {MOST_FETCHED // 1_000_000:,} MB"
+            if _measure(self._scratch) > MAX_FETCHED_BYTES:
+                reason = f"the repository has more than {MAX_FETCHED_BYTES // 1_000_000:,} MB"
                 raise PromptError("too_large", reason, "Keep prompts in a repository of their own.")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_STEP_SECONDS)

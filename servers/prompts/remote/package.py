@@ -13,7 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 from servers.prompts.errors import PromptError
 from servers.prompts.remote.address import MARKETPLACE, Package
 from servers.prompts.remote.git import Blob
-from servers.prompts.remote.plugins import MOST_BYTES
+from servers.prompts.remote.plugins import MAX_MANIFEST_BYTES
 
 _MAX_PACKED = 64_000_000
 """Maximum size of an archive, in bytes."""
@@ -137,7 +137,7 @@ class _Marketplace:
         self._path = path
 
     def find_commit(self) -> str:
-        return _hash_file(self._path, MOST_BYTES)
+        return _hash_file(self._path, MAX_MANIFEST_BYTES)
 
     def fetch(self, commit: str) -> None:
         """Do nothing, since the file is on this machine."""

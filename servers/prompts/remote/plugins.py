@@ -13,7 +13,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.library.folder import check_path
 from servers.prompts.remote.address import Address, parse_address
 
-MOST_BYTES = 4_000_000
+MAX_MANIFEST_BYTES = 4_000_000
 """Maximum size of a marketplace file, in bytes."""
 _MAX_PLUGINS = 500
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+")

@@ -6,16 +6,16 @@ from typing import Any
 
 from servers.prompts.errors import PromptError
 
-MOST_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """Maximum number of characters of all messages together, and of each intermediate text."""
-MOST_ITEMS = 10_000
+MAX_ITEMS = 10_000
 """Maximum number of items in a list."""
-MOST_SOURCE = 100_000
+MAX_SOURCE_LENGTH = 100_000
 """Maximum size of a prompt's templates with all includes, in characters."""
-MOST_FILE_BYTES = 4_000_000
+MAX_FILE_BYTES = 4_000_000
 """Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
 _MAX_MADE = 10_000_000
-_STEPS = 100_000
+_MAX_STEPS = 100_000
 RENDER_SECONDS = 1.0
 """The limit of time, unless a rendering has its own."""
 
@@ -25,17 +25,17 @@ class RenderBudget:
 
     def __init__(self, partials: dict[str, Any], seconds: float = RENDER_SECONDS) -> None:
         self.partials = partials
-        self._steps = _STEPS
+        self._steps = _MAX_STEPS
         self._deadline = time.monotonic() + seconds
-        self._characters = MOST_CHARACTERS
+        self._characters = MAX_CHARACTERS
         self._made = _MAX_MADE
-        self._bytes = 2 * MOST_FILE_BYTES
+        self._bytes = 2 * MAX_FILE_BYTES
 
     def step(self) -> None:
         """Count a step of a loop or a filter call. Raises PromptError if there are too many."""
         self._steps -= 1
         if self._steps < 0:
-            raise PromptError("too_long", f"rendering takes more than {_STEPS:,} steps")
+            raise PromptError("too_long", f"rendering takes more than {_MAX_STEPS:,} steps")
         if time.monotonic() > self._deadline:
             raise PromptError("too_long", f"rendering takes more than {RENDER_SECONDS:g} s")
 
@@ -51,13 +51,13 @@ class RenderBudget:
         """Count the rendered characters. Raises PromptError if there are too many."""
         self._characters -= characters
         if self._characters < 0:
-            raise PromptError("too_large", f"the rendered prompt has more than {MOST_CHARACTERS:,} characters")
+            raise PromptError("too_large", f"the rendered prompt has more than {MAX_CHARACTERS:,} characters")
 
     def embed(self, size: int) -> None:
         """Count the bytes of embedded files. Raises PromptError if there are too many."""
         self._bytes -= size
         if self._bytes < 0:
-            raise PromptError("too_large", f"the embedded files have more than {2 * MOST_FILE_BYTES:,} bytes")
+            raise PromptError("too_large", f"the embedded files have more than {2 * MAX_FILE_BYTES:,} bytes")
 
 
 spending: ContextVar[RenderBudget] = ContextVar("spending")

@@ -10,14 +10,14 @@ from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from servers.prompts.errors import PromptError
-from servers.prompts.templates.budget import MOST_CHARACTERS, MOST_ITEMS, spending
+from servers.prompts.templates.budget import MAX_CHARACTERS, MAX_ITEMS, spending
 from shared.text import code_block
 
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 """Filters that `sandbox` inserts into templates. Authors can't write their names."""
 
 
-def require_size(value: int, most: int = MOST_CHARACTERS) -> None:
+def require_size(value: int, most: int = MAX_CHARACTERS) -> None:
     """Check the size of a text or list. Raises PromptError if it would become too large."""
     if value > most:
         raise PromptError("too_large", f"a text or list in a template grows larger than {most:,}")
@@ -29,7 +29,7 @@ def count_made(value: Any) -> Any:
         require_size(len(value))
         spending.get().make(len(value))
     elif isinstance(value, list | tuple):
-        require_size(len(value), MOST_ITEMS)
+        require_size(len(value), MAX_ITEMS)
         spending.get().make(len(value))
     return value
 

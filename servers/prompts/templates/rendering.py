@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Message, Prompt, Role
 from servers.prompts.format.placeholders import fill_placeholders
-from servers.prompts.templates.budget import MOST_FILE_BYTES, MOST_SOURCE, RENDER_SECONDS, RenderBudget, spending
+from servers.prompts.templates.budget import MAX_FILE_BYTES, MAX_SOURCE_LENGTH, RENDER_SECONDS, RenderBudget, spending
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Read = Callable[[str, int], bytes]
 """Returns the contents of a library's file, up to the given number of bytes. Raises PromptError."""
-_DEEPEST = 10
+_MAX_DEPTH = 10
 _MAX_PARTIALS = 50
 _MAX_PARTS = 8_000
 """Maximum number of parts in a prompt's templates. Compiling that many takes half a second."""
@@ -109,7 +109,7 @@ class Rendering:
         raise PromptError("not_found", f"the prompt has no file {path[:200]!r}")
 
     def _read_file(self, message: Message) -> Embedded:
-        path, data = message.content, self._read(message.content, MOST_FILE_BYTES)
+        path, data = message.content, self._read(message.content, MAX_FILE_BYTES)
         otherwise = "application/octet-stream" if b"\0" in data else "text/plain"
         return Embedded(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), otherwise), data)
 
@@ -168,8 +168,8 @@ class _Sources:
     def add(self, source: str, line: int, chain: tuple[str, ...] = ()) -> None:
         """Read the templates that a template includes, recursively. Raises PromptError, for circular includes too."""
         self._characters += len(source)
-        if self._characters > MOST_SOURCE:
-            reason = f"the templates have more than {MOST_SOURCE:,} characters in total"
+        if self._characters > MAX_SOURCE_LENGTH:
+            reason = f"the templates have more than {MAX_SOURCE_LENGTH:,} characters in total"
             raise PromptError("too_large", reason, line=line)
         with _translate_errors(chain[-1] if chain else "", line):
             names, parts = _get_sandbox().look_through(source)
@@ -186,11 +186,11 @@ class _Sources:
         if name in chain:
             circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
             raise PromptError("bad_template", f"circular includes: {circle}", line=line)
-        if len(chain) >= _DEEPEST or len(self.partials) >= _MAX_PARTIALS:
-            reason = f"includes go {_DEEPEST} levels deep and {_MAX_PARTIALS} files far at most"
+        if len(chain) >= _MAX_DEPTH or len(self.partials) >= _MAX_PARTIALS:
+            reason = f"includes go {_MAX_DEPTH} levels deep and {_MAX_PARTIALS} files far at most"
             raise PromptError("bad_template", reason, line=line)
         try:
-            source = self._read(name, MOST_SOURCE).decode("utf-8-sig").replace("\r\n", "\n").strip()
+            source = self._read(name, MAX_SOURCE_LENGTH).decode("utf-8-sig").replace("\r\n", "\n").strip()
         except UnicodeDecodeError:
             raise PromptError("bad_template", f"the included {name[:200]!r} is not UTF-8", line=line) from None
         except PromptError as error:

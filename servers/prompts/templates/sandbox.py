@@ -18,7 +18,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from servers.prompts.templates.budget import MOST_ITEMS, spending
+from servers.prompts.templates.budget import MAX_ITEMS, spending
 from servers.prompts.templates.filters import (
     EACH,
     FILTERS,
@@ -151,7 +151,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         elif operator == "+" and isinstance(left, str) and isinstance(right, str):
             require_size(len(left) + len(right))
         elif operator == "+" and isinstance(left, list) and isinstance(right, list):
-            require_size(len(left) + len(right), MOST_ITEMS)
+            require_size(len(left) + len(right), MAX_ITEMS)
         elif operator == "*" and isinstance(left, str) and isinstance(right, int):
             require_size(len(left) * right)
         else:
@@ -185,8 +185,8 @@ def _finalize(_: Context, value: Any) -> str:
 def _range(*bounds: int) -> list[int]:
     numbers = range(*bounds)
     # len() fails for a very large range.
-    if numbers and (abs(numbers[0]) > MOST_ITEMS or abs(numbers[-1]) > MOST_ITEMS or len(numbers) > MOST_ITEMS):
-        require_size(MOST_ITEMS + 1, MOST_ITEMS)
+    if numbers and (abs(numbers[0]) > MAX_ITEMS or abs(numbers[-1]) > MAX_ITEMS or len(numbers) > MAX_ITEMS):
+        require_size(MAX_ITEMS + 1, MAX_ITEMS)
     return list(numbers)
 
 

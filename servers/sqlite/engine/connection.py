@@ -33,9 +33,9 @@ __all__ = ["Connection", "Work"]
 
 T = TypeVar("T")
 
-_GRACE = 0.2
+_GRACE_SECONDS = 0.2
 """Seconds beyond its time limit within which a statement should have stopped."""
-_CLOSING = 10.0
+_CLOSE_SECONDS = 10.0
 """Maximum number of seconds for closing, which writes pending data."""
 
 
@@ -91,7 +91,7 @@ class Connection(aiosqlite.Connection):
         self._at_work = deadline
         loop = asyncio.get_running_loop()
         try:
-            with anyio.fail_after(seconds + _GRACE):
+            with anyio.fail_after(seconds + _GRACE_SECONDS):
                 # aiosqlite has no public way to run a function in its thread.
                 result: T = await self._execute(self._do, work, deadline, loop)  # type: ignore[no-untyped-call]
         except TimeoutError:
@@ -128,7 +128,7 @@ class Connection(aiosqlite.Connection):
     async def close(self) -> None:
         """Close the connection. If its work does not end, its thread closes it later."""
         await self._worker.end()
-        with anyio.move_on_after(_CLOSING if self._at_work is None else _GRACE, shield=True):
+        with anyio.move_on_after(_CLOSE_SECONDS if self._at_work is None else _GRACE_SECONDS, shield=True):
             await super().close()
 
     def _serve(self, serve: Callable[[], None]) -> None:

@@ -12,18 +12,18 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job, Reached
 
 _SQL_BYTES = 1_000_000
-_EXPRESSION_DEPTH = 200
-_LIKE_PATTERN = 1_000
+_MAX_EXPRESSION_DEPTH = 200
+_MAX_PATTERN_BYTES = 1_000
 """Maximum size of a pattern in bytes. Matching takes time proportional to its length times the text's, and can't be
 stopped."""
-_QUICK_VALUE, _QUICK_PATTERN = 16_384, 50
+_MAX_QUICK_VALUE_BYTES, _MAX_QUICK_PATTERN_BYTES = 16_384, 50
 """Maximum size in bytes of a value and of a pattern in a statement that blocks all others. The longest match takes a
 millisecond."""
-_COLUMNS = 2_000
-_COMPOUND_SELECT = 500
-_VARIABLES = 32_766
+_MAX_COLUMNS = 2_000
+_MAX_COMPOUND_SELECT = 500
+_MAX_VARIABLES = 32_766
 _MEBIBYTE = 1 << 20
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 """Seconds between attempts to get a lock."""
 
 T = TypeVar("T")
@@ -47,11 +47,11 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
     for category, limit in (
         (sqlite3.SQLITE_LIMIT_LENGTH, limits.value_bytes),
         (sqlite3.SQLITE_LIMIT_SQL_LENGTH, _SQL_BYTES),
-        (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, _EXPRESSION_DEPTH),
-        (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _LIKE_PATTERN),
-        (sqlite3.SQLITE_LIMIT_COLUMN, _COLUMNS),
-        (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, _COMPOUND_SELECT),
-        (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, _VARIABLES),
+        (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, _MAX_EXPRESSION_DEPTH),
+        (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_PATTERN_BYTES),
+        (sqlite3.SQLITE_LIMIT_COLUMN, _MAX_COLUMNS),
+        (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, _MAX_COMPOUND_SELECT),
+        (sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, _MAX_VARIABLES),
         # VACUUM also attaches a file, so this prevents both.
         (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
         (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
@@ -63,8 +63,8 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
 
 def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
     """Set tighter limits in addition to those of `impose_limits`, so that no single instruction takes long."""
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_QUICK_VALUE, limits.value_bytes))
-    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _QUICK_PATTERN)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_MAX_QUICK_VALUE_BYTES, limits.value_bytes))
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_QUICK_PATTERN_BYTES)
 
 
 class Uninterruptible(Exception):
@@ -146,7 +146,7 @@ class StatementDeadline:
         """Wait a moment for a lock; return True to try again."""
         if self() or time.monotonic() > self._busy_end:
             return False
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
         return True
 
     def abandon(self) -> bool:

@@ -27,9 +27,9 @@ _OURS = f"-- {os.urandom(16).hex()}"
 """The end of the server's own queries' text."""
 Hidden = Callable[[str], bool]
 """Returns True if no statement may read the table with that name."""
-_COLUMNS = 5_000
+_MAX_COLUMNS = 5_000
 """Maximum number of columns that are searched."""
-_TABLES = 3
+_MAX_TABLES = 3
 """Maximum number of tables that are listed for a column."""
 _MAX_LENGTH = 500
 """Maximum number of characters of SQLite's message."""
@@ -283,10 +283,10 @@ def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> S
 def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[str]:
     """Return the columns that are similar to `name`, with tables that have them."""
     tables: dict[str, list[str]] = {}
-    for table, column in islice(columns, _COLUMNS):
+    for table, column in islice(columns, _MAX_COLUMNS):
         tables.setdefault(column, []).append(table)
     return [
-        f"{format_name(similar)} (in {', '.join(map(format_name, tables[similar][:_TABLES]))})"
+        f"{format_name(similar)} (in {', '.join(map(format_name, tables[similar][:_MAX_TABLES]))})"
         for similar in find_nearest(name, tables)
     ]
 

@@ -44,7 +44,7 @@ _RUNS_READS = ("ro", "quick")
 _CACHED_STATEMENTS = 128
 _DEFENSIVE = 1010
 """SQLITE_DBCONFIG_DEFENSIVE, which `sqlite3` defines since Python 3.12."""
-_INSTRUCTIONS = 4_000
+_CHECK_INSTRUCTIONS = 4_000
 """Number of instructions of SQLite's virtual machine between checks of the clock, about 0.1 ms."""
 _LOG = "-wal"
 _LOG_UNREAD = (
@@ -111,7 +111,7 @@ def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedC
         else:
             reason = from_sqlite(error)
         raise reason from None
-    connection.set_progress_handler(stopped, _INSTRUCTIONS)
+    connection.set_progress_handler(stopped, _CHECK_INSTRUCTIONS)
     return connection
 
 

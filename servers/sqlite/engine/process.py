@@ -25,14 +25,14 @@ from servers.sqlite.engine.worker import LENGTH, RemoteCursor, pack, unpack
 
 T = TypeVar("T")
 
-_AT_ONCE = 2
+_MAX_PROCESSES = 2
 """Maximum number of processes that work at once in the whole server."""
-_SHARE = 4
+_MEMORY_DIVISOR = 4
 """Each process may use one part in this many of the memory."""
 _MIN_MEBIBYTES = 16
-_GRACE = 0.5
+_GRACE_SECONDS = 0.5
 """Seconds beyond its time limit within which a statement that checks the clock has ended."""
-_STARTING = 60
+_START_SECONDS = 60
 """Maximum number of seconds for starting a process. A slow disk is not a statement's fault."""
 _IDLE_SECONDS = 45.0
 """Seconds for which an idle process is kept for the next statement, longer than a query is kept for its
@@ -52,7 +52,7 @@ class WorkerProcess:
     """A process that is started on demand, at most one at a time."""
 
     def __init__(self, opening: OpenOptions) -> None:
-        memory = max(opening.limits.memory_mebibytes // _SHARE, _MIN_MEBIBYTES)
+        memory = max(opening.limits.memory_mebibytes // _MEMORY_DIVISOR, _MIN_MEBIBYTES)
         limits = opening.limits._replace(memory_mebibytes=memory)
         self._opening = opening._replace(killable=True, limits=limits)
         self._process: Process | None = None
@@ -72,7 +72,7 @@ class WorkerProcess:
             return False
         await self.end()
         async with self._killed_unless_whole():
-            with anyio.fail_after(_STARTING):
+            with anyio.fail_after(_START_SECONDS):
                 process = self._process = await start_worker(_START, f"{__package__}.worker")
                 assert process.stdout is not None
                 self._answers = BufferedByteReceiveStream(process.stdout)
@@ -91,11 +91,11 @@ class WorkerProcess:
         async with _place(limits.seconds), self._killed_unless_whole():
             # Until it sends "begun", it imports modules for the work, which does not count towards the statement's
             # time.
-            with anyio.fail_after(_STARTING):
+            with anyio.fail_after(_START_SECONDS):
                 await self._send(work)
                 kind, done = await self._receive()
             deadline = StatementDeadline(limits.seconds, limits.busy_seconds)
-            with _in_time(deadline, limits.seconds + _GRACE):
+            with _in_time(deadline, limits.seconds + _GRACE_SECONDS):
                 while kind != "done":
                     deadline.is_committing = kind == "committing" and bool(done)
                     kind, done = await self._receive()
@@ -165,7 +165,7 @@ async def _place(seconds: float) -> AsyncIterator[None]:
     """Wait until another process may work. Raises SqlError with code `busy`."""
     places = _places.get(None)
     if places is None:
-        places = anyio.Semaphore(_AT_ONCE)
+        places = anyio.Semaphore(_MAX_PROCESSES)
         _places.set(places)
     try:
         with anyio.fail_after(seconds):

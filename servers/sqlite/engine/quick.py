@@ -39,35 +39,35 @@ _SECONDS = 0.001
 """Seconds for one read, and for compiling its statement."""
 _MAX_THREAD_SECONDS = 0.1
 """A statement is tried here if a thread took at most this many seconds for it, including waits for other threads."""
-_AT_ONCE = 0.05
+_TURN_SECONDS = 0.05
 """Maximum seconds of processor time for one turn of the event loop, from its first read on.
 
 The requests in one read of a pipe take less. A call that is not answered immediately delays all calls after it.
 """
-_INSTRUCTIONS = 100
+_CHECK_INSTRUCTIONS = 100
 """Number of instructions of SQLite's virtual machine between checks of the clock."""
-_TRIES = 3
+_MAX_FAILURES = 3
 """Number of consecutive times that a statement may fail to end here."""
 _MAX_KNOWN, _MAX_KNOWN_LENGTH = 100, 10_000
 """Maximum number of statements that are remembered, and the maximum length of one in characters. SQLite caches more
 compiled statements."""
 _MAX_SCHEMA = 100_000
 """Maximum number of characters of SQL in the schema, which SQLite parses completely whenever it has changed."""
-_LONG = 0.005
+_SLOW_SECONDS = 0.005
 """Seconds of a read after which its statement is left to threads for a while."""
-_LATE, _REST = 0.05, 10
+_LATE_SECONDS, _PAUSE_FACTOR = 0.05, 10
 """After a read that takes longer than the first number of seconds, none is tried for that read's time multiplied by
 the second: the disk or the machine is slow, or a row is large.
 """
 _MAX_DOUBLED = 10
 """The maximum factor by which repeated doubling extends the pause."""
-_AGAIN, _MAX_DROPS = 5.0, 4
+_RELEARN_SECONDS, _MAX_DROPS = 5.0, 4
 """Seconds after which a statement that took too long is learned again, and the maximum number of times that they are
 doubled.
 
 The time may include that of other processes.
 """
-_RETRY = 1.0
+_REOPEN_SECONDS = 1.0
 """Seconds after which opening a file is tried again."""
 _NO_LOCK = -1.0
 """Seconds to wait for a lock: negative, so it never waits."""
@@ -93,7 +93,7 @@ class _Known:
     """The time at which it is learned again, once it has no tries left."""
 
     def drop(self) -> None:
-        self.learns_at = time.monotonic() + _AGAIN * 2 ** min(self.drops, _MAX_DROPS)
+        self.learns_at = time.monotonic() + _RELEARN_SECONDS * 2 ** min(self.drops, _MAX_DROPS)
         self.tries = 0
         self.drops += 1
 
@@ -140,13 +140,13 @@ class QuickReader:
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
             is_passing = _is_passing(error)
         seconds = time.monotonic() - began
-        if result is not None and seconds <= _LONG:
-            entry.tries = _TRIES
+        if result is not None and seconds <= _SLOW_SECONDS:
+            entry.tries = _MAX_FAILURES
         elif seconds > _SECONDS and self._was_displaced():
             return self.run(statement, work, is_first=False) if result is None and is_first else result
-        elif seconds > _LATE:
+        elif seconds > _LATE_SECONDS:
             self._rest(entry, seconds)
-        elif seconds > _LONG:
+        elif seconds > _SLOW_SECONDS:
             entry.drop()
         elif not is_passing:
             entry.fail()
@@ -162,12 +162,12 @@ class QuickReader:
         """Pause after a read that took `seconds`, and drop its statement if the processor was busy with it."""
         # One instruction reads all pages of a large value to reach the column after it, so no progress handler is
         # called.
-        if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE:
+        if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE_SECONDS:
             entry.tries = 0
             self._costly += 1
         else:
             entry.fail()
-        self._rests_until = time.monotonic() + seconds * _REST * 2 ** min(self._costly, _MAX_DOUBLED)
+        self._rests_until = time.monotonic() + seconds * _PAUSE_FACTOR * 2 ** min(self._costly, _MAX_DOUBLED)
 
     def knows(self, statement: str) -> bool:
         """Return True if it is worthwhile to `run` a statement."""
@@ -197,11 +197,11 @@ class QuickReader:
             if is_quick and self._handle is None:
                 self._open()
         except SqlError:
-            self._rests_until = time.monotonic() + _RETRY
+            self._rests_until = time.monotonic() + _REOPEN_SECONDS
             return
         finally:
             self._is_learning = False
-        self._remember(statement, _TRIES if is_quick else 0)
+        self._remember(statement, _MAX_FAILURES if is_quick else 0)
 
     def close(self) -> None:
         """Close the connection, if any, and forget all statements."""
@@ -220,7 +220,7 @@ class QuickReader:
     def _open(self) -> None:
         handle = Handle(self._opening)
         connection = handle.open()
-        connection.set_progress_handler(lambda: time.monotonic() > self._until, _INSTRUCTIONS)
+        connection.set_progress_handler(lambda: time.monotonic() > self._until, _CHECK_INSTRUCTIONS)
         try:
             self._schema_version = _read_schema_version(connection)
         except sqlite3.Error as error:
@@ -245,7 +245,7 @@ class QuickReader:
         """Return True if one more read may be done now."""
         self._read_began = time.thread_time()
         if self._turn_began is not None:
-            return self._read_began - self._turn_began < _AT_ONCE
+            return self._read_began - self._turn_began < _TURN_SECONDS
         # Checked once in a turn of the event loop, by its first read, which also starts measuring the turn.
         if handle.is_replaced:
             self.close()

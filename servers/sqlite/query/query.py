@@ -26,9 +26,9 @@ from servers.sqlite.errors import from_sqlite
 from servers.sqlite.paging import fill_page, fill_row
 from servers.sqlite.query.tried_indexes import explain_with_indexes
 
-_STEPS = 500
+_MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
-_DETAIL = 500
+_MAX_DETAIL_LENGTH = 500
 """Maximum number of characters of a step."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
@@ -40,7 +40,7 @@ _MATCH_QUOTES = (
     "In the text after MATCH, put a term with characters other than letters and digits in double quotes: "
     "MATCH '\"a-b\"'."
 )
-_SKIPPED = 1_000
+_SKIP_ROWS = 1_000
 """Number of rows that are skipped in one step."""
 
 
@@ -87,7 +87,7 @@ def run_query(
             # Every reading statement has columns.
             raise SqlError("bad_statement", "there is no statement")
         to_skip = query.offset
-        while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIPPED)))):
+        while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIP_ROWS)))):
             to_skip -= skipped
             deadline.check()
         page, rest = _fill(names, Remainder(cursor, ()), limits, deadline)
@@ -178,19 +178,19 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
     *indexes, sql = statements if len(statements) > 1 else [query.sql]
     statement = f"EXPLAIN QUERY PLAN {sql if query.parameters else replace_parameters(sql)}"
     cursor = retry_locked(deadline, partial(execute, connection, statement, query.parameters))
-    rows, notes = list(islice(cursor, _STEPS + 1)), list[str]()
+    rows, notes = list(islice(cursor, _MAX_STEPS + 1)), list[str]()
     cursor.close()
     if indexes:
         rows, notes = explain_with_indexes(indexes, statement, query.parameters, connection, deadline)
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)
-    for step, parent, _, detail in rows[:_STEPS]:
-        children[parent].append((step, shorten(detail, _DETAIL)))
+    for step, parent, _, detail in rows[:_MAX_STEPS]:
+        children[parent].append((step, shorten(detail, _MAX_DETAIL_LENGTH)))
     steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _walk(children)]
     details = [scan["detail"] for scan in steps]
     intermediate = {match[1] for match in map(_MADE.fullmatch, details) if match is not None}
     scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
     scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
-    return make_plan(steps, list(scanned), most, cut=len(rows) > _STEPS, notes=notes)
+    return make_plan(steps, list(scanned), most, cut=len(rows) > _MAX_STEPS, notes=notes)
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:

@@ -16,7 +16,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.query.query import TableRows, make_table_rows
 from servers.common.sql.schema.records import Entry
-from servers.common.sql.uris import KEY_SECONDS, LONGEST_KEY, MOST_KEYS, join_key, split_key
+from servers.common.sql.uris import KEY_SECONDS, MAX_KEY_LENGTH, MAX_KEYS, join_key, split_key
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import find_hidden, get_entry, hold_snapshot
 from servers.sqlite.engine.sql import quote, select
@@ -85,7 +85,7 @@ def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: 
         with deadline.at_most(KEY_SECONDS):
             keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(typed))
             # Keys found before the time limit stay in the list.
-            matching.extend(islice(keys, MOST_KEYS))
+            matching.extend(islice(keys, MAX_KEYS))
     return matching
 
 
@@ -136,9 +136,9 @@ def _is_real(part: str) -> bool:
 def _format_value(value: Any) -> str | None:
     """Return a value in the notation of keys; None if it has none or is too long."""
     match value:
-        case str() if len(value) <= LONGEST_KEY and value.isprintable():
+        case str() if len(value) <= MAX_KEY_LENGTH and value.isprintable():
             return value
-        case bytes() if len(value) <= LONGEST_KEY:
+        case bytes() if len(value) <= MAX_KEY_LENGTH:
             return f"x'{value.hex()}'"
         case float() if math.isfinite(value):
             return repr(value)

@@ -1,8 +1,9 @@
 """Queries whose rows did not fit into one result, so that the next call continues in exactly the same rows.
 
-In WAL mode the statement is kept at its position for `KEPT` seconds, with the state of the database that it sees; it
-does not block writers. Otherwise, and after that time, the query is run again and the rows of earlier results are
-skipped. SQLite's `data_version` on the same connection shows whether the database was changed in the meantime.
+In WAL mode the statement is kept at its position for `SOURCE_SECONDS` seconds, with the state of the database that it
+sees; it does not block writers. Otherwise, and after that time, the query is run again and the rows of earlier
+results are skipped. SQLite's `data_version` on the same connection shows whether the database was changed in the
+meantime.
 """
 
 import os
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import anyio
 
 from servers.common.sql.jobs import Job
-from servers.common.sql.query.cursors import KEPT, KEPT_SHARE, Cursors, Position, fingerprint
+from servers.common.sql.query.cursors import POOL_DIVISOR, SOURCE_SECONDS, Cursors, Position, fingerprint
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
 from servers.common.sql.query.query import Query
 from servers.sqlite.engine.connection import Connection, Work
@@ -50,7 +51,7 @@ class _OpenStatement(NamedTuple):
 class Snapshots:
     """The queries that can be continued. `run` must be running."""
 
-    def __init__(self, kept_seconds: float = KEPT) -> None:
+    def __init__(self, kept_seconds: float = SOURCE_SECONDS) -> None:
         self._cursors: Cursors[_OpenStatement] = Cursors(_let_go, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
         """The connection that returned each cursor. Only that one can detect whether the database was changed
@@ -119,7 +120,7 @@ class Snapshots:
                 database.readers.give(connection)
         # Only some of the readers may be kept.
         if self._cursors.count(lambda other: other.database is database) > max(
-            database.readers.size // KEPT_SHARE, 1
+            database.readers.size // POOL_DIVISOR, 1
         ):
             await self.press(database)
         return RowsAndCursor(answer, cursor, changed)

@@ -16,7 +16,7 @@ from servers.sqlite.engine.entries import ask_schema, find_hidden
 from servers.sqlite.engine.policy import Policy, find_closed_modules
 from servers.sqlite.engine.quoted_names import execute
 
-_INSTRUCTIONS = 4_000
+_CHECK_INSTRUCTIONS = 4_000
 """Number of SQLite's instructions between checks of the clock."""
 _SCHEMA = """
     SELECT sql FROM sqlite_schema WHERE sql <> '' AND name NOT LIKE 'sqlite#_%' ESCAPE '#'
@@ -53,7 +53,7 @@ def explain_with_indexes(
     except sqlite3.OperationalError:
         statistics = []  # ANALYZE was never run.
     with closing(sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)) as copy:
-        copy.set_progress_handler(deadline, _INSTRUCTIONS)
+        copy.set_progress_handler(deadline, _CHECK_INSTRUCTIONS)
         copy.execute("PRAGMA trusted_schema = OFF")
         policy = Policy(True, find_closed_modules(copy))
         copy.set_authorizer(policy)

@@ -17,19 +17,19 @@ from servers.sqlite.engine.entries import ask, ask_schema, find_hidden, select_u
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.values import encode_cells
 
-_ROWS = 100_000
+_MAX_ROWS = 100_000
 """Maximum number of rows that are examined, from the first."""
-_SHARE = 0.5
+_TIME_SHARE = 0.5
 """The share of a call's time limit for statistics."""
-_DISTINCT_SIZE = 16_000_000
+_MAX_DISTINCT_BYTES = 16_000_000
 """Maximum size of all values of a column for which distinct values are counted, which keeps them in memory."""
-_VALUE = 100
+_MAX_VALUE_BYTES = 100
 """Maximum number of bytes shown of a value."""
 _COLUMN_KINDS = ("ordinary", "hidden", "generated virtual", "generated stored")
 _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
-_TYPE, _DEFAULT, _INDEX_SQL, _TRIGGER_SQL = 200, 500, 500, 1_000
+_MAX_TYPE_LENGTH, _MAX_DEFAULT_LENGTH, _MAX_INDEX_SQL_LENGTH, _MAX_TRIGGER_SQL_LENGTH = 200, 500, 500, 1_000
 """Maximum number of characters shown of each."""
-_LARGEST = 1 << 53
+_MAX_EXACT = 1 << 53
 
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
@@ -39,7 +39,7 @@ def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     # `stat` begins with the number of rows of an index (https://sqlite.org/fileformat2.html, 2.6.3); a partial index
     # has fewer than its table.
     question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
-    return {table: min(max(rows, 0), _LARGEST) for table, rows in ask_schema(connection, question)}
+    return {table: min(max(rows, 0), _MAX_EXACT) for table, rows in ask_schema(connection, question)}
 
 
 def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
@@ -54,13 +54,13 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") not in ("SQLITE_ERROR", "SQLITE_AUTH"):
             raise
-        return [], shorten(str(error), _DEFAULT)
+        return [], shorten(str(error), _MAX_DEFAULT_LENGTH)
     columns: list[TableColumn] = [
         {
             "name": name,
-            "type": shorten(kind, _TYPE),
+            "type": shorten(kind, _MAX_TYPE_LENGTH),
             "not_null": bool(not_null),
-            "default": None if default is None else shorten(default, _DEFAULT),
+            "default": None if default is None else shorten(default, _MAX_DEFAULT_LENGTH),
             "primary_key": position,
             "kind": _COLUMN_KINDS[hidden],
         }
@@ -137,7 +137,7 @@ def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
     statements = [
         sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.mentions_hidden(sql)
     ]
-    return [shorten(sql, _TRIGGER_SQL) for sql in statements]
+    return [shorten(sql, _MAX_TRIGGER_SQL_LENGTH) for sql in statements]
 
 
 def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
@@ -148,7 +148,7 @@ def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
         "unique": bool(unique),
         "partial": bool(partial),
         "origin": _ORIGINS.get(origin, origin),
-        "sql": None if sql is None else shorten(sql, _INDEX_SQL),
+        "sql": None if sql is None else shorten(sql, _MAX_INDEX_SQL_LENGTH),
     }
 
 
@@ -160,7 +160,7 @@ def compute_statistics(
     seen = [column for column in columns if column["kind"] != "hidden"]
     statistics: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
     done = False
-    with deadline.at_most(deadline.seconds * _SHARE):
+    with deadline.at_most(deadline.seconds * _TIME_SHARE):
         for column in seen:
             _examine(entry, column, connection, statistics)
         done = True
@@ -169,21 +169,21 @@ def compute_statistics(
 
 
 def _examine(entry: Entry, column: TableColumn, connection: sqlite3.Connection, statistics: Statistics) -> None:
-    values = select(f"{quote(column['name'])} AS v", entry.name, f"LIMIT {_ROWS + 1}")
+    values = select(f"{quote(column['name'])} AS v", entry.name, f"LIMIT {_MAX_ROWS + 1}")
     try:
         question = f"SELECT count(*), count(v), min(v), max(v), total(length(v)) FROM ({values})"  # noqa: S608 - as above
         ((rows, present, least, greatest, size),) = ask(connection, question)
         statistics["rows_examined"] = rows
-        statistics["partial"] |= rows > _ROWS
+        statistics["partial"] |= rows > _MAX_ROWS
         distinct = None
-        if size <= _DISTINCT_SIZE:
+        if size <= _MAX_DISTINCT_BYTES:
             ((distinct,),) = ask(connection, f"SELECT count(DISTINCT v) FROM ({values})")  # noqa: S608 - as above
     except (sqlite3.OperationalError, MemoryError) as error:
         if getattr(error, "sqlite_errorname", "SQLITE_NOMEM") not in ("SQLITE_ERROR", "SQLITE_NOMEM"):
             raise
         statistics["partial"] = True
         return
-    shown = encode_cells([least, greatest], _VALUE)
+    shown = encode_cells([least, greatest], _MAX_VALUE_BYTES)
     statistics["columns"].append(
         {"column": column["name"], "nulls": rows - present, "distinct": distinct, "min": shown[0], "max": shown[1]}
     )

@@ -12,7 +12,7 @@ from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_schemas
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
 
-_SHARE = 0.1
+_TIME_SHARE = 0.1
 """The share of a call's time limit for reading columns."""
 
 
@@ -42,7 +42,7 @@ class _Columns:
     def __init__(self, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:
         self._connection = connection
         # Compiling a view may take a second, during which SQLite can't be stopped.
-        self._until = time.monotonic() + deadline.seconds * _SHARE
+        self._until = time.monotonic() + deadline.seconds * _TIME_SHARE
         self._known: dict[str, list[TableColumn]] = {}
 
     @property

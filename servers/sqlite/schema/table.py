@@ -9,8 +9,8 @@ from servers.common.sql.schema import table
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.records import Entry
 from servers.common.sql.schema.table import (
-    FRAME,
-    SAMPLE_CELL,
+    FRAME_BYTES,
+    MAX_CELL_BYTES,
     SAMPLE_SHARE,
     Sample,
     TableDescription,
@@ -39,13 +39,13 @@ def describe(
     with hold_snapshot(connection, deadline):
         facts = _read_facts(request.table, connection)
         entry = facts.entry
-        budget = ByteBudget(limits.bytes - FRAME)
+        budget = ByteBudget(limits.bytes - FRAME_BYTES)
         extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
         description = table.describe(facts, budget)
         if request.sample and facts.problem is None:
             part = extras.share(2) if request.statistics else extras
             # Rows are shown only as text, while the limits are for two forms.
-            for_sample = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, SAMPLE_CELL))
+            for_sample = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with deadline.at_most(deadline.seconds * SAMPLE_SHARE):
                 description["sample"] = _take_sample(entry, for_sample, connection)
             if description["sample"] is None:

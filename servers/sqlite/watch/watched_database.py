@@ -26,7 +26,7 @@ from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.entries import execute_schema
 
-_PATIENCE = 1.0
+_CHECK_SECONDS = 1.0
 """Time limit for a check in seconds, so that known changes are reported without long delay."""
 _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 
@@ -61,7 +61,7 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
 
     Return None if that takes long or fails, because the database is locked or missing, or the writer is busy.
     """
-    with suppress(SqlError), anyio.move_on_after(_PATIENCE):
+    with suppress(SqlError), anyio.move_on_after(_CHECK_SECONDS):
         async with database.onlookers.lent() as connection:
             data_version, schema_version, tables = await connection.run(_look)
             return Fingerprint(connection.opening, data_version, schema_version, tables)

@@ -20,10 +20,10 @@ from shared.program.files.entries import create, entry_at
 
 _SUFFIX = ".part"
 
-_PAGES = 256
+_STEP_PAGES = 256
 """Number of pages copied between checks of whether to stop, usually one mebibyte."""
-_PROBLEMS = 10
-_INSTRUCTIONS = 4_000
+_MAX_PROBLEMS = 10
+_CHECK_INSTRUCTIONS = 4_000
 
 
 class Backup(NamedTuple):
@@ -54,8 +54,8 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
             size = copy.seek(0, os.SEEK_END)
         uri = f"{part.absolute().as_uri()}?mode=ro&immutable=1"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copied:
-            copied.set_progress_handler(deadline, _INSTRUCTIONS)
-            integrity = [str(row[0]) for row in copied.execute(f"PRAGMA integrity_check({_PROBLEMS})")]
+            copied.set_progress_handler(deadline, _CHECK_INSTRUCTIONS)
+            integrity = [str(row[0]) for row in copied.execute(f"PRAGMA integrity_check({_MAX_PROBLEMS})")]
         deadline.check()
     return Backup(file, size, integrity, time.monotonic() - began)
 
@@ -77,7 +77,7 @@ def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadlin
         # The file is useless until it is complete.
         target.execute("PRAGMA journal_mode = OFF")
         target.execute("PRAGMA synchronous = OFF")
-        connection.backup(target, pages=_PAGES, progress=step, sleep=0)
+        connection.backup(target, pages=_STEP_PAGES, progress=step, sleep=0)
 
 
 @contextmanager

@@ -22,11 +22,11 @@ from servers.sqlite.write.session import Session
 
 _NAME = f"seen_{os.urandom(8).hex()}"
 """Prefix of the names of the server's triggers and functions, chosen so that they hide nothing in the database."""
-_ROWS = 10
+_MAX_ROWS = 10
 """Maximum number of rows of a table that are shown."""
-_COLUMNS = 60
+_MAX_COLUMNS = 60
 """Maximum number of columns of a table that are shown. A SQLite function takes at most 127 arguments."""
-_CELL = 200
+_MAX_CELL_BYTES = 200
 """Maximum number of bytes shown of a value."""
 _ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
 """For each action, whether the row exists before and after it."""
@@ -126,7 +126,7 @@ class Preview:
             self._session.connection.create_function(f"{_NAME}_{name}", -1, function)
 
     def _on_triggers(self, table: str, note: str) -> int:
-        names = tuple(name for name, _, _ in self._session.columns(table)[:_COLUMNS])
+        names = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
         index = self._index(table, names, note)
         columns = [quote(name) for name in names]
         for act, sides in _ACTS.items():
@@ -147,7 +147,7 @@ class Preview:
         """Count a changed row; return True if it should be shown."""
         recorded = self._recorded[index]
         recorded.counts[act] += 1
-        return len(recorded.rows) < _ROWS and self._left > 0
+        return len(recorded.rows) < _MAX_ROWS and self._left > 0
 
     def _record(self, index: int, before: str, after: str, *values: Any) -> None:
         """Store a changed row. Values before the change come first."""
@@ -162,7 +162,7 @@ class Preview:
         # Bytes that are not UTF-8 become lone surrogates, as in a query.
         errors = "surrogateescape" if self._encoding == "UTF-8" else "replace"
         plain = [value.decode(self._encoding, errors) if letter == "t" else value for letter, value in pairs]
-        return tuple(encode_cells([value], _CELL)[0] for value in plain) or None
+        return tuple(encode_cells([value], _MAX_CELL_BYTES)[0] for value in plain) or None
 
 
 def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:

@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.pages import NO_ROWS, AnswerLimits
-from servers.common.sql.write.results import LEAST_FOR_ROWS, Effect, Statement, reduce_limits
+from servers.common.sql.write.results import MIN_BYTES_FOR_ROWS, Effect, Statement, reduce_limits
 from servers.sqlite.engine.quoted_names import require_names
 from servers.sqlite.engine.sql import find_first_word
 from servers.sqlite.paging import fill_page
@@ -19,7 +19,7 @@ from servers.sqlite.write.session import Session
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """A temporary table with a secret name, since it would hide a table of the database with the same name."""
 _NO_ROWID = -(1 << 63)
-_ROWID = 1_000
+_ROWID_BYTES = 1_000
 """An upper bound for the size of a rowid in bytes."""
 
 
@@ -85,7 +85,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
         raise SqlError("refused", reason, "The operator can run it with sqlite3.")
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())
-        has_room = names and limits.rows and limits.bytes >= LEAST_FOR_ROWS
+        has_room = names and limits.rows and limits.bytes >= MIN_BYTES_FOR_ROWS
         shown, unfitting = fill_page(names, cursor, limits) if has_room else (NO_ROWS, [])
         truncated = bool(unfitting) or next(cursor, None) is not None
         if policy.changed:
@@ -102,7 +102,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     return Effect(
         0 if policy.defines else affected,
         total,
-        None if rowid == _NO_ROWID or policy.defines else encode_cells([rowid], _ROWID)[0],
+        None if rowid == _NO_ROWID or policy.defines else encode_cells([rowid], _ROWID_BYTES)[0],
         others.without(changed) if total or policy.defines else (),
         defined,
         names,

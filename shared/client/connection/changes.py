@@ -27,7 +27,7 @@ from .subscription import Change, Kind, Subscription, subscribed
 
 __all__ = ["Change", "Changes", "Kind", "Pending"]
 
-PENDING = 1_000
+MAX_PENDING = 1_000
 """The maximum number of queued changes; beyond it, a single `missed` change replaces them."""
 STEADY_SECONDS = 60.0
 """Seconds after which a subscription is considered steady, and is renewed at once when it ends."""
@@ -38,7 +38,7 @@ _log = logging.getLogger("shared.client.changes")
 class Pending:
     """The changes that the reader has not consumed yet, without duplicates."""
 
-    def __init__(self, limit: int = PENDING) -> None:
+    def __init__(self, limit: int = MAX_PENDING) -> None:
         self._limit = limit
         self._changes: dict[Change, None] = {}
         self._woken = Signal()

@@ -34,7 +34,7 @@ from .flood import Flood
 
 Outcome = Answered | InputWanted | Unusable
 
-ENOUGH = 8
+BATCH_SIZE = 8
 """Number of messages that justify a separate write."""
 _ENDED = "the server ended the connection"
 _REJECTED = -1
@@ -291,7 +291,7 @@ class Connection:
         """Send the messages that the session holds: at once if nothing else is pending, otherwise by the writer,
         which joins simultaneous messages into one write. A small batch is not delayed further while the server is
         idle: 32 simultaneous calls then take 31 us each instead of 56."""
-        is_growing = len(self._waiting) > 1 and self.session.outgoing_count < ENOUGH
+        is_growing = len(self._waiting) > 1 and self.session.outgoing_count < BATCH_SIZE
         if self._prompt is None or self._is_writing or is_growing:
             self._ready.wake()
         elif (waiting := self._due()) and not self._prompt.try_send(waiting):

@@ -15,8 +15,8 @@ _log = logging.getLogger("shared.client.flood")
 PER_SECOND, BURST = 100, 1_000
 """The rate and burst of notifications about changed lists, of which one is as good as many. For other notifications
 the limits are 50 times as high."""
-_OTHERS = 0.02
-LONGEST_PAUSE = 1.0
+_OTHER_WEIGHT = 0.02
+MAX_PAUSE_SECONDS = 1.0
 """The longest pause in seconds: a server must be read often enough to be recognized as alive."""
 
 
@@ -35,11 +35,11 @@ class Flood:
             return 0.0
         self._level = max(self._level - (now - self._at) * PER_SECOND, 0.0) + cost
         self._at = now
-        pause = min((self._level - BURST) / PER_SECOND, LONGEST_PAUSE)
+        pause = min((self._level - BURST) / PER_SECOND, MAX_PAUSE_SECONDS)
         if pause <= 0:
             return 0.0
         # A server does not wait twice for the same messages.
-        self._level = min(self._level, BURST + PER_SECOND * LONGEST_PAUSE)
+        self._level = min(self._level, BURST + PER_SECOND * MAX_PAUSE_SECONDS)
         if not self._has_warned:
             self._has_warned = True
             _log.warning(
@@ -52,4 +52,4 @@ def _cost(message: Message) -> float:
     if isinstance(message, Response | Failure):
         return 0.0
     is_list = isinstance(message, Notification) and message.method.endswith("/list_changed")
-    return 1.0 if is_list else _OTHERS
+    return 1.0 if is_list else _OTHER_WEIGHT

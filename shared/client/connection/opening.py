@@ -22,7 +22,7 @@ _log = logging.getLogger("shared.client.opening")
 
 OPENING_SECONDS = 60.0
 """Seconds that a server may take to start and answer if there is no alternative to try."""
-_NAMED = 10
+_MAX_NAMED_VERSIONS = 10
 """The maximum number of server versions in an error message."""
 
 
@@ -104,6 +104,8 @@ def _nothing_shared(session: ClientSession, options: ClientOptions) -> Connectio
     accepted = options.accepted()
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"{accepted[0]} alone"
     # Only dates are repeated: another text might say anything.
-    dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][:_NAMED]
+    dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][
+        :_MAX_NAMED_VERSIONS
+    ]
     theirs = f"the server supports {', '.join(dates)}" if dates else "the server does not name its versions"
     return ConnectionError(f"no common protocol version: {theirs}, this client {ours}")

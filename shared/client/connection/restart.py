@@ -10,7 +10,7 @@ Start = Callable[[], AbstractAsyncContextManager[ClosableTransport]]
 
 FIRST_SECONDS = 0.5
 """The pause between two starts if the server was lost soon after the first; it doubles each time."""
-LONGEST_SECONDS = 30.0
+MAX_PAUSE_SECONDS = 30.0
 """The longest pause: a server that can't run causes at most two starts a minute, and a repaired server is available
 soon."""
 STEADY_SECONDS = 60.0
@@ -36,5 +36,5 @@ class Pauses:
         """Record a start at the time `now`, and lengthen the next pause; after a long life, the pause is reset to the
         first."""
         is_steady = now - self._last_start >= STEADY_SECONDS
-        self._pause = FIRST_SECONDS if is_steady else min(LONGEST_SECONDS, 2 * self._pause)
+        self._pause = FIRST_SECONDS if is_steady else min(MAX_PAUSE_SECONDS, 2 * self._pause)
         self._last_start = now

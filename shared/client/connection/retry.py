@@ -14,7 +14,7 @@ from ...protocol.http.retry_after import BUSY
 from ...protocol.http.routing_headers import HeaderMismatch
 from ..errors import SessionLost, Unreached
 
-ATTEMPTS = 4
+MAX_ATTEMPTS = 4
 """Maximum number of times that one request is made."""
 MAX_TOOLS = 5_000
 """Maximum number of tools remembered; beyond it, the oldest is dropped."""
@@ -72,7 +72,7 @@ class RetryPolicy:
     ) -> float | None:
         """Return the seconds to wait before repeating a request that has failed `failed` times, most recently with
         `error`, and must end within `remaining` seconds; None if it is not to be repeated."""
-        if failed >= ATTEMPTS or not self._may_repeat(method, params, error):
+        if failed >= MAX_ATTEMPTS or not self._may_repeat(method, params, error):
             return None
         # The server answers, and has merely forgotten the session: there is nothing to wait for.
         if isinstance(error, SessionLost) and failed == 1:

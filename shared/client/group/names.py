@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
-LONGEST = 64
+MAX_LENGTH = 64
 """Maximum length of a name that every model's API accepts; the MCP specification allows twice as much."""
 SEPARATOR = "__"
 _SERVER_NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
@@ -35,10 +35,10 @@ def full_name(server: str, own: str) -> str:
     Raises ValueError for an invalid server name.
     """
     name = f"{check_server_name(server)}{SEPARATOR}{own}"
-    if len(name) <= LONGEST and _FITS.fullmatch(own):
+    if len(name) <= MAX_LENGTH and _FITS.fullmatch(own):
         return name
     digest = blake2b(own.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
-    allowed = "".join(re.findall(_FITS, own))[: LONGEST - len(server) - len(SEPARATOR) - len(digest) - 1]
+    allowed = "".join(re.findall(_FITS, own))[: MAX_LENGTH - len(server) - len(SEPARATOR) - len(digest) - 1]
     return f"{server}{SEPARATOR}{allowed}-{digest}"
 
 

@@ -26,7 +26,7 @@ MIN_POLL_SECONDS = 0.02
 MAX_POLL_SECONDS = 60.0
 CANCEL_SECONDS = 2.0
 """Time limit in seconds for notifying the server that a task is no longer needed."""
-RESULT_TRIES = 3
+MAX_RESULT_TRIES = 3
 """Maximum number of attempts to get the result of a finished task, if no usable answer arrives."""
 MAX_QUESTIONS = 100
 """The maximum number of simultaneous questions of a task: each may require a person, or a model that costs money."""
@@ -242,7 +242,7 @@ class _Following:
                 raise TaskCancelled("the task was cancelled") from None
             if state.is_over:
                 self._failed += 1
-            if state.is_over and (isinstance(error, PeerError) or self._failed > RESULT_TRIES):
+            if state.is_over and (isinstance(error, PeerError) or self._failed > MAX_RESULT_TRIES):
                 raise
             await self._channel.pause(state.poll_seconds)
             return None

@@ -24,8 +24,8 @@ from ...server.dispatch.context import Context
 from . import states
 from .runner import Tasks, log_failure, principal_of
 
-REASON_CHARACTERS = 200
-MESSAGE_CHARACTERS = 1_000
+MAX_REASON_LENGTH = 200
+MAX_MESSAGE_LENGTH = 1_000
 """The maximum length of a status message, which is sent with each answer about the task."""
 REPORT_SECONDS = 0.2
 """Minimum number of seconds between two reports of a call to the store."""
@@ -178,7 +178,7 @@ class HostedCall:
 
     def say(self, text: str) -> None:
         """Set the status message to `text`, soon; a longer text is cut."""
-        self._text = text = text[:MESSAGE_CHARACTERS]
+        self._text = text = text[:MAX_MESSAGE_LENGTH]
         if self.id in self._tasks.at_work and self._reporting is None:
             loop = asyncio.get_running_loop()
             due = self._reported + REPORT_SECONDS
@@ -224,7 +224,7 @@ class HostedCall:
             outcome = InternalError("the call asked for input after it had become a task; call again")
         answer = settle(outcome, call.method, call.peer)
         if isinstance(answer, RpcError):
-            self._tasks.crew.start(self._end("failed", _error_of(answer), answer.message[:REASON_CHARACTERS]))
+            self._tasks.crew.start(self._end("failed", _error_of(answer), answer.message[:MAX_REASON_LENGTH]))
         else:
             status = self._form.status_of(answer)
             self._tasks.crew.start(
@@ -294,7 +294,7 @@ def _reason(result: Mapping[str, Any]) -> str | None:
     content = result.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
-    return next((text[:REASON_CHARACTERS] for text in texts if isinstance(text, str)), None)
+    return next((text[:MAX_REASON_LENGTH] for text in texts if isinstance(text, str)), None)
 
 
 def _report(text: str, task: TaskRecord, now: float) -> TaskRecord:

@@ -29,7 +29,7 @@ except ImportError:  # not on Windows
 else:
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
-_BLOCK = 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
 _FRESH = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
 Put = Callable[[Entry, Entry], object]
 """Gives the first entry the second entry's name."""
@@ -208,7 +208,7 @@ def _copy_over(source: int, target: int) -> None:
             os.ftruncate(target, old_size)
             if error.errno == errno.ENOSPC:
                 raise
-    while block := os.read(source, _BLOCK):
+    while block := os.read(source, _BLOCK_BYTES):
         write_all(target, block)
     os.ftruncate(target, size)
     sync(target)

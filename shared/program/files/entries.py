@@ -30,7 +30,7 @@ CHECKED_TWICE = (
 """The warning that a server logs at startup in that case."""
 
 _NAME = attrgetter("name")
-_BLOCK = 65_536
+_BLOCK_BYTES = 65_536
 """Number of bytes in one read. Memory for many more would be requested from the system each time."""
 
 
@@ -211,7 +211,7 @@ def read_bytes(descriptor: int, count: int) -> bytes:
     A buffered reader costs as much as the read of a small file.
     """
     blocks: list[bytes] = []
-    while count > 0 and (block := os.read(descriptor, min(count, _BLOCK))):
+    while count > 0 and (block := os.read(descriptor, min(count, _BLOCK_BYTES))):
         blocks.append(block)
         count -= len(block)
     return b"".join(blocks)

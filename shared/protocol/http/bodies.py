@@ -10,7 +10,7 @@ import zlib
 from .rules import Headers, Refusal, is_gzip, refuse
 
 _WRAPPED_IN_GZIP = 31
-_STEP = 65_536
+_STEP_BYTES = 65_536
 """Maximum number of bytes that are inflated at a time."""
 
 
@@ -61,10 +61,10 @@ class GzipBody(Body):
         self._received += len(piece)
         try:
             while True:
-                step = self._inflater.decompress(piece, _STEP)
+                step = self._inflater.decompress(piece, _STEP_BYTES)
                 if super().feed(step) is not None or self._received > self.limit:
                     return _too_large(self.limit)
-                if len(step) < _STEP:
+                if len(step) < _STEP_BYTES:
                     break
                 piece = self._inflater.unconsumed_tail
         except zlib.error:

@@ -26,7 +26,7 @@ from ..types.client import CreateMessageResult, ElicitResult, ListRootsResult
 from ..versions import V2024_11_05, V2025_06_18, V2025_11_25, Version
 from ..wire.jsonrpc import RequestId
 
-LIFETIME = 3600.0
+LIFETIME_SECONDS = 3600.0
 """Time limit for a user's answer, in seconds."""
 MAX_ROUNDS = 10
 
@@ -255,7 +255,7 @@ def sign_state(
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
     state = {
         "request": _binding(method, params, principal),
-        "expires": now + LIFETIME,
+        "expires": now + LIFETIME_SECONDS,
         "round": before.number,
         "answers": before.answers,
         **({} if before.carried is None else {"carried": before.carried}),

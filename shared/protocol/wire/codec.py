@@ -48,8 +48,8 @@ from .jsonrpc import (
     json_of,
     scrubbed,
 )
-from .salvage import EDGE, read_answered, read_edges, salvage
-from .weight import LIGHT, MAX_VALUES, count_values, weigh
+from .salvage import EDGE_BYTES, read_answered, read_edges, salvage
+from .weight import MAX_LIGHT_BYTES, MAX_VALUES, count_values, weigh
 
 if TYPE_CHECKING:  # needed only for peers with headers
     from .content_length import ContentLengthBuffer, Frame, Misframed
@@ -124,7 +124,7 @@ class Codec:
         # Nearly all connections have neither headers nor a dialect, and need no further checks.
         if self._is_standard and isinstance(frames, LineBuffer):
             return [
-                decode(line) if isinstance(line, bytes) and len(line) <= LIGHT else self._decode(line)
+                decode(line) if isinstance(line, bytes) and len(line) <= MAX_LIGHT_BYTES else self._decode(line)
                 for line in parts
             ]
         return self._read_all(parts)
@@ -186,7 +186,7 @@ class Codec:
         """Return the messages in one JSON text, which may determine the peer's dialect."""
         if not isinstance(frame, bytes):
             return [self._no_object(self._dropped(frame))]
-        values = 0 if self._is_client or len(frame) <= LIGHT else count_values(frame)
+        values = 0 if self._is_client or len(frame) <= MAX_LIGHT_BYTES else count_values(frame)
         if values > MAX_VALUES:
             return [self._no_object(_crowded(frame))]
         try:
@@ -221,7 +221,7 @@ class Codec:
         if not isinstance(frame, (bytes, bytearray)):
             return self._dropped(frame)
         text = bytes(frame)
-        if self._is_client or len(text) <= LIGHT:
+        if self._is_client or len(text) <= MAX_LIGHT_BYTES:
             return decode(text)
         values = count_values(text)
         return _crowded(text) if values > MAX_VALUES else decode(text, weigh(text, values))
@@ -269,7 +269,7 @@ class Codec:
 
 def _crowded(text: bytes) -> Malformed:
     error = InvalidRequest(f"a message may have at most {MAX_VALUES:,} values: send less at once")
-    head, tail = text[:EDGE], text[-EDGE:]
+    head, tail = text[:EDGE_BYTES], text[-EDGE_BYTES:]
     answered = read_answered(head, tail)
     if answered is not None:
         return Malformed(failure(answered, error), silent=True)

@@ -22,7 +22,7 @@ from pydantic_core import from_json
 
 from ..records import record
 from .framing import Oversized
-from .salvage import EDGE, read_edges
+from .salvage import EDGE_BYTES, read_edges
 
 MAX_HEADER = 8_192
 """Maximum size of a message's header, in bytes. The known headers take less than a hundred."""
@@ -134,9 +134,9 @@ def _read_body(buffer: bytearray, length: int, limit: int) -> _Frames:
         if end is not None or there == length:
             break
         if is_oversized:
-            excess = max(0, there - 2 * EDGE)
+            excess = max(0, there - 2 * EDGE_BYTES)
             # From the middle, since both ends may show the id.
-            del buffer[EDGE : EDGE + excess]
+            del buffer[EDGE_BYTES : EDGE_BYTES + excess]
             length, there = length - excess, there - excess
             if not is_told and (early_answer := _early_answer(buffer, limit)) is not None:
                 yield early_answer
@@ -158,9 +158,9 @@ def _early_answer(buffer: bytearray, limit: int) -> Oversized | None:
     """Return the early answer to a body that is too long; None if its end may show the id."""
     # Until both ends have arrived, nothing between them is missing.
     # The length may be wrong, and the sender of a complete message waits for the answer.
-    if len(buffer) < 2 * EDGE and _is_object(buffer.rstrip()):
+    if len(buffer) < 2 * EDGE_BYTES and _is_object(buffer.rstrip()):
         return Oversized(limit, _id_of(buffer))
-    head = bytes(buffer[:EDGE])
+    head = bytes(buffer[:EDGE_BYTES])
     id_ = read_edges(head, b"")
     return Oversized(limit, id_) if id_ is not None or head.lstrip()[:1] not in (b"", b"{") else None
 
@@ -202,7 +202,7 @@ def _early_end(buffer: bytearray, start: int, end: int, *, is_whole: bool) -> in
 
 
 def _id_of(body: bytes | bytearray) -> str | int | None:
-    return read_edges(bytes(body[:EDGE]), bytes(body[-EDGE:]))
+    return read_edges(bytes(body[:EDGE_BYTES]), bytes(body[-EDGE_BYTES:]))
 
 
 def _skip(buffer: bytearray, line: re.Pattern[bytes]) -> _Frames:

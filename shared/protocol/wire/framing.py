@@ -6,7 +6,7 @@ a stream, where some shells write one, and nowhere else (RFC 8259, section 8.1).
 """
 
 from ..records import record
-from .salvage import EDGE, read_answered, read_edges
+from .salvage import EDGE_BYTES, read_answered, read_edges
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -71,14 +71,14 @@ class LineBuffer:
         if self._dropping:
             # The two ends of a line that is too long are kept, since that is where programs write the id needed for
             # the error.
-            self._buffer += part[: max(EDGE - len(self._buffer), 0)]
-            self._tail = (self._tail + part)[-EDGE:]
+            self._buffer += part[: max(EDGE_BYTES - len(self._buffer), 0)]
+            self._tail = (self._tail + part)[-EDGE_BYTES:]
             return []
         self._buffer += part
         if len(self._buffer) <= self._limit:
             return []
-        self._dropping, self._tail = True, bytes(self._buffer[-EDGE:])
-        self._buffer = self._buffer[:EDGE]
+        self._dropping, self._tail = True, bytes(self._buffer[-EDGE_BYTES:])
+        self._buffer = self._buffer[:EDGE_BYTES]
         # Immediately, unless the end of the line may show a request's id.
         oversized = _oversized(self._limit, bytes(self._buffer), b"")
         is_known = oversized.id is not None or oversized.answered is not None
@@ -96,7 +96,7 @@ class LineBuffer:
 
 
 def _oversized(limit: int, head: bytes, tail: bytes) -> Oversized:
-    head, tail = head[:EDGE], tail[-EDGE:]
+    head, tail = head[:EDGE_BYTES], tail[-EDGE_BYTES:]
     return Oversized(limit, read_edges(head, tail), read_answered(head, tail))
 
 

@@ -16,14 +16,14 @@ from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
 from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
-EDGE = 4_096
+EDGE_BYTES = 4_096
 """The number of bytes at the beginning and at the end of a text that `read_edges` reads."""
 MAX_DEPTH = 200
 """Maximum number of nesting levels that the parser accepts."""
 MAX_VALUES = 100_000
 """Maximum number of values that are searched for an error. A client can send millions, which would delay all
 others."""
-_PLACE = 100
+_MAX_PATH_LENGTH = 100
 """Maximum number of characters of a path in a message, since its names come from the peer."""
 
 _HALF = "[\ud800-\udfff]"
@@ -52,7 +52,7 @@ def salvage(
     try:
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
-        head, tail = data[:EDGE], data[-EDGE:]
+        head, tail = data[:EDGE_BYTES], data[-EDGE_BYTES:]
         answered = read_answered(head, tail)
         if answered is not None:
             return Malformed(failure(answered, error), silent=True)
@@ -148,7 +148,7 @@ def find_fault(value: Any) -> Fault | None:
 
 def _fault(path: tuple[str, ...], reason: str, *, in_text: bool = False) -> Fault:
     place = ".".join(path)
-    shown = place if len(place) <= _PLACE else f"{place[:_PLACE]}..."
+    shown = place if len(place) <= _MAX_PATH_LENGTH else f"{place[:_MAX_PATH_LENGTH]}..."
     return Fault(re.sub(_HALF, "\ufffd", shown), reason, in_text)
 
 

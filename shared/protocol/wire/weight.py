@@ -12,11 +12,11 @@ from .jsonrpc import Prepared, json_of
 MAX_VALUES = 100_000
 """Maximum number of values in one message to a server. More take long to parse and check, and no tool needs them."""
 
-LIGHT = 4_096
+MAX_LIGHT_BYTES = 4_096
 """For texts of at most this many bytes, the weight is computed from the value instead."""
 _VALUE_BYTES = 100
 """Memory in bytes of a small value, including its slot in a list or object and its name there."""
-_WIDE = 3
+_NON_ASCII_FACTOR = 3
 """The factor by which non-ASCII text may be larger in memory. It takes 2 or 4 bytes per character, while UTF-8 may
 take 1."""
 _MANY_PARTS = 1_000
@@ -40,7 +40,7 @@ def count_values(text: bytes) -> int:
 
 def weigh(text: bytes, values: int) -> int:
     """Return the memory in bytes that a JSON text with `values` takes once it is parsed."""
-    return len(text) * (1 if text.isascii() else _WIDE) + values * _VALUE_BYTES
+    return len(text) * (1 if text.isascii() else _NON_ASCII_FACTOR) + values * _VALUE_BYTES
 
 
 def weigh_value(value: Any) -> int:

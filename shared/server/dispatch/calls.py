@@ -32,7 +32,7 @@ from .room import Room
 from .turns import Turns
 
 _TOOL = "tools/call"
-_LIGHT = 16_384
+_MAX_LIGHT_BYTES = 16_384
 """Calls of at most this many bytes are not accounted for while they run, because their number is bounded."""
 _CALL_BYTES = 1_024
 """Bytes that a call takes in addition to its arguments."""
@@ -150,7 +150,7 @@ class Calls:
         limits = self.limits
         # Until it is detached: then it has no link, and its outcome goes to another outlet.
         call.link, call.outlet = link, link.session
-        if call.weight > _LIGHT and not self._take_memory(link, call):
+        if call.weight > _MAX_LIGHT_BYTES and not self._take_memory(link, call):
             return
         if call.method.is_stream:
             # Streams wait for hours by design: they have a separate limit, and no deadline.

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
 
 MANY_CHANGES = 1_000
 """The number of waiting changes for one peer from which on parts of resources are no longer distinguished."""
-_LIGHT = 4_096
+_MAX_LIGHT_BYTES = 4_096
 """The size in bytes from which on a result is counted; smaller results are bounded by the number of waiting
 messages."""
-_AT_ONCE = 100
+_MAX_ANSWERED_AT_ONCE = 100
 """Maximum number of calls of one batch that are answered at once."""
 _NONE = Failure(None, -32603, "the client ended its stream")
 """The answer used for a client that will no longer answer."""
@@ -280,7 +280,7 @@ class Connection:
         for number, event in enumerate(self.session.receive(message)):
             if isinstance(event, Call):
                 # A thousand answers at once, to the calls of a batch, would stop the event loop.
-                self.calls.begin(self, event, at_once=number < _AT_ONCE)
+                self.calls.begin(self, event, at_once=number < _MAX_ANSWERED_AT_ONCE)
             elif isinstance(event, Cancelled):
                 self.calls.cancel(event.call)
             elif isinstance(event, Opened):
@@ -392,7 +392,7 @@ class Connection:
         """Count a result that waits behind other messages, or for the rest of its batch. Return the result, or an
         error if the waiting results take too much memory."""
         size = weigh_result(outcome) if isinstance(outcome, dict) else 0
-        if size < _LIGHT:
+        if size < _MAX_LIGHT_BYTES:
             return outcome
         if not self.calls.take_memory(self.client, size):
             return InternalError("the call was made, but too many results are waiting for you: read those first")

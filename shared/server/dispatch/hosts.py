@@ -37,14 +37,14 @@ HOSTS = (
 )
 
 
-_LONGEST = 100
+_MAX_NAME_LENGTH = 100
 """Characters of a client's name that are compared."""
 
 
 def find_host(info: dict[str, Any] | None) -> HostLimit | None:
     """Return the limit of the host with that `clientInfo`; None if the host is unknown."""
     name = (info or {}).get("name")
-    return _host_named(name[:_LONGEST]) if isinstance(name, str) else None
+    return _host_named(name[:_MAX_NAME_LENGTH]) if isinstance(name, str) else None
 
 
 @lru_cache(256)  # without a session, each request names its client

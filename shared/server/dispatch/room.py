@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-LARGE = 32_768
+LARGE_RESULT_BYTES = 32_768
 """The size in bytes from which on results take room; smaller results are bounded by the number of connections."""
 
 

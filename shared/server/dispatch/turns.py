@@ -5,7 +5,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-AT_ONCE = 4
+MAX_CONCURRENT = 4
 """Pieces of work at once. More would not be faster, since only one thread at a time runs Python, and each thread
 delays short work, and the event loop, by a few milliseconds at each switch."""
 
@@ -13,7 +13,7 @@ delays short work, and the event loop, by a few milliseconds at each switch."""
 class Turns:
     """The turns of clients, working and waiting, in one event loop."""
 
-    def __init__(self, at_once: int = AT_ONCE, each: int | None = None) -> None:
+    def __init__(self, at_once: int = MAX_CONCURRENT, each: int | None = None) -> None:
         """`each` is the number of places that one of several clients may hold: by default all but one, which is left
         for the others."""
         self._at_once = at_once

@@ -12,12 +12,12 @@ Schema = dict[str, Any]
 
 MAX_ERRORS = 1_000
 """The number of errors that pydantic lists in a few milliseconds; a client can cause hundreds of thousands."""
-_CLAUSES = 20
+_MAX_ERRORS = 20
 """The number of errors in the message for one call; the others are only counted."""
-_ITEMS = 10
-_MEMBERS = 100
+_MAX_ITEMS = 10
+_MAX_MEMBERS = 100
 """The numbers of items of an array and members of an object that are validated again if too many are wrong."""
-_PART = 3
+_MIN_PART_LENGTH = 3
 """The minimum length of two names that are considered equal because one is part of the other."""
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")  # of models and typed dicts; of dataclasses
 
@@ -31,18 +31,18 @@ def describe(error: ValidationError, schema: Schema) -> str:
     clauses = list(
         dict.fromkeys(_clause(detail["type"], detail["loc"], detail["msg"], schema, missing) for detail in errors)
     )
-    more = [f"and {len(clauses) - _CLAUSES:,} more"] if len(clauses) > _CLAUSES else []
-    return "; ".join(clauses[:_CLAUSES] + more)
+    more = [f"and {len(clauses) - _MAX_ERRORS:,} more"] if len(clauses) > _MAX_ERRORS else []
+    return "; ".join(clauses[:_MAX_ERRORS] + more)
 
 
 def shortened(arguments: Any, declared: Collection[str]) -> Any:
     """Return the beginning of `arguments` that have too many errors, including all `declared` arguments."""
     if isinstance(arguments, list):
-        return [shortened(item, ()) for item in arguments[:_ITEMS]]
+        return [shortened(item, ()) for item in arguments[:_MAX_ITEMS]]
     if not isinstance(arguments, dict):
         return arguments
     names = [name for name in declared if name in arguments]
-    names += islice((name for name in arguments if name not in declared), _MEMBERS)
+    names += islice((name for name in arguments if name not in declared), _MAX_MEMBERS)
     return {name: shortened(arguments[name], ()) for name in names}
 
 
@@ -66,7 +66,9 @@ def _clause(
 def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
     # A missing argument is more likely meant if one name is part of the other: `table_name` and `name`.
     candidates = (
-        other for other in missing if min(len(name), len(other)) >= _PART and (name in other or other in name)
+        other
+        for other in missing
+        if min(len(name), len(other)) >= _MIN_PART_LENGTH and (name in other or other in name)
     )
     close = next(candidates, None) or nearest(name, names)
     if close is not None:

@@ -28,7 +28,7 @@ from .inline_definitions import inline_definitions
 from .threads import in_thread
 
 _AS_IN_JSON = (str, int, bool, NoneType)
-_COERCIONS = 4
+_MAX_COERCIONS = 4
 """The number of conversions of arguments: an array sent as a string may hold another one."""
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
@@ -184,7 +184,7 @@ class Function:
         count = error.error_count()
         if count > MAX_ERRORS and not self._may_be_coercible(arguments):
             raise InvalidArguments(self._many(arguments, count))
-        for _ in range(_COERCIONS):
+        for _ in range(_MAX_COERCIONS):
             if not coerce(arguments, error.errors(include_url=False, include_context=False), self._is_optional):
                 break
             try:

@@ -18,9 +18,9 @@ from ..run import Run
 _LISTS = {"tools/call": "tools", "prompts/get": "prompts"}
 """The list that contains the names for a method."""
 _ROWS = {row.name: row for row in REQUESTS}
-_MOST_PAGES = 10
+_MAX_PAGES = 10
 """Maximum number of pages of the list that are searched."""
-_LONGEST = 128
+_MAX_NAME_LENGTH = 128
 """Maximum number of characters in a compared name."""
 _CUTOFF = 0.8
 
@@ -29,7 +29,7 @@ async def with_nearest(run: Run[Any], context: Context[Any], error: UnknownName)
     """Return the error of the call of `context` with the nearest name; the same error if no name is near."""
     listed = _LISTS.get(context.call.method.handler)
     name = getattr(context.call.params, "name", "")
-    if listed is None or len(name) > _LONGEST:
+    if listed is None or len(name) > _MAX_NAME_LENGTH:
         return error
     try:
         close = closest(name, await _names(run, context, listed))
@@ -57,7 +57,7 @@ async def _names(run: Run[Any], context: Context[Any], listed: str) -> list[str]
     method = f"{listed}/list"
     names: list[str] = []
     cursor: str | None = None
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         params = ListParams(cursor=cursor)
         inner = replace(context, call=context.call.inner(_ROWS[method], params))
         page = await run.handlers[method](run, inner, params)

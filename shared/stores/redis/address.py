@@ -16,7 +16,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from .link import PATIENCE_SECONDS
+from .link import REPLY_SECONDS
 
 _SENTINEL_PORT = 26_379
 _SENTINEL_NAME = "mymaster"
@@ -45,8 +45,8 @@ def connecting(url: str, password: str | None) -> Callable[[], Redis]:
         _database(parts.path.strip("/"))
     # The caller, which knows the operation, decides about retries.
     options: dict[str, Any] = {
-        "socket_timeout": PATIENCE_SECONDS,
-        "socket_connect_timeout": PATIENCE_SECONDS,
+        "socket_timeout": REPLY_SECONDS,
+        "socket_connect_timeout": REPLY_SECONDS,
         "retry": Retry(NoBackoff(), 0),
         "protocol": 2,
     }
@@ -93,7 +93,7 @@ def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Calla
 
     def connect() -> Redis:
         sentinels = Sentinel(  # type: ignore[no-untyped-call]
-            addresses, sentinel_kwargs={"socket_timeout": PATIENCE_SECONDS, "ssl": uses_tls}
+            addresses, sentinel_kwargs={"socket_timeout": REPLY_SECONDS, "ssl": uses_tls}
         )
         client: _OfSentinels = sentinels.master_for(name or _SENTINEL_NAME, redis_class=_OfSentinels, **own)
         client.sentinels = sentinels.sentinels

@@ -13,9 +13,9 @@ from ...errors import Unavailable
 from ..memory_limiter import MemoryLimiter
 from .link import Link
 
-AHEAD = 64
-"""A replica reserves 1/AHEAD of a burst."""
-KEPT_SECONDS = 1.0
+RESERVATION_DIVISOR = 64
+"""A replica reserves 1/RESERVATION_DIVISOR of a burst."""
+RESERVATION_SECONDS = 1.0
 """Seconds for which a reservation is kept."""
 SPEND_SECONDS = 0.25
 """Seconds during which the costs of finished actions are added up before they are sent."""
@@ -27,7 +27,7 @@ class RedisLimiter:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._alone = MemoryLimiter()
-        self._ahead = ExpiryQueue(KEPT_SECONDS, self._forget)
+        self._ahead = ExpiryQueue(RESERVATION_SECONDS, self._forget)
         self._left: dict[str, float] = {}
         self._spent: dict[str, tuple[Rate, float]] = {}
 
@@ -42,7 +42,7 @@ class RedisLimiter:
         if not cost and key in self._ahead:
             return 0.0
         try:
-            wanted = max(cost, rate.burst // AHEAD) if cost else 0
+            wanted = max(cost, rate.burst // RESERVATION_DIVISOR) if cost else 0
             interval = 1_000_000 / rate.per_second
             granted, wait = await self._link.ask("take", key, interval, rate.burst, cost, wanted)
             if int(wait):

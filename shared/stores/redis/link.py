@@ -33,13 +33,13 @@ Undo = Callable[[Any], Arguments | None]
 """Accepts a reply, and returns the operation, with its arguments, that undoes the effect."""
 
 MAX_OPERATIONS = 256
-MOST_BYTES = 1_048_576
+MAX_BATCH_BYTES = 1_048_576
 """Maximum size of one batch: while it runs, Redis serves no other client."""
 QUEUED_BYTES = 256 * 1_048_576
 """Bytes that may wait while there is a lease."""
 OPERATION_BYTES = 500
 """Bytes that a waiting operation takes in addition to its texts."""
-PATIENCE_SECONDS = 2.0
+REPLY_SECONDS = 2.0
 """Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS = 4
 GATHER_SECONDS = 0.001
@@ -146,7 +146,7 @@ class Link:
 
     @property
     def _is_away(self) -> bool:
-        return self._down_since is not None and self._loop.time() - self._down_since > PATIENCE_SECONDS
+        return self._down_since is not None and self._loop.time() - self._down_since > REPLY_SECONDS
 
     def _add(self, operation: _Operation) -> None:
         self._queue.append(operation)
@@ -266,7 +266,7 @@ class Link:
     def _next(self) -> list[_Operation]:
         batch: list[_Operation] = []
         size = 0
-        while self._queue and len(batch) < MAX_OPERATIONS and size < MOST_BYTES:
+        while self._queue and len(batch) < MAX_OPERATIONS and size < MAX_BATCH_BYTES:
             operation = self._queue.popleft()
             self._size -= operation.size
             # An operation whose caller no longer waits is not done.
@@ -286,7 +286,7 @@ class Link:
                 argument if type(argument) is bytes else str(argument).encode(errors="surrogatepass")
                 for argument in operation.arguments
             ]
-        async with asyncio.timeout(max(min(self.lease_left, PATIENCE_SECONDS), 0.05)):
+        async with asyncio.timeout(max(min(self.lease_left, REPLY_SECONDS), 0.05)):
             try:
                 # By its digest: the script itself is longer than most batches.
                 return await self._answer(self.client.evalsha(_DIGEST, 0, *words))
@@ -301,7 +301,7 @@ class Link:
             log.warning("%s: %s", reason, error)
         self.reason = reason
         self._down_since = self._down_since or batch[0].asked
-        latest = self._loop.time() - PATIENCE_SECONDS
+        latest = self._loop.time() - REPLY_SECONDS
         for operation in (*batch, *self._queue):
             if operation.asked <= latest and not operation.is_patient:
                 self._give_up(operation)

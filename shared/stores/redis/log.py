@@ -16,7 +16,7 @@ from ..taken_messages import TakenMessages
 from .link import Link
 from .stream import RedisStream, StreamContext, read_refusal
 
-_MANY = 250
+_MAX_STREAMS = 250
 """Maximum number of streams whose lifetime one operation extends."""
 
 
@@ -82,8 +82,8 @@ class RedisLog(StreamContext):
         """Extend the lifetime of the streams that are served or read here."""
         names = [word for events in self._sessions.values() for name in events.lasting for word in (events.id, name)]
         # In pieces: a script blocks all other clients of Redis while it runs.
-        for start in range(0, len(names), 2 * _MANY):
-            self.link.tell("keep_streams", *names[start : start + 2 * _MANY])
+        for start in range(0, len(names), 2 * _MAX_STREAMS):
+            self.link.tell("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
 
     def lose(self) -> None:
         """Abandon all streams that were served here: their readers must reconnect, to any replica."""

@@ -12,7 +12,7 @@ from .link import Arguments, Link
 from .records import read_session, write_session
 
 _IDLE_SECONDS = 60.0
-_MANY = 500
+_MAX_SESSIONS = 500
 """Maximum number of sessions whose lifetime one operation extends."""
 
 
@@ -131,8 +131,8 @@ class RedisSessions:
     def extend(self) -> None:
         """Extend the lifetime of the sessions of this replica."""
         ids = list(self._known)
-        for start in range(0, len(ids), _MANY):
-            self._link.tell("keep", *ids[start : start + _MANY])
+        for start in range(0, len(ids), _MAX_SESSIONS):
+            self._link.tell("keep", *ids[start : start + _MAX_SESSIONS])
 
     def on_snapshot(self, id: str, revision: bytes, data: bytes) -> None:
         """Handle the new state of a session from another replica."""

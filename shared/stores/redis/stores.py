@@ -19,7 +19,7 @@ from ...contracts import ReplayLimits, ReplicaWatcher, TaskLimits
 from .blobs import RedisBlobs
 from .bus import RedisBus
 from .limiter import RedisLimiter
-from .link import PATIENCE_SECONDS, Link, outage_reason
+from .link import REPLY_SECONDS, Link, outage_reason
 from .log import RedisLog
 from .sessions import RedisSessions
 from .tasks import RedisTasks
@@ -29,7 +29,7 @@ log = logging.getLogger("shared.stores")
 RENEWALS = 3
 """The number of renewals during one lease."""
 NUMBERS = 2**20
-AGAIN_SECONDS = 0.1
+RETRY_SECONDS = 0.1
 LEAVE_SECONDS = 2.0
 """Seconds that a replica that stops waits for its queued operations."""
 
@@ -115,7 +115,7 @@ class RedisReplica:
     async def join(self) -> None:
         """Join the other replicas, retrying until Redis can be reached."""
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(REPLY_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
             self.link.reason = outage_reason(error)
@@ -137,13 +137,13 @@ class RedisReplica:
         while True:
             await self.link.run()
             while not self.link.is_joined:
-                await asyncio.sleep(AGAIN_SECONDS)
+                await asyncio.sleep(RETRY_SECONDS)
                 if not self._is_leaving:
                     await self._rejoin()
 
     async def _rejoin(self) -> None:
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
+            async with asyncio.timeout(REPLY_SECONDS):
                 await self.link.join()
         except (OSError, RedisError) as error:
             self.link.reason = outage_reason(error)
@@ -192,7 +192,7 @@ class RedisReplica:
                 await pubsub.get_message(timeout=self.link.lease_seconds)
                 self.link.look()
         finally:
-            with anyio.move_on_after(PATIENCE_SECONDS, shield=True):
+            with anyio.move_on_after(REPLY_SECONDS, shield=True):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     def _resubscribe(self) -> None:

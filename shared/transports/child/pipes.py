@@ -14,9 +14,9 @@ import anyio
 
 from ...concurrency import Signal
 
-HELD = 262_144
+MAX_WAITING_BYTES = 262_144
 """Maximum number of bytes that wait for a reader before reading from the pipe is paused."""
-FLOOD = 32_768
+FLOOD_BYTES = 32_768
 """An amount of data, in bytes, that arrives at once only if more follows immediately, or if much was requested."""
 STDIN, STDOUT, STDERR = 0, 1, 2
 
@@ -42,7 +42,7 @@ class PipeReader(asyncio.Protocol):
         self._chunks.append(data)
         self._held += len(data)
         # Then the pipe fills, and the child waits: it can't make this process buffer more than this.
-        if self._held > HELD and self._pipe is not None:
+        if self._held > MAX_WAITING_BYTES and self._pipe is not None:
             self._pipe.pause_reading()
         self._woken.wake()
 
@@ -63,12 +63,12 @@ class PipeReader(asyncio.Protocol):
             if self._is_over:
                 raise anyio.EndOfStream
             await self._woken.wait()
-        if self._held > FLOOD:
+        if self._held > FLOOD_BYTES:
             # A task that is woken in every turn of the event loop is never seen waiting, and could not be cancelled.
             await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
-        if self._held > HELD and self._pipe is not None and not self._is_over:
+        if self._held > MAX_WAITING_BYTES and self._pipe is not None and not self._is_over:
             self._pipe.resume_reading()
         self._held = 0
         return data

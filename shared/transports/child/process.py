@@ -26,9 +26,9 @@ Stderr = Literal["log", "keep", "inherit"]
 """The destination of a child's stderr: "log", line by line at level INFO; "keep", its last part in
 `ProcessStream.stderr`; or "inherit", our own stderr."""
 
-STDERR_KEPT = 65_536
+MAX_STDERR_BYTES = 65_536
 """Maximum size, in bytes, of the last part of stderr that is kept."""
-PATIENCE = 2.0
+STEP_SECONDS = 2.0
 """Seconds for each step of ending the process."""
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """The signal that no process can ignore; on Windows, none can be ignored."""
@@ -77,7 +77,7 @@ class ProcessStream:
         """Read stderr to its end and store the last part."""
         with suppress(anyio.EndOfStream):
             while True:
-                self._stderr = (self._stderr + await self._process.stderr.receive())[-STDERR_KEPT:]
+                self._stderr = (self._stderr + await self._process.stderr.receive())[-MAX_STDERR_BYTES:]
 
     async def aclose(self) -> None:
         """End the child in the steps above, which take at most 6 seconds if it does not respond."""
@@ -89,7 +89,7 @@ class ProcessStream:
             for number in (None, signal.SIGTERM, _KILL):
                 if number is not None and self._process.exit_code is None:
                     _signal(self._process, number)
-                with anyio.move_on_after(PATIENCE):
+                with anyio.move_on_after(STEP_SECONDS):
                     await self._process.wait()
                     break
             # Even if the child has ended on its own: processes that it started may still run, with the pipes open.

@@ -25,7 +25,7 @@ from .listener import LINGER_SECONDS, listen
 
 __all__ = ["HttpOptions", "http_app", "run_http", "run_mounts"]
 
-KEEP_ALIVE = 30
+KEEP_ALIVE_SECONDS = 30
 """Seconds for which an unused connection stays open: longer than in common clients, so that the client closes
 first."""
 
@@ -115,7 +115,7 @@ def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], 
         proxy_headers=bool(options.trusted_proxies),
         forwarded_allow_ips=[form for proxy in options.trusted_proxies for form in _forms(proxy)],
         backlog=options.backlog,
-        timeout_keep_alive=KEEP_ALIVE,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=stop_seconds,
     )
 

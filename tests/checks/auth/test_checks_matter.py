@@ -67,7 +67,7 @@ MUTANTS: dict[str, tuple[Place, str, str]] = {
     "type of a proof": (PROOF, 'signed.header.get("typ") != _TYPE', "False"),
     "method of a proof": (PROOF, 'claims.get("htm") != method', "False"),
     "URL of a proof": (PROOF, 'not _same(claims["htu"], url)', "False"),
-    "age of a proof": (PROOF, "not now - WINDOW <= issued <= now + WINDOW", "False"),
+    "age of a proof": (PROOF, "not now - WINDOW_SECONDS <= issued <= now + WINDOW_SECONDS", "False"),
     "token of a proof": (PROOF, 'claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()', 'b"", b""'),
 }
 

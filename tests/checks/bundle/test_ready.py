@@ -105,5 +105,5 @@ async def test_the_folders_of_prompts_can_be_read_and_are_looked_at(
         (tmp_path / "elsewhere").rename(folder)
         assert await said_by(running) is None
         # A watch that stalls can't be had from outside.
-        monkeypatch.setattr(watch, "_STALLED", -1_000.0)
+        monkeypatch.setattr(watch, "_STALL_SECONDS", -1_000.0)
         assert await said_by(running) == "the folders are no longer checked for changes"

@@ -243,7 +243,7 @@ def test_what_is_on_another_file_system(files, tree):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_what_another_process_writes(files, at, tree, monkeypatch):
-    monkeypatch.setattr(locks, "PATIENCE", 0)
+    monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0)
     with (tree / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
         expected = "busy: file: is being written by another process. Try again."

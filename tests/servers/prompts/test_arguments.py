@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from servers.prompts.arguments import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     Completion,
     build_form,
     complete,
@@ -84,9 +84,9 @@ def test_what_is_not_given_is_empty_or_its_default() -> None:
 
 
 def test_a_long_text_is_refused() -> None:
-    assert len(parse_value(Argument("a"), "x" * MOST_CHARACTERS)) == MOST_CHARACTERS
+    assert len(parse_value(Argument("a"), "x" * MAX_CHARACTERS)) == MAX_CHARACTERS
     with pytest.raises(PromptError, match="more than 500,000 characters"):
-        parse_value(Argument("a"), "x" * (MOST_CHARACTERS + 1))
+        parse_value(Argument("a"), "x" * (MAX_CHARACTERS + 1))
 
 
 PROMPT = Prompt("one", "d", arguments=(Argument("a", required=True), Argument("b", required=True), Argument("c")))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.auth.dpop import WINDOW, make_proof, new_key
+from shared.auth.dpop import WINDOW_SECONDS, make_proof, new_key
 from shared.auth.possession import Possession
 from shared.auth.tokens import StaticTokens
 from shared.errors import Unavailable
@@ -62,10 +62,10 @@ async def test_a_proof_is_claimed_for_longer_than_it_counts_anywhere() -> None:
         return True
 
     async with issuing() as issuer:
-        for ahead in (-WINDOW, 0.0, WINDOW):
+        for ahead in (-WINDOW_SECONDS, 0.0, WINDOW_SECONDS):
             asked = replace(proven(issuer.sign(**BOUND), clock.now + ahead), claim=claim)
             assert isinstance(await trusting(issuer, clock=clock).authenticate(asked), Principal)
-    assert claimed == [WINDOW, 2 * WINDOW, 3 * WINDOW]
+    assert claimed == [WINDOW_SECONDS, 2 * WINDOW_SECONDS, 3 * WINDOW_SECONDS]
 
 
 async def test_a_proof_that_others_may_have_seen_does_not_count_while_they_can_not_be_asked() -> None:

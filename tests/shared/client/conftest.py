@@ -10,5 +10,5 @@ def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lost servers are started and asked again soon: no option says how soon."""
     monkeypatch.setattr("shared.client.connection.restart.FIRST_SECONDS", 0.001)
-    monkeypatch.setattr("shared.client.connection.restart.LONGEST_SECONDS", 0.001)
+    monkeypatch.setattr("shared.client.connection.restart.MAX_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr("shared.client.connection.retry.BASE_SECONDS", 0.001)

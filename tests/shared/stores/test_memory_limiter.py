@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from shared.contracts import Rate, Replica
-from shared.stores.memory_limiter import FEW, MemoryLimiter
+from shared.stores.memory_limiter import CLEANUP_THRESHOLD, MemoryLimiter
 from tests.shared.stores.conftest import Kind, joined, rest
 
 RATE = Rate(per_second=10, burst=5)
@@ -64,7 +64,7 @@ async def test_costs_add_up() -> None:
 
 async def test_who_is_at_rest_is_forgotten() -> None:
     made, clock = limiter()
-    for number in range(FEW - 1):
+    for number in range(CLEANUP_THRESHOLD - 1):
         await made.take(str(number), RATE)
     clock.now += 1
     await made.take("ada", RATE)
@@ -75,7 +75,7 @@ async def test_who_is_not_at_rest_is_remembered_among_many() -> None:
     made, _ = limiter()
     for _ in range(5):
         await made.take("ada", RATE)
-    for number in range(10 * FEW):
+    for number in range(10 * CLEANUP_THRESHOLD):
         await made.take(str(number), RATE)
     assert await made.take("ada", RATE) > 0
 

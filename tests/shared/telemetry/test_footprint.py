@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.telemetry import footprint
-from shared.telemetry.footprint import BETWEEN_COLLECTIONS
+from shared.telemetry.footprint import OBJECTS_BETWEEN_COLLECTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
@@ -26,7 +26,7 @@ def test_what_is_loaded_is_not_looked_at_again_and_what_is_new_less_often() -> N
     said = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60, check=True
     ).stdout
-    assert said.split() == ["True", str(BETWEEN_COLLECTIONS), "True"]
+    assert said.split() == ["True", str(OBJECTS_BETWEEN_COLLECTIONS), "True"]
 
 
 SPARE = """

@@ -94,7 +94,7 @@ def test_a_tool_that_was_listed_is_counted_by_its_name() -> None:
 
 
 def test_tools_of_others_have_labels_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics_module, "MOST_LISTED", 2)
+    monkeypatch.setattr(metrics_module, "MAX_LISTED_TOOLS", 2)
     names = ("a", "b", "c", "echo")
     calls = [(call(n, name), Response(n, {"content": []})) for n, name in enumerate(names, 2)]
     series = passed((Request(1, "tools/list"), listing("a", "b", "c", "a")), *calls)

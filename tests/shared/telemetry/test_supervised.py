@@ -152,7 +152,7 @@ async def test_one_that_fails_is_opened_again(life: Any, heard: list[str]) -> No
 
 
 async def test_each_short_life_doubles_the_pause_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervised, "LONGEST_SECONDS", 0.005)
+    monkeypatch.setattr(supervised, "MAX_PAUSE_SECONDS", 0.005)
     async with living(Patient(crash, fail_later, crash, crash, crash, steady)) as patient:
         await patient.until("open", 2)
         failures = [pause for pause, said in zip(patient.pauses, patient.heard, strict=True) if "log" in said]

@@ -2,7 +2,7 @@
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import LONGEST_CAPTION, length
+from servers.common.html.tree import MAX_CAPTION_LENGTH, length
 
 
 def mark_captions(root: HtmlElement) -> None:
@@ -11,7 +11,7 @@ def mark_captions(root: HtmlElement) -> None:
         if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
             continue
         texts = [child for child in figure if child.find(".//img") is None and _own_length(child)]
-        if len(texts) == 1 and texts[0].tag in ("div", "p", "span") and length(figure) <= LONGEST_CAPTION:
+        if len(texts) == 1 and texts[0].tag in ("div", "p", "span") and length(figure) <= MAX_CAPTION_LENGTH:
             texts[0].tag = "figcaption"
 
 

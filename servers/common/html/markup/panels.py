@@ -30,7 +30,7 @@ _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _MAX_ELEMENTS = 20
 """Maximum number of elements in a line with a button, and of texts in which a panel's label is searched."""
 _MAX_LABEL = 200
-_LEVELS = 3
+_PANEL_LEVELS = 3
 """Number of levels around a list of tabs on which its panels are searched."""
 
 Predicate = Callable[[HtmlElement], bool]
@@ -111,7 +111,7 @@ def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
     """Return the panels of tabs that refer to none: as many panels as tabs, in the nearest enclosing element with
     that many."""
     around = tabs
-    for _ in range(_LEVELS):
+    for _ in range(_PANEL_LEVELS):
         around = around.getparent()
         if around is None:
             break

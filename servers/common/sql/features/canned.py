@@ -30,7 +30,7 @@ _PAGING = (
     Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
 )
 _SWEEP_SECONDS = 2.0
-_QUIET, _MAX_WAIT_SECONDS = 0.1, 1.0
+_QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
 
 
 async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
@@ -95,7 +95,7 @@ class _Canned:
         with anyio.move_on_after(_MAX_WAIT_SECONDS):
             while self.noticed.is_set():
                 self.noticed = anyio.Event()
-                with anyio.move_on_after(_QUIET):
+                with anyio.move_on_after(_QUIET_SECONDS):
                     await self.noticed.wait()
 
     async def _check(self, definition: Definition) -> None:

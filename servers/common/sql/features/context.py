@@ -23,7 +23,7 @@ from ..query.pages import AnswerLimits
 from ..settings import SqlSettings
 from ..watch import DatabaseWatch
 
-_REPORT_EVERY = 0.5
+_REPORT_SECONDS = 0.5
 """Seconds between progress reports."""
 
 T = TypeVar("T")
@@ -98,7 +98,7 @@ async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) ->
 async def _report(ctx: Ctx, job: Job) -> None:
     reported = 0
     while True:
-        await anyio.sleep(_REPORT_EVERY)
+        await anyio.sleep(_REPORT_SECONDS)
         if job.reached is not None and job.reached.done > reported:
             reported, total, words = job.reached
             await ctx.progress(reported, total, words)

@@ -15,8 +15,8 @@ from ..schema.overview import DatabaseSummary, TablePage, describe_unreadable, f
 from ..schema.table import TableRequest, format_table
 from .context import Ctx, DatabaseArgument, Opened, TableName, limit_answer, turn_to_read
 
-_TABLES = 1_000
-_OVERVIEW = 20_000
+_MAX_TABLES = 1_000
+_MAX_OVERVIEW_BYTES = 20_000
 """Maximum size of an overview in bytes."""
 
 
@@ -28,7 +28,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     @dialect.fill_words
     async def list_tables(
         ctx: Ctx,
-        limit: Annotated[int, Field(ge=1)] = _TABLES,
+        limit: Annotated[int, Field(ge=1)] = _MAX_TABLES,
         cursor: str | None = None,
         search: Annotated[str, Field(description="words in names of tables and columns, or in comments")] = "",
         database: DatabaseArgument = None,
@@ -58,7 +58,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
     @features.tool(read_only=True, app=dialect.schema_app)
     async def describe_database(
         ctx: Ctx,
-        max_bytes: Annotated[int, Field(ge=2_000)] = _OVERVIEW,
+        max_bytes: Annotated[int, Field(ge=2_000)] = _MAX_OVERVIEW_BYTES,
         database: DatabaseArgument = None,
     ) -> str:
         """Start here: show what one or all databases contain: tables, columns, foreign keys, indexes, as far as they

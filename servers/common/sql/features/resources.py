@@ -24,7 +24,7 @@ from .insights import insights_key
 _JSON, _SQL = "application/json", "application/sql"
 _SCHEMA_PRIORITY = Annotations(priority=0.8)
 """The priority of a schema. A model that has read it needs few of the tables."""
-_ROWS = 100
+_MAX_ROWS = 100
 _MAX_TABLES = 1_000
 """Maximum number of tables of one database among the resources."""
 _STEPS = """
@@ -108,7 +108,7 @@ async def _read_table(ctx: Ctx, db: str, table: str) -> str:
     with _translating_errors(ctx, Target(db, table)):
         database = ctx.state.databases.get(db)
         async with turn_to_read(ctx, database):
-            result = await database.read_table(table, limit_answer(ctx, _ROWS))
+            result = await database.read_table(table, limit_answer(ctx, _MAX_ROWS))
     shown = {what: result[what] for what in ("table", "key", "columns", "rows")}
     described: dict[str, Any] = {"note": NOTE, "database": db, **shown, "truncated": result["next_query"] is not None}
     if result["key"]:

@@ -51,7 +51,7 @@ OfEach = Annotated[
     Field(description="as in read_query; for several statements one list for each"),
 ]
 
-_FRAME = 2_000
+_FRAME_BYTES = 2_000
 """Size in bytes of a result without its contents."""
 _THREAD_CHARACTERS = 20_000
 """Minimum number of characters of a script that is split in a thread."""
@@ -141,7 +141,7 @@ def require_files(ctx: Ctx) -> Path:
 
 def limit_response(ctx: Ctx, max_rows: int | None) -> ResponseLimits:
     """Return the limits of the result of statements."""
-    return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME)
+    return ResponseLimits(limit_answer(ctx, max_rows), ctx.budget.result_bytes - _FRAME_BYTES)
 
 
 def _make_statements(

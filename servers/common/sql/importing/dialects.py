@@ -17,7 +17,7 @@ from servers.common.sql.importing.layouts import find_names
 DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"
 """The delimiter for a text with one column, whose fields may contain any other delimiter."""
-_ROWS = 500
+_SAMPLE_ROWS = 500
 _LEAST, _MOST, _SURE = 0.3, 0.8, 0.9
 _FEW = 3
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
@@ -139,7 +139,7 @@ def _skip_blanks(dialect: Dialect, rows: Rows, text: str, whole: bool) -> tuple[
 
 def _try(text: str, dialect: Dialect, whole: bool) -> Rows | None:
     """Return the first rows; None if the text does not have this dialect."""
-    rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
+    rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     # The last field of a part may be cut. But if a quote is not really one, the field after it contains most of the
     # text.
     if error is not None and (whole or sum(len(field) + 1 for row in rows for field in row) * 2 < len(text)):

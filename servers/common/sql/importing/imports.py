@@ -15,7 +15,7 @@ from servers.common.sql.jobs import Progress
 from servers.common.sql.texts import fence, format_name, format_names, format_row
 from shared.text import escape
 
-_NAMES = 1_000
+_MAX_NAMES_LENGTH = 1_000
 """Maximum number of characters of a list of names in an error."""
 _CHANGED = "the file was changed while it was being imported"
 
@@ -80,7 +80,7 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
 
 def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Return the table's columns for the fields of a row."""
-    columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_NAMES]
+    columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_MAX_NAMES_LENGTH]
     if plan.layout.names is None:
         if len(plan.columns) != len(there):
             reason = f"the first row has {len(plan.columns)} fields, and the table {len(there)} columns"
@@ -90,6 +90,6 @@ def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tupl
     unknown = [column.name for column in plan.columns if column.name.lower() not in columns_by_name]
     if unknown:
         reason = "the first row names a column that the table does not have"
-        quoted = [f"missing: {format_names(unknown)}"[:_NAMES], columns]
+        quoted = [f"missing: {format_names(unknown)}"[:_MAX_NAMES_LENGTH], columns]
         raise SqlError("bad_csv", reason, "Set header to 0 if that row is data.", quoted)
     return [columns_by_name[column.name.lower()] for column in plan.columns]

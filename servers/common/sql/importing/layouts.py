@@ -20,12 +20,12 @@ _TYPED = re.compile(
 )
 """A number, possibly an amount of money or a percentage, a date or a boolean."""
 _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
-_TITLES = 50
+_MAX_TITLE_LINES = 50
 """Maximum number of lines above a table."""
 _COMPARED = 200
 _EVIDENT = 3
 """Number of rows with another width that show that the first row is not one of them, or leaves one column unnamed."""
-_SHARE = 0.5
+_MIN_WIDE_SHARE = 0.5
 """Minimum share of rows that are as wide as the table, counted from the first such row."""
 # The weights of the fields of the first row as evidence for names, above columns with values: no name, as pandas
 # writes an index; a number; a text that occurs again below; another text, and a text above numbers or dates.
@@ -101,7 +101,7 @@ def find_names(rows: Rows) -> int | None:
     None if there is no such row, or if the rows above are also a table.
     """
     width = _usual_width(rows)
-    first = next((index for index, row in enumerate(rows[: _TITLES + 1]) if len(_trimmed(row)) >= width), 0)
+    first = next((index for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]) if len(_trimmed(row)) >= width), 0)
     if first == 0 or width < 2 or not _is_above_values(rows[first], rows[first + 1 :]):
         return None
     blocks = (list(block) for _, block in groupby(rows[:first], lambda row: len(_trimmed(row))))
@@ -127,7 +127,11 @@ def _usual_width(rows: Rows) -> int:
     widths = [len(_trimmed(row)) for row in rows if row]
     for width in sorted(set(widths), reverse=True):
         below = widths[next(index for index, other in enumerate(widths) if other >= width) :]
-        if width and len(widths) - len(below) <= _TITLES and below.count(width) >= max(2, len(below) * _SHARE):
+        if (
+            width
+            and len(widths) - len(below) <= _MAX_TITLE_LINES
+            and below.count(width) >= max(2, len(below) * _MIN_WIDE_SHARE)
+        ):
             return width
     return max(Counter(widths).items(), key=lambda item: (item[1], item[0]), default=(0, 0))[0] or max(
         map(len, rows), default=0
@@ -142,7 +146,7 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
         return header - 1, []
     below = 0 if header is False else find_names(rows) or 0
     titles = comments = 0
-    for index, row in enumerate(rows[: _TITLES + 1]):
+    for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]):
         if has_comments and row and row[0].startswith(_COMMENT) and not _names_all(row, rows[index + 1 :], width):
             comments += 1
         elif row and (

@@ -11,7 +11,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.dialects import RowReader, read_rows
 from servers.common.sql.importing.layouts import Layout
 
-BATCH = 1_000
+BATCH_ROWS = 1_000
 """Number of rows between checks of the clock."""
 _MAX_ROWS = 10_000_000
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -41,7 +41,7 @@ class Records:
     def __iter__(self) -> Iterator[Rows]:
         """Yield batches of rows. Raises SqlError with the position, and UnicodeDecodeError."""
         self._read(self._layout.skipped)
-        while raw := self._read(BATCH):
+        while raw := self._read(BATCH_ROWS):
             width = self._layout.width
             rows = raw if {*map(len, raw)} == {width} else self._fit(raw)
             self._before = self.count

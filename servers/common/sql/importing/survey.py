@@ -21,7 +21,7 @@ from servers.common.sql.importing.workbooks import SheetRows
 from servers.common.sql.jobs import Progress
 from shared.text import format_count
 
-_PREVIEW = 5
+_PREVIEW_ROWS = 5
 """Number of rows that a preview shows."""
 _MAX_NAMED = 20
 """Maximum number of columns that a result lists for one reason."""
@@ -87,7 +87,7 @@ def _survey_rows(
 
         records = Records(rows, layout, report)
         for batch in records:
-            first = first or batch[:_PREVIEW]
+            first = first or batch[:_PREVIEW_ROWS]
             start = records.count - len(batch) + 1
             for column, fields in zip(surveys, zip(*batch, strict=True), strict=True):
                 column.look(fields, start)

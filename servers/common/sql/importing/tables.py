@@ -20,8 +20,8 @@ from servers.common.sql.importing.workbooks import is_workbook, open_sheet
 
 _HEAD_BYTES = 262_144
 """Number of bytes from which the format of a text is determined."""
-_BLOCK = 1_048_576
-_ROWS = 1_000
+_BLOCK_BYTES = 1_048_576
+_SAMPLE_ROWS = 1_000
 """Number of rows from which the position of the table is determined."""
 _MAX_SHEETS = 20
 """Maximum number of sheets listed in a result."""
@@ -87,7 +87,7 @@ def open_table(opener: Opener, written: Written, codec: str | None = None) -> Ta
     named = read_separator_line(text)
     csv.field_size_limit(written.field_bytes)
     dialect = sniff(text, whole=whole, delimiter=written.delimiter or named, quote=written.quote)
-    rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _ROWS)
+    rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     if error is not None and not rows:
         # Reading all rows reports the position of the error.
         rows = [[""]]
@@ -103,7 +103,7 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
     if sheet.others:
         more = f" and {len(sheet.others) - _MAX_SHEETS:,} more" if len(sheet.others) > _MAX_SHEETS else ""
         words.append(f"others are {', '.join(sheet.others[:_MAX_SHEETS])}{more}: specify sheet to read one of them")
-    start = list(islice(sheet.rows, _ROWS))
+    start = list(islice(sheet.rows, _SAMPLE_ROWS))
     if not any(start):
         quoted = [f"sheet {sheet.name}", *(f"other sheet: {name}" for name in sheet.others[:_MAX_SHEETS])]
         raise SqlError(
@@ -170,7 +170,7 @@ def _without_mark(codec: str) -> str:
 def guess_encoding(file: BinaryIO) -> str:
     """Return the most likely codec of a text that is not UTF-8. Raises SqlError if no codec fits."""
     evidence = b""
-    while len(evidence) < EVIDENCE and (block := file.read(_BLOCK)):
+    while len(evidence) < EVIDENCE and (block := file.read(_BLOCK_BYTES)):
         evidence += evidence_lines(block)
     likely = [] if is_damaged(evidence) else likely_charsets(evidence[:EVIDENCE])
     if not likely:

@@ -1,8 +1,8 @@
 """Cursors of queries whose rows did not fit into one result.
 
-Each contains its position in the query. The source of its next rows is kept for `KEPT` seconds, which occupies a
-connection. The oldest source is released first. If the source was released, or is at another replica, the query runs
-again from the position.
+Each contains its position in the query. The source of its next rows is kept for `SOURCE_SECONDS` seconds, which
+occupies a connection. The oldest source is released first. If the source was released, or is at another replica, the
+query runs again from the position.
 """
 
 import hashlib
@@ -18,9 +18,9 @@ import anyio
 
 from servers.common.sql.errors import SqlError
 
-KEPT = 30.0
+SOURCE_SECONDS = 30.0
 """Seconds for which the source of a cursor is kept."""
-KEPT_SHARE = 2
+POOL_DIVISOR = 2
 """At most one connection in this many is kept for a database's cursors; the rest are for other queries."""
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")

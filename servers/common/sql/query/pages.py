@@ -17,17 +17,17 @@ Row = tuple[Any, ...]
 Encode = Callable[[Sequence[Row], int], list[Row]]
 """Encodes fetched rows for JSON, each value in at most the given number of bytes."""
 
-_FRAME = 1_000
+_FRAME_BYTES = 1_000
 """Size in bytes of a result without its columns and rows."""
-_COLUMN = 100
+_COLUMN_BYTES = 100
 """Size in bytes of a column's properties without its name."""
-_CELL = 10
+_CELL_BYTES = 10
 """Size in bytes of a value in both forms, without the length of a text."""
 _SAMPLE_ROWS = 50
 """Number of rows from which the size of the others is estimated."""
 _FULL_SHARE = 0.95
 """A result that has used at least this share of its bytes counts as full."""
-_SMALLEST_CELL = 16
+_MIN_CELL_BYTES = 16
 
 
 class AnswerLimits(NamedTuple):
@@ -100,15 +100,15 @@ class PageBuilder:
                 size = measure(encoded)
             if size <= self.left or not encoded:
                 return encoded, size
-            if cell_bytes == _SMALLEST_CELL:
+            if cell_bytes == _MIN_CELL_BYTES:
                 raise SqlError("too_large", "one row is larger than the limit for an answer", "Select fewer columns.")
             # The first row alone, with its values cut shorter.
-            rows, cell_bytes = rows[:1], max(cell_bytes // 4, _SMALLEST_CELL)
+            rows, cell_bytes = rows[:1], max(cell_bytes // 4, _MIN_CELL_BYTES)
 
 
 def find_room(names: Sequence[str], limits: AnswerLimits) -> int:
     """Return the number of bytes for rows in a result with columns of these names."""
-    return limits.bytes - _FRAME - measure(names) - _COLUMN * len(names)
+    return limits.bytes - _FRAME_BYTES - measure(names) - _COLUMN_BYTES * len(names)
 
 
 def measure(rows: Sequence[Any]) -> int:
@@ -122,7 +122,7 @@ def fetch(rows: Iterable[Row], most: int, room: int) -> list[Row]:
     fetched: list[Row] = []
     for row in islice(rows, most):
         fetched.append(row)
-        room -= _CELL * len(row)
+        room -= _CELL_BYTES * len(row)
         # One by one, since a single value may exceed all of the space.
         for value in row:
             if value.__class__ is str or value.__class__ is bytes:

@@ -8,7 +8,7 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.texts import fence, format_name
 from shared.text import format_count
 
-_FRAME = 300
+_FRAME_BYTES = 300
 """Size in bytes of a plan without its lists."""
 
 
@@ -43,7 +43,7 @@ def make_plan(
     ran: bool = False,
 ) -> Plan:
     """Return the plan in at most `most` bytes. `cut` means that the steps are incomplete."""
-    budget = ByteBudget(most - _FRAME)
+    budget = ByteBudget(most - _FRAME_BYTES)
     shown_notes, more_notes = budget.share(4).fitting(notes, str) if notes else ([], 0)
     shown_scans, more_scans = budget.share(2).fitting(scans, format_name)
     shown_steps, more_steps = budget.fitting(steps, _format_step)

@@ -10,7 +10,7 @@ from servers.common.sql.schema.records import ColumnStatistics, ForeignKey, Inde
 from servers.common.sql.texts import format_name, format_names
 
 T = TypeVar("T")
-_BETWEEN = 4
+_SEPARATOR_BYTES = 4
 """Size in bytes of a line's end and indentation."""
 
 
@@ -81,7 +81,7 @@ class ByteBudget:
 
     def takes(self, line: str) -> bool:
         """Return True if a text of one or more lines fits, and reserve its bytes."""
-        size = len(to_json(line)) + _BETWEEN * (1 + line.count("\n"))
+        size = len(to_json(line)) + _SEPARATOR_BYTES * (1 + line.count("\n"))
         if size > self.left:
             return False
         self.left -= size
@@ -92,7 +92,7 @@ class ByteBudget:
         fitting_items: list[T] = []
         left_out = 0
         for item in items:
-            if self.left > _BETWEEN and self.takes(line(item)):
+            if self.left > _SEPARATOR_BYTES and self.takes(line(item)):
                 fitting_items.append(item)
             else:
                 left_out += 1

@@ -17,13 +17,13 @@ from servers.common.sql.schema.records import Entry, ForeignKey, Index, TableCol
 from servers.common.sql.texts import fence, format_name, format_names
 from shared.text import format_count
 
-_FRAME = 500
+_FRAME_BYTES = 500
 """Size in bytes of a list without its tables, and of a summary without its lists."""
-_COLUMNS = 100
+_MAX_COLUMNS = 100
 """Maximum number of columns listed for one table."""
-_TRIES = 3
+_MAX_MISFITS = 3
 """Number of consecutive tables that don't fit after which only names are listed."""
-_NAMES_SHARE = 8
+_NAMES_DIVISOR = 8
 """One part in this many of the budget is reserved for the names of tables whose columns don't fit."""
 
 
@@ -64,7 +64,7 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
     """Return the part of the `entries` that the page requests, ordered by name. Raises SqlError with code
     `bad_cursor`."""
     after = None if page.cursor is None else _parse_cursor(page.cursor)
-    budget = ByteBudget(page.bytes - _FRAME)
+    budget = ByteBudget(page.bytes - _FRAME_BYTES)
     following = [entry for entry in entries if after is None or entry.name > after]
     tables: list[ListedTable] = []
     for entry in following[: page.most]:
@@ -169,8 +169,8 @@ def summarize(name: str, writable: bool, facts: SchemaFacts, budget: ByteBudget,
     keys, estimates, columns = facts.foreign_keys, facts.estimates, facts.columns
     degree = Counter(key["to_table"].lower() for key in keys) + Counter(key["table"].lower() for key in keys)
     entries = sorted(facts.entries, key=lambda entry: (entry.kind == "view", -degree[entry.name.lower()], entry.name))
-    budget.left -= _FRAME
-    for_names = budget.share(_NAMES_SHARE)
+    budget.left -= _FRAME_BYTES
+    for_names = budget.share(_NAMES_DIVISOR)
     tables, others = _describe_tables(entries, budget, estimates, columns)
     budget.left += for_names.left
     names, unnamed = budget.fitting(others, format_name)
@@ -226,7 +226,7 @@ def _describe_tables(
     others: list[str] = []
     failed = 0
     for entry in entries:
-        if failed == _TRIES or columns.is_late:
+        if failed == _MAX_MISFITS or columns.is_late:
             others.append(entry.name)
             continue
         table_columns = columns.read(entry.name)
@@ -234,8 +234,8 @@ def _describe_tables(
             "name": entry.name,
             "kind": entry.kind,
             "rows_estimated": estimates.get(entry.name),
-            "columns": [lines.format_column(column) for column in table_columns[:_COLUMNS]],
-            "more_columns": max(len(table_columns) - _COLUMNS, 0),
+            "columns": [lines.format_column(column) for column in table_columns[:_MAX_COLUMNS]],
+            "more_columns": max(len(table_columns) - _MAX_COLUMNS, 0),
         }
         if budget.takes(_format_table(table)):
             tables.append(table)

@@ -11,13 +11,13 @@ from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statisti
 from servers.common.sql.texts import fence, format_name, format_row, shorten
 from shared.text import format_count
 
-FRAME = 800
+FRAME_BYTES = 800
 """Bytes of a description in addition to its lists."""
-SAMPLE_CELL = 200
+MAX_CELL_BYTES = 200
 """Maximum size in bytes of a value in a sample."""
 SAMPLE_SHARE = 0.25
 """The share of a call's time limit for a sample."""
-_SQL = 4_000
+_MAX_SQL_LENGTH = 4_000
 """Maximum number of characters shown of a CREATE statement."""
 
 
@@ -90,7 +90,7 @@ def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
     sections: dict[str, list[str]] = {}
     for title, section in facts.sections.items():
         sections[title], left_out[title] = budget.fitting(section, str)
-    sql = shorten(facts.entry.sql, _SQL)
+    sql = shorten(facts.entry.sql, _MAX_SQL_LENGTH)
     if not budget.takes(sql):
         sql = shorten(facts.entry.sql, 0)
     return {

@@ -18,9 +18,9 @@ from servers.common.sql.query.query import Parameters
 from servers.common.sql.texts import NOTE, fence, format_name, format_names, format_row
 from servers.common.sql.write.consent import Figures
 
-LEAST_FOR_ROWS = 2_000
+MIN_BYTES_FOR_ROWS = 2_000
 """Rows are shown only if at least this many bytes are left."""
-_EFFECT = 300
+_EFFECT_BYTES = 300
 """Size in bytes of a statement's properties in a result, without rows and table names."""
 
 
@@ -239,6 +239,10 @@ def sum_figures(effects: Sequence[Effect]) -> Figures:
 def reduce_limits(limits: AnswerLimits, effect: Effect) -> AnswerLimits:
     """Return the remaining limits of an answer."""
     used = (
-        _EFFECT + measure(effect.names) + measure(effect.tables) + measure(effect.page.rows) + measure(effect.notices)
+        _EFFECT_BYTES
+        + measure(effect.names)
+        + measure(effect.tables)
+        + measure(effect.page.rows)
+        + measure(effect.notices)
     )
     return AnswerLimits(limits.rows - len(effect.page.rows), max(limits.bytes - used, 0), limits.cell_bytes)

@@ -30,7 +30,7 @@ _EDGE = "data-edge"
 _CALLS = re.compile(
     r"""\$(RC|RR|RS|df|af\w{0,50})\(\s*["']?([\w:.-]{1,100})["']?(?:\s*,\s*["']([\w:.-]{1,100})["'])?"""
 )
-_MOST_CALLS = 2_000
+_MAX_CALLS = 2_000
 _MODES = ("open", "closed")
 
 
@@ -44,7 +44,7 @@ def expose_boundaries(text: str) -> str:
 def place_deferred(root: HtmlElement) -> None:
     """Move streamed content and shadow roots to where a browser shows them. The tree must still contain its
     scripts."""
-    moves = (list(_moves(root)) or list(_paired(root)))[:_MOST_CALLS]
+    moves = (list(_moves(root)) or list(_paired(root)))[:_MAX_CALLS]
     names = {name for move in moves for name in move[1:]}
     targets: dict[str, HtmlElement] = {}
     if names:

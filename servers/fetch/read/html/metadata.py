@@ -14,15 +14,15 @@ from servers.fetch.read.page import Metadata
 
 _MAX_FIELD = 1_000
 """Maximum number of characters of one field."""
-_MOST_PROPERTIES = 50
-_MOST_FEEDS = 20
-_MOST_HEADINGS = 200
+_MAX_PROPERTIES = 50
+_MAX_FEEDS = 20
+_MAX_HEADINGS = 200
 _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 _KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
 _AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
 _MAX_BLOCK = 1_000_000
 """Maximum number of characters of a JSON-LD block that is searched for metadata."""
-_MOST_NODES = 1_000
+_MAX_NODES = 1_000
 
 
 class Facts(NamedTuple):
@@ -67,9 +67,9 @@ def facts_of(root: HtmlElement, base: str, things: list[dict[str, Any]]) -> Fact
         if (kind := (link.get("type") or "").strip().lower()) in _FEEDS
         and (url := absolute_url(base, link.get("href")))
     ]
-    first = dict(list(graph.items())[:_MOST_PROPERTIES])
+    first = dict(list(graph.items())[:_MAX_PROPERTIES])
     return Facts(
-        declared, modified, first, feeds[:_MOST_FEEDS], _heading(headings, declared.title, graph.get("og:title", ""))
+        declared, modified, first, feeds[:_MAX_FEEDS], _heading(headings, declared.title, graph.get("og:title", ""))
     )
 
 
@@ -83,7 +83,7 @@ def metadata(facts: Facts, url: str, parts: Iterable[HtmlElement]) -> str:
     ]
     fields = {"url": url, **facts.metadata._asdict(), "modified": facts.modified}
     every: dict[str, Any] = {name: value for name, value in fields.items() if value}
-    every |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MOST_HEADINGS]}
+    every |= {"open_graph": facts.open_graph, "feeds": facts.feeds, "headings": headings[:_MAX_HEADINGS]}
     return json.dumps(every, ensure_ascii=False, indent=2)
 
 
@@ -174,7 +174,7 @@ def linked_data(root: HtmlElement) -> list[dict[str, Any]]:
             script.text or ""
         ) < _MAX_BLOCK:
             data, _ = _parsed(script.text or "")
-            things += _things(data, _MOST_NODES - len(things))
+            things += _things(data, _MAX_NODES - len(things))
     return things
 
 
@@ -192,7 +192,7 @@ def _things(data: Any, most: int) -> Iterator[dict[str, Any]]:
         if most <= 0:
             return
         if isinstance(node, list):
-            waiting += node[:_MOST_NODES]
+            waiting += node[:_MAX_NODES]
         elif isinstance(node, dict):
             most -= 1
             yield node

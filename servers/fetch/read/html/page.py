@@ -34,7 +34,7 @@ _DESCRIBED = "The page shows hardly any text, so the description in its metadata
 _EMPTY = "The page shows no text."
 _HIDES = "The page shows hardly any text for its size: use `raw` to get its markup."
 _LINES_OF_BEGINNING = 20
-_MOST_HEADINGS, _LONGEST_HEADING = 30, 100
+_MAX_OMITTED_HEADINGS, _MAX_HEADING_LENGTH = 30, 100
 """Maximum number of omitted headings that are listed, and of characters of each."""
 _MAX_UNSCRIPTED = 400
 """Maximum number of characters that a page shows without its scripts if it needs them."""
@@ -156,7 +156,7 @@ def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -
     text = write(body, page.base, page.url, plain=plain)
     text = text if plain else _headed(text, page.facts.heading)
     if content is not None and content.outline:
-        shown = [heading[:_LONGEST_HEADING] for heading in content.outline[:_MOST_HEADINGS]]
+        shown = [heading[:_MAX_HEADING_LENGTH] for heading in content.outline[:_MAX_OMITTED_HEADINGS]]
         text += "\n\n" + "\n".join(f"- {heading if plain else escape(heading)}" for heading in shown)
     return text, (notes if text else [])
 

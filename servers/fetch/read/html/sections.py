@@ -13,8 +13,8 @@ from servers.fetch.errors import FetchError
 
 _MAX_NAME = 500
 """Maximum number of characters of a section's name."""
-_MOST_HEADINGS = 20
-_MOST_ELEMENTS = 1_000
+_MAX_HEADINGS = 20
+_MAX_ELEMENTS = 1_000
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))
 """A heading applies to the elements after it within the nearest of these."""
 _NEXT_HEADINGS = "following::*[self::h1 or self::h2 or self::h3 or self::h4]"
@@ -49,8 +49,8 @@ def _not_found(root: HtmlElement) -> FetchError:
     every = [words for heading in root.iter(*HEADINGS) if (words := squeeze(heading.text_content()))]
     if not every:
         return FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
-    shown = "\n".join(words[:100] for words in every[:_MOST_HEADINGS])
-    first = f"the first {_MOST_HEADINGS} of them are quoted" if len(every) > _MOST_HEADINGS else "they are quoted"
+    shown = "\n".join(words[:100] for words in every[:_MAX_HEADINGS])
+    first = f"the first {_MAX_HEADINGS} of them are quoted" if len(every) > _MAX_HEADINGS else "they are quoted"
     suggestion = f"Name one of its {len(every)} headings; {first}"
     return FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
 
@@ -67,7 +67,7 @@ def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
         if chosen.isdisjoint(element.iterancestors()):
             chosen.add(element)
             outermost.append(element)
-    return outermost[:_MOST_ELEMENTS]
+    return outermost[:_MAX_ELEMENTS]
 
 
 def _at(target: HtmlElement) -> list[HtmlElement]:

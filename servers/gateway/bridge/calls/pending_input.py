@@ -24,7 +24,7 @@ PARKED_SECONDS = 300.0
 """Seconds that a call waits for its client to return."""
 AWAY_SECONDS = 20.0
 """The same while other calls wait for its session."""
-PARKED_MOST = 1_000
+MAX_WAITING_CALLS = 1_000
 """Maximum number of calls that wait for their clients."""
 GATHER_SECONDS = 0.02
 """Seconds to wait for further questions after the first, since servers send them one after another."""
@@ -38,7 +38,7 @@ class Parking:
         *,
         seconds: float = PARKED_SECONDS,
         away_seconds: float = AWAY_SECONDS,
-        most: int = PARKED_MOST,
+        most: int = MAX_WAITING_CALLS,
         gather_seconds: float = GATHER_SECONDS,
         visit_seconds: float = VISIT_SECONDS,
     ) -> None:

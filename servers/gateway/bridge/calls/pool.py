@@ -30,7 +30,7 @@ from .upstream_call import Exchange, UpstreamCall
 
 IDLE_SECONDS = 60.0
 """Seconds that an unused session is kept open."""
-SESSIONS_MOST = 32
+MAX_SESSIONS = 32
 """Maximum number of sessions, each of which may be a process."""
 
 
@@ -44,7 +44,7 @@ class Pool:
         session_messages: OnServerMessage,
         *,
         parking: Parking | None = None,
-        most: int = SESSIONS_MOST,
+        most: int = MAX_SESSIONS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """The tasks of sessions run in `tasks`; `session_messages` is called with messages of a server that belong to

@@ -34,7 +34,7 @@ SHARED_CAPABILITIES: Mapping[str, Any] = {
     "roots": {"listChanged": True},
 }
 """The capabilities that are declared for all clients: one without a capability refuses its requests."""
-VISITS_MOST = 1_000
+MAX_VISITS = 1_000
 """Maximum number of page visits whose clients are remembered; the oldest are forgotten."""
 _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
 
@@ -68,7 +68,7 @@ class _Shared:
         id_ = request.params.get("elicitationId")
         if isinstance(id_, str):
             self._visits[id_] = self.link
-            if len(self._visits) > VISITS_MOST:
+            if len(self._visits) > MAX_VISITS:
                 del self._visits[next(iter(self._visits))]
         return await self.inner.answer(request)
 

@@ -23,7 +23,7 @@ from shared.server.dispatch.changes import Changes
 from ..base import Base
 from .listen_streams import Listening
 
-AT_ONCE = 32
+MAX_CONCURRENT_REQUESTS = 32
 """Maximum number of concurrent requests to subscribe."""
 MAX_LEVELS = 256
 """Maximum number of slashes considered in a URI, since a malicious one may have thousands."""
@@ -52,7 +52,7 @@ class _Subscribing:
     def __init__(self, client: Client, seconds: float) -> None:
         self.client = client
         self._seconds = seconds
-        self._places = anyio.Semaphore(AT_ONCE)
+        self._places = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def add(self, uri: str) -> bool:
         async with self._places:

@@ -24,7 +24,7 @@ from shared.server.dispatch.changes import Changes
 from shared.server.dispatch.context import Context
 
 from ..calls.own_sessions import OwnSession
-from .resources import AT_ONCE, FAREWELL_SECONDS, Watching, covering, key_of
+from .resources import FAREWELL_SECONDS, MAX_CONCURRENT_REQUESTS, Watching, covering, key_of
 
 
 class _Own:
@@ -144,7 +144,7 @@ class Subscriptions:
         own = self._own.get(session)
         if own is None:
             return
-        places = anyio.Semaphore(AT_ONCE)
+        places = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
         async def again(uri: str) -> None:
             async with places:

@@ -21,7 +21,7 @@ SENDER = "mcp.sender"
 None."""
 log = logging.getLogger("shared.access")
 
-_LONGEST = 500
+_MAX_PATH_LENGTH = 500
 """The maximum length of a path."""
 
 
@@ -84,7 +84,7 @@ class _Answer:
 def _write(scope: Scope, answer: _Answer, seconds: float) -> None:
     sender = scope.get(SENDER)
     sessions = [value for name, value in scope["headers"] if name == SESSION_ID.encode()]
-    path = plain(scope["path"][:_LONGEST]).replace('"', "%22")
+    path = plain(scope["path"][:_MAX_PATH_LENGTH]).replace('"', "%22")
     fields: dict[str, Any] = {
         "address": address_of(scope),
         "principal": sender.key if isinstance(sender, Principal) else None,

@@ -33,7 +33,7 @@ _HEADERS = {
     "cache-control": "public, max-age=3600",
     "x-content-type-options": "nosniff",
 }
-_MOST = 100
+_MAX_TEXT_LENGTH = 100
 """The maximum length of a description or a title."""
 _TOKEN = {
     "name": "Authorization",
@@ -131,4 +131,4 @@ def _title(mount: Mount) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST else f"{text[: _MOST - 1].rstrip()}…"
+    return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[: _MAX_TEXT_LENGTH - 1].rstrip()}…"

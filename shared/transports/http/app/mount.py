@@ -33,7 +33,7 @@ from ..legacy_sse.endpoint import sse_paths
 from ..limits.endpoint_limits import EndpointLimits
 from .endpoint import Endpoint
 
-_LONGEST_VERSION = 100
+_MAX_VERSION_LENGTH = 100
 """The maximum length of a server's reported version."""
 
 
@@ -141,7 +141,7 @@ class Mount:
             store_up=None if replica is None else replica.reason is None,
             store_lost=self.metrics.losses,
             path=self.path,
-            version=self.implementation.version[:_LONGEST_VERSION],
+            version=self.implementation.version[:_MAX_VERSION_LENGTH],
             state=self.readiness.phase.value,
         )
 

@@ -21,9 +21,9 @@ from ..streamable.session import HttpSession
 from .access_log import session_digest
 from .mount import Mount
 
-MOST = 1_000
+MAX_ENTRIES = 1_000
 """The maximum number of entries in each list; the rest are counted."""
-_LONGEST = 200
+_MAX_NAME_LENGTH = 200
 """The maximum length of a client's name or version, and of other names."""
 
 One = TypeVar("One")
@@ -77,7 +77,7 @@ def _is_of(owner: Principal | None, principal: Principal) -> bool:
 
 
 def _listed(all_of_them: Collection[One], describe: Callable[[One], dict[str, Any]]) -> dict[str, Any]:
-    shown = [describe(entry) for entry in islice(all_of_them, MOST)]
+    shown = [describe(entry) for entry in islice(all_of_them, MAX_ENTRIES)]
     return {"shown": shown, "more": len(all_of_them) - len(shown)}
 
 
@@ -107,7 +107,7 @@ def _call(call: Call, sessions: dict[Connection, HttpSession]) -> dict[str, Any]
     name = getattr(call.params, "name", None) or getattr(call.task, "tool", None)
     return {
         "method": call.method.name,
-        **({"name": name[:_LONGEST]} if isinstance(name, str) else {}),
+        **({"name": name[:_MAX_NAME_LENGTH]} if isinstance(name, str) else {}),
         **({} if session is None else {"session": session_digest(session.id)}),
         **_who(call.peer),
         "principal": None if call.peer.principal is None else call.peer.principal.key,
@@ -128,4 +128,4 @@ def _who(peer: Peer | None) -> dict[str, Any]:
 def _texts(info: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("name", "version"):
         if name in info:
-            yield name, str(info[name])[:_LONGEST]
+            yield name, str(info[name])[:_MAX_NAME_LENGTH]

@@ -14,7 +14,7 @@ from ....protocol.wire.jsonrpc import Batch, Failure, Malformed, Message, Reques
 from .exchange import Reply
 from .pool import FAILURES
 
-DRAINED = 65_536
+MAX_DRAINED_BYTES = 65_536
 """Maximum number of bytes of an unneeded body that are read so that its connection can be reused."""
 DRAIN_SECONDS = 1.0
 _TELLING = (401, 403, 405)
@@ -68,7 +68,7 @@ def wait_of_reply(response: Reply) -> dict[str, float] | None:
 async def drain(response: Reply) -> None:
     """Read a short unneeded body, such as that of an "accepted", to its end. An incomplete body is ignored, because
     the status is enough."""
-    remaining, content = DRAINED, response.content
+    remaining, content = MAX_DRAINED_BYTES, response.content
     if content.at_eof():
         return
     with suppress(*FAILURES, TimeoutError):

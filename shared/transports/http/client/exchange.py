@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.connector import Connection
 from yarl import URL
 
-from .pool import HEADER_BYTES, PATIENCE
+from .pool import HEADER_BYTES, TIMEOUT
 
 
 class Reply(Protocol):
@@ -121,12 +121,12 @@ class _Exchange:
 
     async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
         try:
-            connection = await connector.connect(self._place, [], PATIENCE)
+            connection = await connector.connect(self._place, [], TIMEOUT)
             # A response that nobody requested: treating it as the answer to this request would shift each answer to
             # the next request.
             while connection.protocol:
                 connection.close()
-                connection = await connector.connect(self._place, [], PATIENCE)
+                connection = await connector.connect(self._place, [], TIMEOUT)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
         return connection

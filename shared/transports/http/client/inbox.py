@@ -7,7 +7,7 @@ import anyio
 from ....concurrency import Signal
 from ....protocol.wire.jsonrpc import Message
 
-ENOUGH = 256
+MAX_WAITING = 256
 """The number of waiting messages from which on `put` waits for the client."""
 
 
@@ -31,7 +31,7 @@ class Inbox:
             return
         self._messages.append(message)
         self._news.wake()
-        while len(self._messages) >= ENOUGH:
+        while len(self._messages) >= MAX_WAITING:
             await self._room.wait()
 
     def end(self, error: BaseException) -> None:

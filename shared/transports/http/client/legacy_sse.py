@@ -30,7 +30,7 @@ from .answers import attributed, drain, is_stream, read_answer, wait_of_reply
 from .authorized import MAX_SENT, Authorized
 from .exchange import Answering
 from .inbox import Inbox
-from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, PATIENCE, Pool, parse_url, reason_of, unanswered
+from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool, parse_url, reason_of, unanswered
 
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
@@ -123,7 +123,7 @@ class SseTransport:
 
         def send(own: Mapping[str, str]) -> Answering:
             headers, body = {**self._headers, **own}, BytesIO(data)
-            return self._http.post(endpoint, data=body, headers=headers, allow_redirects=False, timeout=PATIENCE)
+            return self._http.post(endpoint, data=body, headers=headers, allow_redirects=False, timeout=TIMEOUT)
 
         credentials = self._credentials
         return send({}) if credentials is None else Authorized(credentials, "POST", str(endpoint), send)
@@ -236,6 +236,6 @@ async def _sent(
 ) -> aiohttp.ClientResponse:
     async with _soon(seconds):
         try:
-            return await http.get(url, headers=headers, allow_redirects=False, timeout=PATIENCE)
+            return await http.get(url, headers=headers, allow_redirects=False, timeout=TIMEOUT)
         except FAILURES as error:
             raise ConnectionError(reason_of(error)) from None

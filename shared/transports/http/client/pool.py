@@ -35,7 +35,7 @@ the way has forgotten the connection."""
 HEADER_BYTES = 32_768
 """The maximum length of one header, and of the first line."""
 
-PATIENCE = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
+TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 """No time limit on the total: a stream is silent while nothing happens, and requests have their own limits."""
 FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, AuthError)
 """The errors of an exchange over HTTP that failed, or that was not authorized."""
@@ -87,7 +87,7 @@ async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
         max_line_size=HEADER_BYTES,
         max_field_size=HEADER_BYTES,
         proxy=proxy,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
     ) as session:
         yield Pool(session, is_plain=proxy is None)
 

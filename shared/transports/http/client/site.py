@@ -12,9 +12,9 @@ from ....protocol.wire.jsonrpc import Failure, Notification, Request, Response
 from ....tracing.trace_context import trace_meta
 from .authorized import Authorized
 from .exchange import Answering, Direct, Reply
-from .pool import PATIENCE, Pool, parse_url
+from .pool import TIMEOUT, Pool, parse_url
 
-_AT_ONCE = 65_536
+_MAX_PIECE_BYTES = 65_536
 """The maximum length of a body that is written in one piece, whether or not the server reads it."""
 
 
@@ -60,15 +60,15 @@ class Site:
         return self._plain("DELETE", self.headers.of_session())
 
     def _post(self, data: bytes, headers: Mapping[str, str], own: Mapping[str, str]) -> Answering:
-        if self._direct is not None and len(data) <= _AT_ONCE:
+        if self._direct is not None and len(data) <= _MAX_PIECE_BYTES:
             return self._direct.post(data, {**headers, **own} if own else headers)
         sent = {**self._fixed, **headers, **own}
-        return self._http.post(self._url, data=BytesIO(data), headers=sent, allow_redirects=False, timeout=PATIENCE)
+        return self._http.post(self._url, data=BytesIO(data), headers=sent, allow_redirects=False, timeout=TIMEOUT)
 
     def _plain(self, method: str, headers: Mapping[str, str]) -> Answering:
         def send(own: Mapping[str, str]) -> Answering:
             sent = {**self._fixed, **headers, **own}
-            return self._http.request(method, self._url, headers=sent, allow_redirects=False, timeout=PATIENCE)
+            return self._http.request(method, self._url, headers=sent, allow_redirects=False, timeout=TIMEOUT)
 
         return send({}) if self._credentials is None else self._authorized(method, self._credentials, send)
 

@@ -23,7 +23,7 @@ log = logging.getLogger("shared.transports.http.client")
 
 RETRY_SECONDS = 1.0
 """Seconds before a stream is reopened, if the server specifies no pause."""
-SHORTEST_SECONDS = 0.01
+MIN_PAUSE_SECONDS = 0.01
 """The shortest pause that a server can request."""
 MAX_RETRIES = 5
 """Consecutive attempts to reopen a stream before the client gives up."""
@@ -61,7 +61,7 @@ class _Followed:
     @property
     def pause(self) -> float:
         named = self.events.retry
-        return max(self.wait, RETRY_SECONDS if named is None else max(SHORTEST_SECONDS, named / 1000))
+        return max(self.wait, RETRY_SECONDS if named is None else max(MIN_PAUSE_SECONDS, named / 1000))
 
 
 class Streams:

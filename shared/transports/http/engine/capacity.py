@@ -19,9 +19,9 @@ except ImportError:  # on Windows, where there is no such limit
 
 log = logging.getLogger("shared.transports.http")
 
-_MOST = 65_536
+_MAX_DESCRIPTORS = 65_536
 """The number of descriptors that a process requests from the system."""
-_SPARED = 256
+_RESERVED_DESCRIPTORS = 256
 """Descriptors reserved for files, databases and other programs."""
 _LOG_SECONDS = 60.0
 """Seconds between two log records of refused connections."""
@@ -62,14 +62,14 @@ class Capacity:
 
 def connections_at_most() -> int:
     """Raise the soft limit of descriptors, and return the number of connections that this process may hold."""
-    descriptors = _MOST
+    descriptors = _MAX_DESCRIPTORS
     if sys.platform != "win32" and resource is not None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        target = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+        target = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < target:
             with suppress(OSError, ValueError):  # macOS has its own limit below
                 resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        descriptors = _MOST if soft == resource.RLIM_INFINITY else min(soft, _MOST)
+        descriptors = _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else min(soft, _MAX_DESCRIPTORS)
     # If there are few descriptors, connections get half of them: macOS gives a process 256.
-    return max(descriptors - _SPARED, descriptors // 2)
+    return max(descriptors - _RESERVED_DESCRIPTORS, descriptors // 2)

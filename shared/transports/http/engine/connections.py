@@ -35,7 +35,7 @@ _FRAMING = 65_536, 8
 """Bytes of framing allowed with a body: a fixed number, and a number for each byte of the body. Some clients send
 each word of JSON as a chunk."""
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
-_UNREAD = 16 * 1_048_576
+_MAX_UNREAD_BYTES = 16 * 1_048_576
 """Bytes of a body that may still arrive after the request is answered, most likely with a refusal. A client that
 still sends would lose the answer if the connection closed."""
 _LINGER_SECONDS = 30.0
@@ -43,7 +43,7 @@ _LINGER_SECONDS = 30.0
 _READ_SECONDS = 60.0
 """Seconds in which a client must read something while there is no room for more. Otherwise the end of a stream would
 wait for it forever."""
-_CORKED = 65_536
+_MAX_CORKED_BYTES = 65_536
 """The maximum number of bytes held back for the next write."""
 
 
@@ -184,7 +184,7 @@ class Connection(HttpToolsProtocol):
             # In proportion to the body, as each small chunk has its own line; a body of only framing is an attack.
             if self._framed_bytes > free + (1 + more) * self._body_bytes:
                 self.send_400_response("The chunks or trailers of the request are too large.")
-            elif self._framed_bytes > _UNREAD and self.cycle.response_complete:
+            elif self._framed_bytes > _MAX_UNREAD_BYTES and self.cycle.response_complete:
                 self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
@@ -358,7 +358,7 @@ class _Corked:
             self._loop.call_soon(self._flush)
         self._held.append(data)
         self._size += len(data)
-        if self._size > _CORKED:
+        if self._size > _MAX_CORKED_BYTES:
             self._flush()
 
     def is_closing(self) -> bool:

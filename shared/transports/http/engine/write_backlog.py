@@ -22,12 +22,12 @@ else:
 
 log = logging.getLogger("shared.transports.http")
 
-UNREAD = 64 * 1_048_576
+MAX_UNREAD_BYTES = 64 * 1_048_576
 """Number of bytes that may wait for all clients of a listener, except for small answers, which systems buffer. Above
 it, clients that do not read are cut off."""
 PAUSE_SECONDS = 2.0
-"""Seconds for which a client may read too little while more than `UNREAD` bytes wait."""
-_DECENT = 65_536
+"""Seconds for which a client may read too little while more than `MAX_UNREAD_BYTES` bytes wait."""
+_MIN_READ_BYTES = 65_536
 """Bytes that a client must read in that time."""
 _LOG_SECONDS = 60.0
 """Seconds between two log records of connections that were cut off."""
@@ -63,7 +63,7 @@ class Unread:
     whose clients read nearly nothing are closed: first those of the address with the most bytes, oldest first. A
     client that reads gets an answer of any size."""
 
-    def __init__(self, limit: int = UNREAD) -> None:
+    def __init__(self, limit: int = MAX_UNREAD_BYTES) -> None:
         self._limit = limit
         self._waiting: dict[asyncio.Transport, _Waiting] = {}
         self._by_address: Counter[str] = Counter()
@@ -116,7 +116,7 @@ class Unread:
         size = waiting.copies * transport.get_write_buffer_size()
         self._by_address[waiting.address] += size - waiting.size
         waiting.size = size
-        return before - waiting.unread < _DECENT
+        return before - waiting.unread < _MIN_READ_BYTES
 
     def _cut(self, transport: asyncio.Transport) -> None:
         address = self._waiting[transport].address

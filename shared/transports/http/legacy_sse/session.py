@@ -27,7 +27,7 @@ from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Message, Request, failure
-from ....server.dispatch.room import LARGE
+from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
 from ..engine.connections import break_off, untaken, when_read
 from ..limits.endpoint_limits import SessionLimits
@@ -166,7 +166,7 @@ class LegacySession:
 
     async def _write(self, http: Http, events: Sequence[ServerSentEvent], size: int) -> None:
         room = self._connection.calls.room
-        if size < LARGE:
+        if size < LARGE_RESULT_BYTES:
             await http.reply.events(events)
             return
         room.add(self.client, size)

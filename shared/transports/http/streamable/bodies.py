@@ -14,9 +14,9 @@ from .reply import Asgi, Gone, Http
 
 T = TypeVar("T")
 
-_LARGE = 65_536
+_LARGE_BODY_BYTES = 65_536
 """The length in bytes from which on a body takes a millisecond to decode, and longer if a tool validates it."""
-_MEMORY = 64 * 1_048_576
+_MAX_BODIES_BYTES = 64 * 1_048_576
 """The maximum memory in bytes of all bodies being read or waiting to be decoded; it is larger if one body may exceed
 a quarter of it."""
 _FULL = refuse(429, "too many bytes of your requests are being read; send less at once", Retry_After="1")
@@ -28,7 +28,7 @@ class Bodies:
     def __init__(self, limit: int) -> None:
         """`limit` is the maximum length of a body in bytes, inflated if it is gzipped."""
         self._limit = limit
-        self._memory = Portions(max(_MEMORY, 4 * limit))
+        self._memory = Portions(max(_MAX_BODIES_BYTES, 4 * limit))
         self._turns = Turns(1)
 
     async def read(self, http: Http, decode: Callable[[bytes], T]) -> T | Refusal:
@@ -42,7 +42,7 @@ class Bodies:
         event = await http.receive()
         if event["type"] == "http.request" and not event.get("more_body", False) and not is_gzip(http.headers):
             data: bytes = event.get("body", b"")
-            if len(data) <= min(self._limit, _LARGE):
+            if len(data) <= min(self._limit, _LARGE_BODY_BYTES):
                 _count(http, len(data))
                 return decode(data)  # complete, as most are
         share = _Share(self._memory, http.client)
@@ -70,7 +70,7 @@ class Bodies:
     async def decode(self, client: str, decode: Callable[[bytes], T], body: bytes) -> T:
         """Return a body decoded by `decode`. Large bodies are decoded one per turn of the event loop, client by
         client: many at once would delay all other clients."""
-        if len(body) < _LARGE:
+        if len(body) < _LARGE_BODY_BYTES:
             return decode(body)
         async with self._turns.take(client):
             await lowlevel.checkpoint()

@@ -38,7 +38,7 @@ _STREAM_HEADERS = [
 
 MOMENT_SECONDS = 0.02
 """Seconds for which a request is served before its client is watched."""
-COMPRESS_FROM = 1_024
+MIN_COMPRESSED_BYTES = 1_024
 """The length in bytes from which on JSON is compressed; shorter JSON fits into one packet anyway."""
 
 
@@ -82,7 +82,7 @@ class Reply:
         sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         if body:
             sent.append(_IS_JSON)
-        if len(body) > COMPRESS_FROM:
+        if len(body) > MIN_COMPRESSED_BYTES:
             # Here and not in a middleware, which would have to buffer streams to recognize them. Level 1 keeps the
             # event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
             sent.append(_VARIES)

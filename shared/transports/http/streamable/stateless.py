@@ -23,7 +23,7 @@ from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Malformed, Message, Request, Response, failure
 from ....protocol.wire.weight import weigh_texts
 from ....server.dispatch.portions import Portions
-from ....server.dispatch.room import LARGE
+from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
 from ..engine.connections import when_read
 from ..limits.endpoint_limits import EndpointLimits
@@ -165,7 +165,7 @@ class _StatelessRequest:
         self._ready.wake()
 
     def _take_room(self, size: int) -> None:
-        if size >= LARGE and not self._large:
+        if size >= LARGE_RESULT_BYTES and not self._large:
             self._large = size
             self._connection.calls.room.add(self._connection.client, size)
 

@@ -33,7 +33,7 @@ from ....protocol.wire.jsonrpc import (
     Response,
     failure,
 )
-from ....server.dispatch.room import LARGE, Room
+from ....server.dispatch.room import LARGE_RESULT_BYTES, Room
 
 _TOO_OLD = refuse(400, "the events after this one are no longer stored")
 _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LISTS)
@@ -287,7 +287,7 @@ class Streams:
             self._forbidden = {**(self._forbidden or {}), stream: answer}
         if answer is not None:
             data = encode(answer)
-            if len(data) >= LARGE and self._room is not None and isinstance(stream.reader, Reader):
+            if len(data) >= LARGE_RESULT_BYTES and self._room is not None and isinstance(stream.reader, Reader):
                 stream.reader.large += len(data)
                 self._room.add(self._client, len(data))
             stream.answer(data)

@@ -27,15 +27,15 @@ CLOSE_SECONDS = 0.8
 stopping listener waits for its connections, once its servers have drained."""
 _COPIES = 3
 """The copies of a message that is being written: the result, its JSON, and the data that the peer has not read."""
-_UNTAKEN = 65_536
+_MAX_UNREAD_BYTES = 65_536
 """Bytes of unconsumed messages from which on reading is paused."""
-_FRAME = 64
+_FRAME_BYTES = 64
 """Bytes counted for a message in addition to its text, which may be empty."""
-_READ = 4_096
+_READ_BYTES = 4_096
 """Number of bytes parsed at once: at most 700 frames, which take some milliseconds."""
-_FRAMES = 200
+_MAX_FRAMES = 200
 """Frames after which parsing waits for the next turn of the event loop."""
-_PATIENCE = 2
+_MAX_SILENT_PAUSES = 2
 """Consecutive silent pauses after which the peer is considered dead."""
 
 quiet = logging.getLogger("shared.transports.http.websocket.frames")
@@ -124,7 +124,7 @@ class WebSocket(Upgraded):
         thousand empty frames would delay all other connections."""
         self._is_heard = True
         count_bytes(len(data))
-        if len(data) > _READ:
+        if len(data) > _READ_BYTES:
             self._left = memoryview(data)
             self._go_on()
         else:
@@ -171,9 +171,9 @@ class WebSocket(Upgraded):
         32 times in a turn."""
         if self._left and not self._is_lost:
             frames = 0
-            while self._left and frames < _FRAMES:
-                frames += self._cut(self._left[:_READ])
-                self._left = self._left[_READ:]
+            while self._left and frames < _MAX_FRAMES:
+                frames += self._cut(self._left[:_READ_BYTES])
+                self._left = self._left[_READ_BYTES:]
             asyncio.get_running_loop().call_soon(self._go_on)
         else:
             self._left = None
@@ -223,7 +223,7 @@ class WebSocket(Upgraded):
             return
         if not self._is_finishing:
             self._texts.append(text)
-            self._untaken += _FRAME + len(text)
+            self._untaken += _FRAME_BYTES + len(text)
             self._since = None
             self._moved.wake()
 
@@ -243,7 +243,7 @@ class WebSocket(Upgraded):
     def _read_on(self) -> None:
         """Resume reading unless data remains, or too much is unconsumed. Data after a close frame is read and
         dropped: a peer that still sends would lose the close frame if the connection closed."""
-        waits = self._is_full or self._untaken > _UNTAKEN
+        waits = self._is_full or self._untaken > _MAX_UNREAD_BYTES
         if waits:
             self._since = None  # time in which this side does not read does not count against the peer
         if self._left is not None or (waits and not self.is_closed):
@@ -260,7 +260,7 @@ class WebSocket(Upgraded):
         is_there = self._is_heard or unsent < self._unsent
         self._silent = 0 if is_there else self._silent + 1
         self._is_heard, self._unsent = False, unsent
-        if self._silent >= _PATIENCE:
+        if self._silent >= _MAX_SILENT_PAUSES:
             self._transport.abort()
             return
         if self._since is not None and asyncio.get_running_loop().time() - self._since > self._message_seconds:

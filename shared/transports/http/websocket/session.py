@@ -35,7 +35,7 @@ from .connection import WebSocket, quiet
 
 SUBPROTOCOL = Subprotocol("mcp")
 """The subprotocol that clients of the official SDKs request."""
-_CHUNK = 65_536
+_CHUNK_BYTES = 65_536
 """Bytes of small messages that are sent together."""
 _OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
 _NO_HANDSHAKE = refuse(400, "these headers do not open a WebSocket with the subprotocol 'mcp' or none")
@@ -154,7 +154,7 @@ class WebSocketSession:
             if item.message is not None and (text := self._encode(item.message)):
                 texts.append(text)
                 size += len(text)
-            if size >= _CHUNK:  # more is encoded once the peer has read that
+            if size >= _CHUNK_BYTES:  # more is encoded once the peer has read that
                 with self._room.taken(self.client, size):
                     await self._socket.send(texts)
                 texts, size = [], 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.files import KEPT_BACKUPS, back_up, hold_lock, write_atomically
+from servers.bundle.hosts.files import MAX_BACKUPS, back_up, hold_lock, write_atomically
 from tests import disk
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -111,7 +111,7 @@ def test_what_a_client_writes_while_its_file_is_prepared_is_not_lost(tmp_path: P
 def test_of_the_backups_of_a_file_the_newest_are_kept(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     other = back_up(kept, tmp_path / "other" / "[mcp].json", b"other")
-    made = [back_up(kept, tmp_path / "[mcp].json", str(number).encode()) for number in range(KEPT_BACKUPS + 3)]
+    made = [back_up(kept, tmp_path / "[mcp].json", str(number).encode()) for number in range(MAX_BACKUPS + 3)]
     assert sorted(kept.iterdir()) == [other, *made[3:]]
 
 

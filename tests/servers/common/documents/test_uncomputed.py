@@ -25,7 +25,7 @@ def test_a_formula_without_a_value_is_counted(cells: str, count: int) -> None:
 
 
 def test_cells_are_counted_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uncomputed, "_BLOCK", 7)
+    monkeypatch.setattr(uncomputed, "_BLOCK_BYTES", 7)
     assert count_uncomputed(io.BytesIO(b'<c r="A1"><f>1+1</f><v></v></c>' * 3)) == 3
 
 

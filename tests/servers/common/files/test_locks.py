@@ -149,7 +149,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock
 @posix
 def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
-    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0.05)
     with (root / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
         with pytest.raises(PathError) as caught, locked(entry):
@@ -164,7 +164,7 @@ def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_
 @posix
 async def test_a_call_that_is_cancelled_waits_for_no_other_process(root, entry, monkeypatch, no_leak):
     (root / "file").write_text("old")
-    monkeypatch.setattr(locks, "PATIENCE", 60)
+    monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 60)
     with (root / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
         assert await cancelled_while_it_waits(entry, lambda: locks._locks)

@@ -12,7 +12,7 @@ from servers.common.files.checked import PathWalker
 from servers.common.files.mounts import Mounts
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
-from servers.common.files.small_reads import MAX_DEPTH, MAX_ENTRIES, MAX_SIZE, REST, SLOW_SECONDS, SmallFiles
+from servers.common.files.small_reads import MAX_DEPTH, MAX_ENTRIES, MAX_SIZE, PAUSE_FACTOR, SLOW_SECONDS, SmallFiles
 from shared.program.files.entries import Place
 from tests.servers.common.files.conftest import SECRET, swapping
 
@@ -179,7 +179,7 @@ def test_a_slow_access_is_left_to_threads_for_a_minute_and_all_others_for_a_mome
         return small.at(files.roots.place(name), act)
 
     assert (seen("a"), seen("b")) == ("a", None if is_disk else "b")
-    now[0] += REST * 0.5
+    now[0] += PAUSE_FACTOR * 0.5
     assert (seen("a"), seen("b")) == (None if is_disk else "a", "b")
     now[0] += SLOW_SECONDS
     assert seen("a") == "a"

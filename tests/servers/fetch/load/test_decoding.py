@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.decoding import STEP, make_unpacker
+from servers.fetch.load.decoding import STEP_BYTES, make_unpacker
 from tests.servers.fetch.packing import NAMES, PACK, bomb
 
 every = pytest.mark.parametrize("name", PACK)
@@ -26,7 +26,7 @@ def unpacked(encoding: str, body: bytes, chunk: int = 1_000) -> bytes:
 
 @every
 def test_each_encoding_gives_what_was_packed(name: str) -> None:
-    for size in (0, 1, STEP, STEP + 1, 300_000):
+    for size in (0, 1, STEP_BYTES, STEP_BYTES + 1, 300_000):
         for whole in (text(size), bytes(size)):
             packed = PACK[name](whole)
             assert [unpacked(NAMES[name], packed, chunk) == whole for chunk in (1_000, 1_000_000)] == [True] * 2
@@ -94,7 +94,7 @@ def test_h5_a_bomb_is_unpacked_step_by_step(name: str) -> None:
     try:
         size = 0
         for piece in make_unpacker(NAMES[name]).feed(packed):
-            assert len(piece) <= 2 * STEP
+            assert len(piece) <= 2 * STEP_BYTES
             size += len(piece)
             if size > 4_000_000:
                 break

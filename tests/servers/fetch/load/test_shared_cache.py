@@ -13,7 +13,7 @@ from servers.fetch.load import loader
 from servers.fetch.load.cache import StoredAnswer
 from servers.fetch.load.headers import parse_host_header
 from servers.fetch.load.loader import Loader
-from servers.fetch.load.shared_cache import MOST_PLAIN, Blobs, SharedCache, SharedEntries
+from servers.fetch.load.shared_cache import MAX_UNCOMPRESSED_BYTES, Blobs, SharedCache, SharedEntries
 from servers.fetch.pages.snapshots import Snapshot
 from servers.fetch.read.page import Loaded, Page
 from shared.errors import Unavailable
@@ -49,7 +49,7 @@ async def test_a_snapshot_comes_back_as_it_was() -> None:
 
 async def test_a_large_one_is_not_shared() -> None:
     entries = SharedEntries(MemoryBlobs(), "page", Page, 60.0)
-    for size in (0, MOST_PLAIN + 1):
+    for size in (0, MAX_UNCOMPRESSED_BYTES + 1):
         await entries.put(Page("small", "text"), 5, "a")
         assert await entries.get("a") is not None
         await entries.put(Page("", "image", image=os.urandom(0 if size else 1_100_000)), size, "a")

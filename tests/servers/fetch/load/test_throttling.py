@@ -6,7 +6,16 @@ import anyio
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.load.throttling import FREE_BYTES, HOSTS, QUEUE, ByteBudget, Pauses, Share, Slots, Stopwatch
+from servers.fetch.load.throttling import (
+    FREE_BYTES,
+    MAX_HOSTS,
+    MAX_QUEUE_FACTOR,
+    ByteBudget,
+    Pauses,
+    Share,
+    Slots,
+    Stopwatch,
+)
 from tests.clock import forward
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.packing import bomb
@@ -194,17 +203,17 @@ async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
         opened_loader(max_concurrent=1, ignore_robots=True) as loader,
         anyio.create_task_group() as group,
     ):
-        for n in range(1 + QUEUE):
+        for n in range(1 + MAX_QUEUE_FACTOR):
             group.start_soon(loader.load, site.url(f"/{n}"))
         await gate.until(1)
         assert (await refused(loader, site.url("/more"))).code == "busy"
         gate.open.set()
-    assert len(site.asked) == 1 + QUEUE
+    assert len(site.asked) == 1 + MAX_QUEUE_FACTOR
 
 
 async def test_h16_places_are_given_back() -> None:
     slots = Slots(1, 1)
-    for _ in range(QUEUE + 2):
+    for _ in range(MAX_QUEUE_FACTOR + 2):
         async with slots.occupied("host"):
             pass
 
@@ -257,7 +266,7 @@ async def test_h16_poisonous_pages_leave_the_others_alone() -> None:
 
 def test_hosts_that_asked_to_wait_are_bounded() -> None:
     pauses = Pauses()
-    for n in range(HOSTS + 1):
+    for n in range(MAX_HOSTS + 1):
         pauses.add(f"{n}.example", 429, 60)
     pauses.check("0.example")
     with pytest.raises(FetchError, match=r"1\.example answered 429 earlier"):

@@ -78,7 +78,7 @@ def test_a_text_that_another_one_replaced_is_an_earlier_version() -> None:
 
 
 def test_earlier_versions_are_bounded_in_number_characters_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit, value in (("EARLIER_VERSIONS", 2), ("MAX_EARLIER", 7), ("EARLIER_SECONDS", 0)):
+    for limit, value in (("MAX_EARLIER_VERSIONS", 2), ("MAX_EARLIER", 7), ("EARLIER_SECONDS", 0)):
         with monkeypatch.context() as patched:
             patched.setattr(snapshots, limit, value)
             kept = Snapshots()

@@ -102,7 +102,7 @@ async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> No
     async with watching({"/": page("old", etag='"1"')}) as it:
         key = await it.watch()
         it.site.routes["/"] = lying
-        for _ in range(watch.WHOLE_EVERY - 2):
+        for _ in range(watch.FULL_CHECK_INTERVAL - 2):
             await it.next_look()
         assert it.told == []
         await it.next_look()
@@ -116,7 +116,7 @@ async def test_a_site_that_says_304_whatever_has_changed_is_seen_through() -> No
         ({"cache_control": "no-cache, max-age=900"}, watch.DEFAULT_SECONDS),
         ({"cache_control": "max-age=5"}, FLOOR),
         ({"cache_control": "max-age=900"}, 900),
-        ({"cache_control": "max-age=31536000"}, watch.LONGEST_SECONDS),
+        ({"cache_control": "max-age=31536000"}, watch.MAX_SECONDS),
     ],
 )
 async def test_the_pace_is_that_of_the_sites_caching_with_a_floor(headers: dict[str, str], pause: float) -> None:
@@ -281,7 +281,7 @@ async def test_a_change_that_another_replica_tells_of_is_looked_at_now_and_not_t
 
 
 async def test_nobody_takes_all_pages_that_may_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MOST_PAGES", 4)
+    monkeypatch.setattr(watch, "MAX_PAGES", 4)
     async with watching({"*": page("x")}) as it:
         for path in ("/1", "/2"):
             await it.watch(path, "greedy")

@@ -37,7 +37,7 @@ class Caller:
 
 
 async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
-    monkeypatch.setattr(tools, "_REPORT_EVERY", 0)  # or it would take seconds
+    monkeypatch.setattr(tools, "_REPORT_SECONDS", 0)  # or it would take seconds
     caller = Caller()
 
     def search(control):

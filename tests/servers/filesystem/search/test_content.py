@@ -207,7 +207,7 @@ def test_windows_line_ends_and_a_byte_order_mark_are_no_part_of_a_line(root, sea
 
 @pytest.mark.parametrize("block", range(4, 9))
 def test_a_line_end_of_windows_may_be_cut_in_two_by_blocks(root, search, monkeypatch, block):
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
     write(root, a=b"abc\r\nde\r\nabc\r\nf\r")
     assert found(search("c$")) == [("a", 1, "abc"), ("a", 3, "abc")]
     assert [number for _, number, _ in found(search("\\r"))] == [4]
@@ -266,7 +266,7 @@ def test_a_search_ends_when_its_time_is_up_or_it_is_cancelled(root, search):
 
 
 def test_a_large_file_is_searched_in_blocks_as_if_it_were_one(root, search, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", 64)
+    monkeypatch.setattr(lines, "BLOCK_BYTES", 64)
     numbers = range(1, 200)
     write(root, a="".join(f"line {number}\n" for number in numbers), b="x" * 1_000 + "\nx\n" + "y" * 1_000)
     hits = search("line .*[37]$", context=2)["files"][0]["matches"]
@@ -331,7 +331,7 @@ def test_the_lines_are_those_that_match_one_by_one(search, root, text, pattern, 
     longest = max((len(line.encode()) for line in text.split("\n")), default=0)
     (root / "file").write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "BLOCK", max(block, longest + 1))
+        patch.setattr(lines, "BLOCK_BYTES", max(block, longest + 1))
         told = found(search(pattern, context=1))
     plain = text.replace("\r\n", "\n")
     expected = plain.removesuffix("\n").split("\n") if plain else []
@@ -348,7 +348,7 @@ def test_lines_around_several_matches_count_once(search, root):
 
 
 def test_a_page_that_ends_between_a_small_and_a_large_file_repeats_nothing(root, search, monkeypatch):
-    monkeypatch.setattr(lines, "SMALL", 8)
+    monkeypatch.setattr(lines, "SMALL_FILE_BYTES", 8)
     write(root, a="x\n", b="y\n", c="x and more\n", d="x\n")
     assert every_page(partial(search, "x"), limit=1) == found(search("x"))
 

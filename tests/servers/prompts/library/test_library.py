@@ -253,7 +253,7 @@ def test_a_file_that_can_not_be_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("servers.prompts.library.folder.MOST_TOTAL", 3 * len(SIMPLE))
+    monkeypatch.setattr("servers.prompts.library.folder.MAX_TOTAL_BYTES", 3 * len(SIMPLE))
     write(tmp_path, {f"{number}.md": SIMPLE for number in range(9)})
     found = Folder(tmp_path).walk(frozenset(), {})
     assert [one.path for one in found if one.data] == ["0.md", "1.md", "2.md", "3.md"]
@@ -261,7 +261,7 @@ def test_no_more_is_read_than_a_library_may_have(tmp_path: Path, monkeypatch: py
 
 def test_a_file_beyond_the_size_of_a_library_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("folder", "snapshot"):
-        monkeypatch.setattr(f"servers.prompts.library.{name}.MOST_TOTAL", 400_000)
+        monkeypatch.setattr(f"servers.prompts.library.{name}.MAX_TOTAL_BYTES", 400_000)
     found = library(tmp_path, dict.fromkeys(("CHANGELOG.md", "README.md"), 250_000 * "x") | {"a.md": SIMPLE})
     assert found.names == []
     assert [problem.path for problem in found.problems()] == ["a.md"]

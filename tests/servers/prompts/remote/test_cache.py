@@ -111,7 +111,7 @@ def test_a_cache_that_is_damaged_is_made_anew(repository: Repository, damage: st
 def test_what_can_not_be_served_is_left_out_with_a_reason(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cache, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(cache, "MAX_BYTES", 1_000)
     os.symlink("/etc/passwd", repository.root / "link.md")
     repository.commit(
         {"large.md": "x" * 1_001, "lfs.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"}
@@ -201,10 +201,10 @@ def test_no_hook_filter_or_attribute_has_a_say(repository: Repository, monkeypat
 
 def test_what_is_too_large_is_refused(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     repository.commit({"big.md": os.urandom(3_000_000)})
-    monkeypatch.setattr(git, "MOST_FETCHED", 1_000_000)
+    monkeypatch.setattr(git, "MAX_FETCHED_BYTES", 1_000_000)
     assert refusal(checkout(repository)).startswith("the repository has more than 1 MB")
     monkeypatch.undo()
-    monkeypatch.setattr(cache, "MOST_TOTAL", 1_000_000)
+    monkeypatch.setattr(cache, "MAX_TOTAL_BYTES", 1_000_000)
     assert "more than 1,000,000 bytes in total" in refusal(checkout(repository))
     monkeypatch.undo()
     monkeypatch.setattr(cache, "_MAX_FILES", 2)

@@ -93,7 +93,7 @@ def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_bomb_is_refused_by_the_size_that_it_declares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "MOST_TOTAL", 100_000)
+    monkeypatch.setattr(cache, "MAX_TOTAL_BYTES", 100_000)
     made = pack(tmp_path / "team.zip", {"a.txt": b"\0" * 100_001}, compression=zipfile.ZIP_DEFLATED)
     assert (tmp_path / "team.zip").stat().st_size < 1_000
     assert refusal(made) == "the files of the library have more than 100,000 bytes in total"

@@ -180,8 +180,8 @@ async def test_a_hundred_statements_are_known_and_the_one_that_is_not_used_goes(
 async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_threads(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", PATIENCE)  # else a machine that is busy elsewhere would have it rest
-    monkeypatch.setattr(quick, "_LONG", PATIENCE)
+    monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # else a machine that is busy elsewhere would have it rest
+    monkeypatch.setattr(quick, "_SLOW_SECONDS", PATIENCE)
     monkeypatch.setattr(quick, "_count_waits", count().__next__)
     async with opened(file) as database:
         await learn(database, ENDLESS)
@@ -196,7 +196,7 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
 async def test_a_statement_that_was_late_by_the_clock_is_learned_again(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_AGAIN", 0.0)
+    monkeypatch.setattr(quick, "_RELEARN_SECONDS", 0.0)
     async with opened(file) as database:
         for seconds in (1.0, 0.0):
             await database.learn(ROW, [], seconds)
@@ -246,7 +246,7 @@ async def test_wrong_parameters_cost_a_statement_none_of_its_tries(file: Path) -
 async def test_a_statement_whose_answer_took_milliseconds_is_left_to_threads(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", PATIENCE)  # else a machine that is busy elsewhere would have it rest
+    monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # else a machine that is busy elsewhere would have it rest
     monkeypatch.setattr(quick, "_count_waits", count().__next__)
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1")
@@ -265,7 +265,7 @@ async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
 async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", 0.0)
+    monkeypatch.setattr(quick, "_LATE_SECONDS", 0.0)
     async with opened(file) as database:
         await learn(database, ROW)
         database.quick._seconds = PATIENCE
@@ -281,8 +281,8 @@ async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
 async def test_a_read_that_was_stopped_while_it_waited_for_the_processor_is_tried_once_more(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", PATIENCE)
-    monkeypatch.setattr(quick, "_LONG", PATIENCE)
+    monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)
+    monkeypatch.setattr(quick, "_SLOW_SECONDS", PATIENCE)
     monkeypatch.setattr(quick, "_count_waits", lambda: 7)
     answers = [None, "done", None, None, "done"]
     async with opened(file) as database:
@@ -311,7 +311,7 @@ async def test_a_late_answer_is_no_success_and_the_more_there_are_the_longer_non
 async def test_a_column_behind_a_large_value_is_left_to_threads_from_the_second_time_on(
     file: Path, other: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", 0.002)
+    monkeypatch.setattr(quick, "_LATE_SECONDS", 0.002)
     other.execute("CREATE TABLE wide (id INTEGER PRIMARY KEY, large BLOB, small TEXT)")
     other.execute("INSERT INTO wide VALUES (1, NULL, 'a'), (2, zeroblob(50000000), 'b')")
     statement = "SELECT small FROM wide WHERE id = ?"
@@ -324,8 +324,8 @@ async def test_a_column_behind_a_large_value_is_left_to_threads_from_the_second_
 async def test_reads_take_fifty_milliseconds_of_one_turn_of_the_event_loop(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "_LATE", PATIENCE)  # as above
-    monkeypatch.setattr(quick, "_LONG", PATIENCE)
+    monkeypatch.setattr(quick, "_LATE_SECONDS", PATIENCE)  # as above
+    monkeypatch.setattr(quick, "_SLOW_SECONDS", PATIENCE)
     async with opened(file) as database:
         database.quick._seconds = PATIENCE
         await learn(database, ROW, "SELECT 1")
@@ -482,7 +482,7 @@ ANSWERED = [
 async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for limit in ("_MAX_THREAD_SECONDS", "_LATE"):
+    for limit in ("_MAX_THREAD_SECONDS", "_LATE_SECONDS"):
         monkeypatch.setattr(quick, limit, PATIENCE)  # else a machine that is busy elsewhere would learn nothing
     async with inside("--max-cell", "100", file) as peer:
         for query in ANSWERED:

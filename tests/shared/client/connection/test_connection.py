@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared.client.connection.connection import ENOUGH, Connection
+from shared.client.connection.connection import BATCH_SIZE, Connection
 from shared.concurrency import background
 from shared.protocol.session.client import ClientIdentity, ClientSession
 from shared.protocol.session.events import Outgoing
@@ -78,7 +78,7 @@ async def test_what_many_want_at_once_leaves_in_pieces() -> None:
         for _ in range(20):
             tasks.start_soon(partial(connection.call, "tools/list", {}, seconds=None))
         assert len(await _several(theirs, 3)) == 3  # what the writer was left with
-        assert transport.pieces == [1, ENOUGH, ENOUGH]
+        assert transport.pieces == [1, BATCH_SIZE, BATCH_SIZE]
     theirs.close()
 
 

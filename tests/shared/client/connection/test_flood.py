@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from shared.client.connection.flood import BURST, LONGEST_PAUSE, PER_SECOND, Flood
+from shared.client.connection.flood import BURST, MAX_PAUSE_SECONDS, PER_SECOND, Flood
 from shared.protocol.wire.jsonrpc import Message, Notification, Response
 
 CHANGED = Notification("notifications/tools/list_changed")
@@ -22,10 +22,10 @@ def test_who_tells_more_is_waited_with_and_never_for_long(caplog: pytest.LogCapt
     for _ in range(20):
         pauses.append(flood.pause([CHANGED] * BURST, now))
         now += pauses[-1]
-    assert pauses == [0, *[LONGEST_PAUSE] * 19]
+    assert pauses == [0, *[MAX_PAUSE_SECONDS] * 19]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     # What it has waited for is not held against it.
-    assert flood.pause([CHANGED], now + LONGEST_PAUSE) == 0
+    assert flood.pause([CHANGED], now + MAX_PAUSE_SECONDS) == 0
 
 
 @pytest.mark.parametrize("message", [Response(1, {}), Notification("notifications/progress")])

@@ -14,7 +14,7 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect_stdio
 from shared.client.connection.changes import Change
-from shared.client.connection.restart import LONGEST_SECONDS, STEADY_SECONDS, Pauses
+from shared.client.connection.restart import MAX_PAUSE_SECONDS, STEADY_SECONDS, Pauses
 from shared.client.options import ClientOptions
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import text_of
@@ -218,7 +218,7 @@ def test_the_life_of_a_server_counts_for_its_pause() -> None:
 
 
 def test_a_long_life_is_forgiven() -> None:
-    assert starts_at(Pauses(), *[0.0] * 9, STEADY_SECONDS, 0)[-3:] == [LONGEST_SECONDS, 0, 0.5]
+    assert starts_at(Pauses(), *[0.0] * 9, STEADY_SECONDS, 0)[-3:] == [MAX_PAUSE_SECONDS, 0, 0.5]
 
 
 def test_who_gives_up_waiting_makes_no_pause_longer() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.client.connection.retry import ATTEMPTS, MAX_BACKOFF_SECONDS, MAX_TOOLS, RetryPolicy, backoff
+from shared.client.connection.retry import MAX_ATTEMPTS, MAX_BACKOFF_SECONDS, MAX_TOOLS, RetryPolicy, backoff
 from shared.client.errors import SessionLost, Unreached
 from shared.errors import PeerError
 
@@ -72,7 +72,7 @@ def test_a_new_session_is_not_waited_for() -> None:
 
 
 def test_it_is_given_up_in_the_end() -> None:
-    assert [retry_delay(LOST, failed=failed) for failed in range(1, ATTEMPTS + 1)] == [0.25, 0.5, 1.0, None]
+    assert [retry_delay(LOST, failed=failed) for failed in range(1, MAX_ATTEMPTS + 1)] == [0.25, 0.5, 1.0, None]
 
 
 def test_the_server_says_how_long_it_wants_to_be_left_alone() -> None:

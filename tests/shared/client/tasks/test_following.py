@@ -193,7 +193,7 @@ async def test_result_that_can_never_be_used_is_asked_for_so_often() -> None:
 
     with pytest.raises(ConnectionError, match="can be used"):
         await told.followed(ask=ask, is_experimental=True)
-    assert tries == following.RESULT_TRIES + 1
+    assert tries == following.MAX_RESULT_TRIES + 1
 
 
 async def test_refusal_to_wait_does_not_end_a_task_at_work() -> None:

@@ -5,7 +5,7 @@ import pytest
 from shared.errors import InputRequired, InvalidParams, MissingCapability
 from shared.protocol.identity import Peer, Principal
 from shared.protocol.session.questions import (
-    LIFETIME,
+    LIFETIME_SECONDS,
     MAX_ROUNDS,
     PendingQuestions,
     Round,
@@ -186,9 +186,9 @@ def test_a_state_is_good_for_the_very_request_of_the_very_caller():
 
 
 def test_a_state_is_good_until_it_expires():
-    assert opened(closed(now=100), now=100 + LIFETIME).number == 2
+    assert opened(closed(now=100), now=100 + LIFETIME_SECONDS).number == 2
     with pytest.raises(InvalidParams, match="expired"):
-        opened(closed(now=100), now=101 + LIFETIME)
+        opened(closed(now=100), now=101 + LIFETIME_SECONDS)
 
 
 def test_a_state_we_did_not_make_is_refused():

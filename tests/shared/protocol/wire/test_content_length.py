@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shared.protocol.wire.content_length import MAX_HEADER, ContentLengthBuffer, Frame, Misframed
 from shared.protocol.wire.framing import Oversized
-from shared.protocol.wire.salvage import EDGE
+from shared.protocol.wire.salvage import EDGE_BYTES
 
 LIMIT = 100
 ONE, TWO = b'{"id":1}', b'{"id":2}'
@@ -139,7 +139,7 @@ def test_a_length_that_is_too_large_is_told_of_as_soon_as_the_next_header_is_the
 
 
 def test_a_longer_body_is_dropped_and_a_request_known_by_its_id():
-    for size in (LIMIT + 1, 3 * EDGE):
+    for size in (LIMIT + 1, 3 * EDGE_BYTES):
         assert read(framed(b"x" * size) + framed(TWO)) == [Oversized(LIMIT), TWO]
         first = b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"%b"}}' % (b"x" * size)
         last = b'{"method":"m","params":{"a":"%b"},"jsonrpc":"2.0","id":8}' % (b"x" * size)
@@ -181,7 +181,7 @@ def test_of_what_is_dropped_the_ends_alone_are_stored():
         try:
             for _ in range(1_000):
                 buffer.feed(b"x" * 1_000)
-            assert tracemalloc.get_traced_memory()[0] < 2 * EDGE + 10_000
+            assert tracemalloc.get_traced_memory()[0] < 2 * EDGE_BYTES + 10_000
         finally:
             tracemalloc.stop()
 

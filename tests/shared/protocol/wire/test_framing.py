@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.protocol.wire.framing import LineBuffer, Oversized, ServerSentEvent, encode_event
-from shared.protocol.wire.salvage import EDGE
+from shared.protocol.wire.salvage import EDGE_BYTES
 
 LIMIT = 10
 
@@ -60,7 +60,7 @@ def test_of_what_is_dropped_the_ends_alone_are_stored():
     try:
         for _ in range(1_000):
             buffer.feed(b"x" * 1_000)
-        assert tracemalloc.get_traced_memory()[0] < 2 * EDGE + 10_000
+        assert tracemalloc.get_traced_memory()[0] < 2 * EDGE_BYTES + 10_000
     finally:
         tracemalloc.stop()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import Batch, Failure, Malformed, Notification, Request
 from shared.protocol.wire.salvage import (
-    EDGE,
+    EDGE_BYTES,
     MAX_DEPTH,
     MAX_VALUES,
     find_fault,
@@ -178,5 +178,10 @@ def test_an_answer_that_is_no_json_is_known_by_its_id():
 
 
 def test_looking_at_the_ends_takes_no_time_worth_mentioning():
-    for hostile in (b',"id":1' * EDGE, b'{"id":"a",' + b'"id":1 ,' * EDGE, b" " * EDGE, b',"id":' + b"1" * EDGE):
-        assert read_edges(hostile[:EDGE], hostile[-EDGE:]) is None
+    for hostile in (
+        b',"id":1' * EDGE_BYTES,
+        b'{"id":"a",' + b'"id":1 ,' * EDGE_BYTES,
+        b" " * EDGE_BYTES,
+        b',"id":' + b"1" * EDGE_BYTES,
+    ):
+        assert read_edges(hostile[:EDGE_BYTES], hostile[-EDGE_BYTES:]) is None

@@ -4,7 +4,7 @@ import pytest
 
 from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Notification, Request, json_of
-from shared.protocol.wire.weight import LIGHT, MAX_VALUES, count_values, weigh, weigh_result, weigh_value
+from shared.protocol.wire.weight import MAX_LIGHT_BYTES, MAX_VALUES, count_values, weigh, weigh_result, weigh_value
 
 SERVER = Codec(line_end=b"")
 MANY = MAX_VALUES + 1
@@ -69,7 +69,7 @@ def test_a_request_knows_the_memory_that_it_takes(dialects: bool) -> None:
 
 
 def test_messages_of_a_batch_share_the_weight() -> None:
-    text = b"[%b,%b]" % (call(b'{"a":"%b"}' % (b"x" * LIGHT)), call(b"{}"))
+    text = b"[%b,%b]" % (call(b'{"a":"%b"}' % (b"x" * MAX_LIGHT_BYTES)), call(b"{}"))
     batch = SERVER.decode_body(text)
     share = weigh(text, count_values(text)) // 2
     assert [one.weight for one in batch.messages] == [share, share]  # type: ignore[union-attr]

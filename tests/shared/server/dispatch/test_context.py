@@ -22,7 +22,7 @@ from shared.protocol.versions import V2025_11_25
 from shared.protocol.wire.jsonrpc import Response
 from shared.server.dispatch.connection import Answers
 from shared.server.dispatch.context import form_schema
-from shared.server.dispatch.turns import AT_ONCE
+from shared.server.dispatch.turns import MAX_CONCURRENT
 from tests import schemas
 from tests.clock import forward
 from tests.quiet import quiet
@@ -519,7 +519,7 @@ async def test_brief_work_does_not_wait_for_other_work():
         return "done"
 
     async with talking(app) as peer:
-        waiting = [await peer.start("work", brief=False) for _ in range(AT_ONCE + 1)]
+        waiting = [await peer.start("work", brief=False) for _ in range(MAX_CONCURRENT + 1)]
         assert await peer.text("work", brief=True) == "done"
         gate.set()
         for id_ in waiting:

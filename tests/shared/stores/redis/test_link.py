@@ -17,7 +17,7 @@ from shared.protocol.session.handshake import NEW
 from shared.protocol.wire.jsonrpc import Notification
 from shared.stores.redis.link import QUEUED_BYTES
 from shared.stores.redis.scripts import LEAVE
-from shared.stores.redis.stores import AGAIN_SECONDS, RedisReplica, Stores
+from shared.stores.redis.stores import RETRY_SECONDS, RedisReplica, Stores
 from tests.clock import forward
 from tests.quiet import quiet
 from tests.redis_server import RedisServer
@@ -404,7 +404,7 @@ class SlowToLeave(Redis):
 
     async def eval(self, script: str, *words: Any) -> Any:
         if script == LEAVE:
-            await asyncio.sleep(3 * AGAIN_SECONDS)
+            await asyncio.sleep(3 * RETRY_SECONDS)
         answer: Any = super().eval(script, *words)
         return await answer
 

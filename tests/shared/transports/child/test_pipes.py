@@ -6,7 +6,7 @@ import time
 import anyio
 import pytest
 
-from shared.transports.child.pipes import HELD, Child
+from shared.transports.child.pipes import MAX_WAITING_BYTES, Child
 from shared.transports.child.process import ProcessStream, start_process
 
 READ_AT_ONCE = 262_144
@@ -30,7 +30,7 @@ async def fill(stream: ProcessStream) -> int:
 
 
 async def test_who_must_not_wait_is_told_that_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.child.process.PATIENCE", 0.01)
+    monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 0.01)
     with anyio.fail_after(30):
         async with start_process(python(SLEEP)) as stream:
             assert 0 < await fill(stream) < 1_000_000
@@ -53,7 +53,7 @@ async def test_what_a_child_floods_us_with_is_not_held() -> None:
                 pieces.append(len(await stream.receive()))
             with pytest.raises(anyio.EndOfStream):
                 await stream.receive()
-    assert max(pieces) <= HELD + READ_AT_ONCE
+    assert max(pieces) <= MAX_WAITING_BYTES + READ_AT_ONCE
 
 
 @pytest.mark.parametrize("use_uvloop", [False, True])
@@ -72,7 +72,7 @@ def test_a_child_lives_in_either_event_loop(use_uvloop: bool) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("use_uvloop", [False, True])
 def test_who_reads_a_flood_can_be_cancelled(use_uvloop: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.child.process.PATIENCE", 0.01)
+    monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 0.01)
     reads = 0
 
     async def read_on(stream: ProcessStream) -> None:

@@ -34,12 +34,12 @@ def _python(script: str) -> list[str]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.child.process.PATIENCE", 0.05)
+    monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 0.05)
 
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.child.process.PATIENCE", 60)
+    monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 60)
 
 
 def _is_gone(pid: int) -> bool:
@@ -107,7 +107,7 @@ async def test_a_cancelled_block_leaves_no_child() -> None:
 
 
 async def test_stderr_is_kept_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.transports.child.process.STDERR_KEPT", 10)
+    monkeypatch.setattr("shared.transports.child.process.MAX_STDERR_BYTES", 10)
     script = "import sys; sys.stderr.write('x' * 1000 + 'the end'); sys.stderr.flush()"
     with anyio.fail_after(30):
         async with start_process(_python(script), stderr="keep") as process:

@@ -39,9 +39,9 @@ _DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/.]\d{2}\b")
 _NAMED = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
 """A name and its value on one line."""
 _WORD = re.compile(r"\w+")
-_LONG = 80
+_MIN_PARAGRAPH_LENGTH = 80
 """Minimum number of characters of a line that is a paragraph rather than a label."""
-_FEW_LINKS = 0.3
+_MAX_LINK_SHARE = 0.3
 _ALIKE = (
     "p",
     "div section article main body center aside header footer nav form fieldset address details dialog hgroup",
@@ -56,11 +56,11 @@ _ALIKE = (
 )
 _TAGS = {tag: number for number, tags in enumerate(_ALIKE) for tag in tags.split()}
 _OTHER_TAG = 1
-_LEVELS = 4
+_BLOCK_LEVELS = 4
 """Number of enclosing blocks of a line that are considered, each with more lines than the previous one."""
-_MOST, _PART = 0.7, 0.2
+_MAX_LARGEST_SHARE, _MAX_SECOND_SHARE = 0.7, 0.2
 """Maximum shares of the page for the two largest blocks considered."""
-_HEADED = 0.1
+_MIN_TITLE_SIMILARITY = 0.1
 """Minimum similarity to the title of a heading that is the page's headline."""
 _NOWHERE = -2.0
 
@@ -96,7 +96,7 @@ class _Counts:
         self.chars = _sums(chars)
         self.linked = _sums(float(line.linked) for line in lines)
         self.long = _sums(
-            size if size >= _LONG and line.linked < _FEW_LINKS * size else 0.0
+            size if size >= _MIN_PARAGRAPH_LENGTH and line.linked < _MAX_LINK_SHARE * size else 0.0
             for size, line in zip(chars, lines, strict=True)
         )
         self.sentences = _sums(words["sentences"])
@@ -252,7 +252,9 @@ def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
     best = max(headings, key=likeness.__getitem__, default=None)
     columns = _columns(names.split(), rows)
     columns["from_h1"] = _distances(counts, headline)
-    columns["from_title"] = _distances(counts, best if best is not None and likeness[best] >= _HEADED else None)
+    columns["from_title"] = _distances(
+        counts, best if best is not None and likeness[best] >= _MIN_TITLE_SIMILARITY else None
+    )
     return columns
 
 
@@ -288,24 +290,24 @@ class _Around:
             self.of[block] = counts.of(block.first, block.end)
 
     def columns(self) -> Columns:
-        """Return the features of these blocks, of the largest one with at most `_MOST` of the page, and of the
-        largest with at most `_PART` of it; and the number of their similar siblings.
+        """Return the features of these blocks, of the largest one with at most `_MAX_LARGEST_SHARE` of the page, and
+        of the largest with at most `_MAX_SECOND_SHARE` of it; and the number of their similar siblings.
         """
         rows: dict[Block, tuple[float, ...]] = {}
         for line in self.lines:
             if line.block not in rows:
                 rows[line.block] = self._row(line.block)
-        which = (*range(_LEVELS), "most", "part")
+        which = (*range(_BLOCK_LEVELS), "most", "part")
         names = [f"{name}_{size}" for size in which for name in _OF_BLOCK]
-        names += [f"alike_{level}" for level in range(_LEVELS)]
+        names += [f"alike_{level}" for level in range(_BLOCK_LEVELS)]
         names += [f"{name}_group" for name in _OF_GROUP]
         return _columns(names, [rows[line.block] for line in self.lines])
 
     def _row(self, block: Block) -> tuple[float, ...]:
-        levels = [self._at(block, level) for level in range(_LEVELS)]
+        levels = [self._at(block, level) for level in range(_BLOCK_LEVELS)]
         chain = self.chains[block]
-        most = next((other for other in reversed(chain) if self.of[other][0] < _MOST), block)
-        part = next((other for other in reversed(chain) if self.of[other][0] < _PART), block)
+        most = next((other for other in reversed(chain) if self.of[other][0] < _MAX_LARGEST_SHARE), block)
+        part = next((other for other in reversed(chain) if self.of[other][0] < _MAX_SECOND_SHARE), block)
         numbers = [number for other in (*levels, most, part) for number in self.of[other]]
         return (*numbers, *(self.alike[_beside(other)] for other in levels), *self._group_of(chain))
 

@@ -49,7 +49,7 @@ _NUMBERS = {
 # The part before the first letter contains no letters, so the time is linear.
 IN_BRACKETS = re.compile(r"\[[\W\d]*[^\W\d].*\]")
 """The text of a section's actions, such as `[edit]`. A number in brackets is a reference instead."""
-_FEW = 6
+_MAX_ACTION_CHILDREN = 6
 """Maximum number of children of an element with a section's actions."""
 
 Within = tuple[int, ...]
@@ -94,7 +94,7 @@ class Place(NamedTuple):
 
 def _is_action(element: HtmlElement) -> bool:
     """Return True if an element consists of links in brackets, like the `[edit]` after a wiki's headings."""
-    if element.tag == "a" or len(element) > _FEW or element.find(".//a") is None:
+    if element.tag == "a" or len(element) > _MAX_ACTION_CHILDREN or element.find(".//a") is None:
         return False
     return IN_BRACKETS.fullmatch(squeeze(element.text_content())) is not None
 

@@ -15,7 +15,7 @@ from lxml.etree import strip_elements
 from lxml.html import HtmlElement
 
 from servers.common.html.markup.footnotes import NOTE
-from servers.common.html.tree import BLOCKS, LONGEST_CAPTION, drop, length
+from servers.common.html.tree import BLOCKS, MAX_CAPTION_LENGTH, drop, length
 from servers.fetch.read.html.content.copies import find_copies
 from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
@@ -29,15 +29,15 @@ _AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
 _WHOLE = ("pre", "math")
 _PARTS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
 """Elements that are always part of the text around them."""
-_KEPT_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
+_MEANINGFUL_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
 _MOSTLY = 0.8
 _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
-_FEWEST_HEADERS = 2
+_MIN_HEADERS = 2
 """Minimum number of headers at the beginning of a data table."""
-_FEWEST_ITEMS, _MOST_ITEMS = 5, 0.8
+_MIN_ITEMS, _MIN_KEPT_SHARE = 5, 0.8
 """Minimum number of similar blocks. If at least this share of them is kept, all of them are content."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
@@ -48,14 +48,14 @@ _MIN_PROBABILITY = 0.1
 """A line with a lower probability is not content, even if content surrounds it."""
 _LINK_SHARE = 0.5
 """Minimum share of links in a line that leads elsewhere."""
-_MANUAL, _OUTLINED = 0.75, 0.45
+_MANUAL_SHARE, _OUTLINED_SHARE = 0.75, 0.45
 """Minimum shares of content on a page that is a manual, and on one that may be."""
 _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _OUTLINE = ("dt", "pre")
-_SMALL = 0.25
+_SMALL_SHARE = 0.25
 """If less than this share of a page's text is kept, the outline of the rest is listed."""
-_SHORT_PAGE = 200
+_MIN_PAGE_LENGTH = 200
 """A page with fewer characters is too short to be judged: all text outside landmarks is content."""
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
@@ -63,7 +63,7 @@ _BUTTON = KINDS.index("button")
 _PRE = KINDS.index("pre")
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
-_LONGEST_WIDGET = 100
+_MAX_WIDGET_LINES = 100
 """Maximum number of lines of a block that consists of code and labels."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks for which omitted text is counted separately."""
@@ -83,7 +83,7 @@ class Content(NamedTuple):
     @property
     def is_small(self) -> bool:
         """True if most of the page is omitted."""
-        return self.kept < _SMALL * (self.kept + sum(self.left.values()))
+        return self.kept < _SMALL_SHARE * (self.kept + sum(self.left.values()))
 
 
 def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -> Content | None:
@@ -113,7 +113,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
 
 def choose(page: Lines, judged: list[float]) -> list[bool]:
     """Return a boolean for each line, True if it is content, given all probabilities."""
-    if sum(len(line.text) for line in page.lines) < _SHORT_PAGE:
+    if sum(len(line.text) for line in page.lines) < _MIN_PAGE_LENGTH:
         keep = [not any(map(line.within.__getitem__, _FURNITURE_KINDS)) for line in page.lines]
     else:
         keep = _likely(page.lines, judged)
@@ -215,9 +215,7 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
         beside = size[around.end] - size[around.first] - chars
         beside_kept = own[around.end] - own[around.first] - (own[block.end] - own[block.first])
         # Links are data in code and below a row of headers; elsewhere they lead away.
-        is_headed = len(lines) > _FEWEST_HEADERS and all(
-            line.block.element.tag == "th" for line in lines[:_FEWEST_HEADERS]
-        )
+        is_headed = len(lines) > _MIN_HEADERS and all(line.block.element.tag == "th" for line in lines[:_MIN_HEADERS])
         is_data = tag == "pre" or is_headed or sum(line.linked for line in lines) < _LINK_SHARE * chars
         if 2 * beside_kept >= beside and is_data:
             keep[block.first : block.end] = [True] * len(lines)
@@ -252,7 +250,7 @@ def _complete_items(page: Lines, keep: list[bool]) -> None:
             groups.setdefault(key, []).append(block)
     for group in groups.values():
         omitted = [block for block in group if not any(keep[block.first : block.end])]
-        if len(group) < _FEWEST_ITEMS or len(omitted) > (1 - _MOST_ITEMS) * len(group):
+        if len(group) < _MIN_ITEMS or len(omitted) > (1 - _MIN_KEPT_SHARE) * len(group):
             continue
         for block in omitted:
             keep[block.first : block.end] = [
@@ -263,7 +261,7 @@ def _complete_items(page: Lines, keep: list[bool]) -> None:
 def _is_code_widget(block: Block, prose: list[int]) -> bool:
     """Return True if a block consists of code and labels: a title, the name of a language, a button to copy. `prose`
     counts the other lines before each line, since a block is examined for each of its examples."""
-    return block.end - block.first <= _LONGEST_WIDGET and prose[block.first] == prose[block.end]
+    return block.end - block.first <= _MAX_WIDGET_LINES and prose[block.first] == prose[block.end]
 
 
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
@@ -274,14 +272,14 @@ def _complete_manual(page: Lines, keep: list[bool]) -> None:
     size = sum(len(line.text) for line in lines)
     own = sum(len(line.text) for line, is_kept in zip(lines, keep, strict=True) if is_kept)
     outline = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE]
-    if own < _OUTLINED * size or len(outline) < _MIN_TERMS:
+    if own < _OUTLINED_SHARE * size or len(outline) < _MIN_TERMS:
         return
     block = lines[outline[0]].block
     while not (block.first <= outline[0] and outline[-1] < block.end) and block.around is not None:
         block = block.around
     for number in range(block.first, block.end):
         line = lines[number]
-        leads = _leads_away(line, block) if own < _MANUAL * size else _is_in_landmark(line, block)
+        leads = _leads_away(line, block) if own < _MANUAL_SHARE * size else _is_in_landmark(line, block)
         keep[number] = keep[number] or not leads
 
 
@@ -407,7 +405,7 @@ def _prune(element: HtmlElement, holders: set[HtmlElement]) -> None:
         if child in holders:
             if child.tag not in _WHOLE:
                 _prune(child, holders)
-        elif not (child.tag in _KEPT_EMPTY or _is_picture(child) or _is_empty(child)):
+        elif not (child.tag in _MEANINGFUL_EMPTY or _is_picture(child) or _is_empty(child)):
             drop(child)
 
 
@@ -421,4 +419,4 @@ def _is_picture(element: HtmlElement) -> bool:
     if element.tag in _AROUND_CONTENT or next(element.iter("img"), None) is None:
         return False
     captions = sum(length(caption) for caption in element.iter("figcaption"))
-    return length(element) <= captions <= LONGEST_CAPTION
+    return length(element) <= captions <= MAX_CAPTION_LENGTH

@@ -130,7 +130,7 @@ def test_only_a_task_may_last_longer_than_a_statement() -> None:
 
 
 async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context, "_REPORT_EVERY", 0)  # else half a second is waited for
+    monkeypatch.setattr(context, "_REPORT_SECONDS", 0)  # else half a second is waited for
     job, caller = Job(20), Caller()
     job.reached = Reached(5, 10, "rows")
 

@@ -77,7 +77,7 @@ async def test_of_large_bodies_that_come_at_once_one_is_read_in_a_turn_of_the_lo
 
 
 async def test_what_large_bodies_take_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "_MEMORY", 0)  # as much as four of the largest bodies take
+    monkeypatch.setattr(bodies, "_MAX_BODIES_BYTES", 0)  # as much as four of the largest bodies take
     async with served(limits=EndpointLimits(body_bytes=120_000)) as site:
         assert [(await site.post(LARGE.encode())).status_code for _ in range(COUNT)] == [400] * COUNT
 

@@ -113,7 +113,7 @@ async def test_a_task_belongs_to_no_connection() -> None:
 
 
 async def test_of_many_it_says_how_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state, "MOST", 2)
+    monkeypatch.setattr(state, "MAX_ENTRIES", 2)
     async with served() as site:
         for _ in range(5):
             await site.initialize()

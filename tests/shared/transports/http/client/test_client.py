@@ -43,7 +43,7 @@ from tests.shared.transports.http.scripted import (
 @pytest.fixture(autouse=True)
 def _asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the transport makes of an answer, without the client's asking again."""
-    monkeypatch.setattr("shared.client.connection.retry.ATTEMPTS", 1)
+    monkeypatch.setattr("shared.client.connection.retry.MAX_ATTEMPTS", 1)
 
 
 class Recorder:

@@ -148,7 +148,7 @@ async def test_chunks_of_a_few_bytes_are_taken() -> None:
 async def test_what_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a connection does not wait for a client that does not take what was written."""
     monkeypatch.setattr(http_connections, "_LINGER_SECONDS", 0.05)
-    monkeypatch.setattr(http_server, "KEEP_ALIVE", 0.05)
+    monkeypatch.setattr(http_server, "KEEP_ALIVE_SECONDS", 0.05)
     app = make_server()
     app.budget = replace(app.budget, result_bytes=64_000_000)
     async with served(app, limits=EndpointLimits(body_bytes=64_000_000)) as site:

@@ -22,7 +22,7 @@ from shared.protocol.wire.codec import decode
 from shared.protocol.wire.framing import ServerSentEvent
 from shared.protocol.wire.jsonrpc import Notification, Request, Response
 from shared.server.dispatch.context import Context
-from shared.server.dispatch.room import LARGE, Room
+from shared.server.dispatch.room import LARGE_RESULT_BYTES, Room
 from shared.server.server import Server
 from shared.stores.memory import Stores
 from shared.stores.memory_log import MemoryLog, MemoryStream
@@ -411,8 +411,8 @@ async def test_a_reader_that_is_never_followed_takes_no_room(monkeypatch: pytest
     session.leave(reader)
 
     async def lose_the_others() -> None:
-        session.send([answer(1, "x" * LARGE)])
-        assert room.used > LARGE
+        session.send([answer(1, "x" * LARGE_RESULT_BYTES)])
+        assert room.used > LARGE_RESULT_BYTES
         raise Unavailable
 
     monkeypatch.setattr(MemoryStream, "settled", lambda _: lose_the_others())
