@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +23,13 @@ class Here:
 
 
 @asynccontextmanager
-async def opened_loader(allowed: Sequence[str] = ("127.0.0.1:*",), **rules: Any) -> AsyncIterator[Loader]:
+async def opened_loader(
+    allowed: Sequence[str] = ("127.0.0.1:*",), *, ca_file: Path | None = None, **rules: Any
+) -> AsyncIterator[Loader]:
     """A loader that may reach `allowed` on this machine."""
     policy = Policy(Rules(allow_private=allowed))
     rules = {"user_agent": AGENT, "timeout": 10} | rules
-    async with open_client(ClientOptions(), policy, Here()) as client:
+    async with open_client(ClientOptions(ca_file=ca_file), policy, Here()) as client:
         yield Loader(client, policy, LoadRules(**rules))
 
 

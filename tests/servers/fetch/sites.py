@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
 from typing import NamedTuple
 
 
@@ -99,8 +100,8 @@ class Site:
 
 
 @asynccontextmanager
-async def opened_site(routes: Mapping[str, Route]) -> AsyncIterator[Site]:
-    """A site on a port of 127.0.0.1 that the system chooses."""
+async def opened_site(routes: Mapping[str, Route], secure: SSLContext | None = None) -> AsyncIterator[Site]:
+    """A site on a port of 127.0.0.1 that the system chooses; with TLS if it is `secure`."""
     site = Site(routes)
     tasks: set[asyncio.Task[None]] = set()
 
@@ -113,7 +114,7 @@ async def opened_site(routes: Mapping[str, Route]) -> AsyncIterator[Site]:
         writer.close()
         tasks.discard(task)
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=secure)
     site.port = server.sockets[0].getsockname()[1]
     try:
         yield site

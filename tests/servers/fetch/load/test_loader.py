@@ -3,13 +3,13 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 
 import anyio
 import pytest
 
 from servers.fetch.load.headers import parse_host_header
-from servers.fetch.network.redirects import Redirects
-from servers.fetch.network.urls import parse_url
+from tests.servers.fetch.authority import authority, certificate, server_context
 from tests.servers.fetch.loaders import AGENT, opened_loader, refused
 from tests.servers.fetch.packing import NAMES, PACK, bomb
 from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
@@ -403,16 +403,15 @@ async def test_h14_a_header_for_a_host_goes_to_no_other_port() -> None:
     assert [site.asked[0].headers.get("x-key") for site in (one, two)] == ["secret", None]
 
 
-async def test_h14_a_header_is_not_sent_without_tls_once_a_step_had_it() -> None:
-    secret = parse_host_header("a.example:8080=Authorization:secret")
-    async with opened_loader(headers=(secret,)) as loader:
-        # By its name: a site of TLS that redirects to one without at the same port there can't be.
-        chain = Redirects(parse_url("https://a.example:8080/"), 10)
-        assert loader._headers(chain.url, chain.was_safe, "*/*")["authorization"] == "secret"
-        chain.step("http://a.example:8080/x")
-        assert "authorization" not in loader._headers(chain.url, chain.was_safe, "*/*")
-        chain.step("https://a.example:8080/y")
-        assert loader._headers(chain.url, chain.was_safe, "*/*")["authorization"] == "secret"
+async def test_h14_a_header_is_not_sent_without_tls_once_a_step_had_it(tmp_path: Path) -> None:
+    issuer = authority()
+    context = server_context(certificate(issuer, "127.0.0.1"), tmp_path)
+    async with opened_site({"/b": PAGE}) as plain, opened_site({"/a": redirect(plain.url("/b"))}, context) as secure:
+        secret = parse_host_header(f"127.0.0.1:{plain.port}=Authorization:secret")
+        async with opened_loader(ca_file=issuer.write_public(tmp_path / "ca.pem"), headers=(secret,)) as loader:
+            for url in (plain.url("/b"), f"https://127.0.0.1:{secure.port}/a"):
+                await loader.load(url, refresh=True)
+    assert [asked.headers.get("authorization") for asked in plain.asked] == ["secret", None]
 
 
 # Item H17, cancelling

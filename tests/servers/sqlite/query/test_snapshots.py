@@ -56,6 +56,16 @@ async def test_a_query_that_is_kept_no_more_says_whether_the_database_was_change
     assert fourth.changed
 
 
+async def test_a_query_goes_on_at_the_connection_that_can_tell_whether_the_database_was_changed(file: Path) -> None:
+    async with opened(file, kept_seconds=0, readers=2) as (database, snapshots):
+        first = await snapshots.read(database, ALL, TEN, None, None)
+        await anyio.wait_all_tasks_blocked()
+        for connection in [await database.readers.take(), await database.readers.take()]:
+            database.readers.give(connection)  # the other one last, so it would be the next
+        second = await snapshots.read(database, ALL, TEN, None, first.cursor)
+    assert (numbers(second), second.changed) == (list(range(10, 20)), False)
+
+
 async def test_a_query_that_needs_a_connection_takes_that_of_a_kept_one(file: Path) -> None:
     async with opened(file, readers=1) as (database, snapshots):
         first = await snapshots.read(database, ALL, TEN, None, None)
