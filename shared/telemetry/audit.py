@@ -51,11 +51,13 @@ RETRY_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
 MAX_REFUSED = 1_000
 """Maximum number of refusals among the waiting lines: served requests are more important."""
+_MAX_TOGETHER = 16_384
+"""Maximum number of bytes of lines that are written together: a fraction of the smallest file."""
 _MIN_ERROR, _TOO_MANY_REQUESTS = 400, 429
 # `json.dumps` would create an encoder for each call, which takes longer than the encoding.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
-_FLAT = (str, int, bool, type(None))
+_FLAT = frozenset((str, int, bool, type(None)))
 _MAX_LENGTH = 200
 """Maximum number of characters of a method's name that are logged."""
 
@@ -103,13 +105,38 @@ class Audit:
         self._clock = clock
         self._required = required
         self._waiting: deque[bytes] = deque()
+        self._together: list[bytes] = []
+        """The lines that the next `flush` writes, and their size in bytes."""
+        self._together_bytes = 0
         self._fails = False
         self._again = 0.0
         self._floods = Floods(self._write_refusal, clock)
 
     def write(self, entry: dict[str, Any], most: int = MAX_WAITING) -> None:
         """Write a line after the waiting ones, up to `most` of which are kept. Never raises."""
-        line = _line({"time": _now(), **entry})
+        self.flush()
+        self._write(_line(entry), most)
+
+    def write_together(self, entry: dict[str, Any], most: int = MAX_WAITING) -> None:
+        """Like `write`, but with the next `flush`, together with other lines. Required lines are written immediately,
+        since the next request must not be accepted if they can't be."""
+        if self._required:
+            self.write(entry, most)
+            return
+        line = _line(entry)
+        self._together.append(line)
+        self._together_bytes += len(line)
+        if self._together_bytes >= _MAX_TOGETHER:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the lines of `write_together`, before the answers to their requests are sent. Never raises."""
+        if self._together:
+            lines, self._together, self._together_bytes = self._together, [], 0
+            if not self._written(b"".join(lines)):
+                self.lost += len(lines)
+
+    def _write(self, line: bytes, most: int) -> None:
         if not self._waiting and self._written(line):
             return
         if self._required and len(self._waiting) < most:
@@ -153,7 +180,8 @@ class Audit:
             self.refused(server, limit_exceeded(outcome), principal)
         else:
             entry = self.entry(server, request.method, request.params, request.peer, principal)
-            self._write_refusal({**entry, **_outcome_of(outcome), "ms": 0.0, **_sizes(request.params, outcome)})
+            entry = {**entry, **_outcome_of(outcome), "ms": 0.0, **_sizes(request.params, outcome)}
+            self.write_together(entry, MAX_REFUSED)
 
     def entry(
         self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
@@ -165,7 +193,7 @@ class Audit:
         client = None if peer is None or peer.info is None else peer.info.get("name")
         if client:
             about["client"] = _redacted_name(str(client)[:200])
-        arguments = {name: value for name, value in raw.items() if name != "_meta"}
+        arguments = {name: value for name, value in raw.items() if name != "_meta"} if "_meta" in raw else raw
         about["server"] = server
         # The client has chosen the name of an unknown method.
         about["method"] = _redacted_name(method[:_MAX_LENGTH])
@@ -176,6 +204,7 @@ class Audit:
 
     def close(self) -> None:
         """Write the waiting lines, if possible, and close the file."""
+        self.flush()
         self._floods.settle(everything=True)
         self._catch_up()
         if self._waiting:
@@ -230,6 +259,7 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
     @asynccontextmanager
     async def listening(run: Run[Any]) -> AsyncIterator[None]:
         run.hooks.on_unhandled = partial(audit.settled, server)
+        run.hooks.before_sending = audit.flush
         yield
 
     extension.outermost, extension.lifespan = 2, listening
@@ -263,7 +293,7 @@ class _Call:
             is_over = self._context.call.is_over
             outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
             if not note.is_written[0]:
-                self._write(outcome, time.perf_counter() - began, result)
+                self._audit.write(self._entry(outcome, time.perf_counter() - began, result))
             if outer is not None:
                 outer.is_written[0] = True
 
@@ -275,18 +305,18 @@ class _Call:
             if not isinstance(result, CachedResult):
                 # Its size is needed, and unless the client's version has another form, it is sent in this form.
                 result = Prepared(result)
-            self._write(_outcome_of(result), time.perf_counter() - began, result)
+            self._audit.write_together(self._entry(_outcome_of(result), time.perf_counter() - began, result))
             if (outer := _outer.get()) is not None:
                 outer.is_written[0] = True
         return result
 
-    def _write(self, outcome: dict[str, Any], seconds: float, result: Any) -> None:
+    def _entry(self, outcome: dict[str, Any], seconds: float, result: Any) -> dict[str, Any]:
         peer, raw = self._context.call.peer, self._raw
         entry = self._audit.entry(self._server, self._method, raw, peer, peer.principal)
         entry |= outcome
         entry["ms"] = round(seconds * 1_000, 3)
         entry |= _sizes(raw, result)
-        self._audit.write(entry)
+        return entry
 
 
 def _show(arguments: dict[str, Any], about: dict[str, Any]) -> bool:
@@ -385,6 +415,8 @@ def _second(seconds: int) -> str:
 
 
 def _line(entry: dict[str, Any]) -> bytes:
+    """Return the line of `entry`, with the current time."""
+    entry = {"time": _now(), **entry}
     try:
         line = to_json(entry, inf_nan_mode="strings", fallback=str)
     except ValueError:  # a lone surrogate
@@ -402,8 +434,8 @@ def _line(entry: dict[str, Any]) -> bytes:
 
 def _canonical(value: Any) -> bytes:
     """Return the JSON from which the logged digest is computed, with sorted names, in ASCII."""
-    if isinstance(value, dict) and all(type(item) in _FLAT for item in value.values()):
-        text = to_json(dict(sorted(value.items())))
+    if isinstance(value, dict) and _FLAT.issuperset(map(type, value.values())):
+        text = to_json(dict(sorted(value.items())) if len(value) > 1 else value)
         if _is_plain(text):  # the same as below, in half the time
             return text
     return _encode_sorted(value).encode()

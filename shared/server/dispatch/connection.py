@@ -296,6 +296,8 @@ class Connection:
     def outgoing(self) -> list[Outgoing]:
         """Return the messages that wait for the peer. They are considered being sent until the next call of this
         method."""
+        if self.calls.hooks.before_sending is not None:
+            self.calls.hooks.before_sending()
         # If too many messages are waiting, the peer must catch up before it is notified of changes.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
             # Fetched late: a list that has changed ten times while the peer was slow is reported once.
@@ -367,6 +369,8 @@ class Connection:
 
     def leave(self) -> bool:
         """Cancel the calls in progress. Return True if there were none, in which case `close` need not wait."""
+        if self.calls.hooks.before_sending is not None:  # nothing will be sent anymore
+            self.calls.hooks.before_sending()
         watchers, self.watchers = self.watchers, ()
         for watcher in watchers:
             watcher.on_close()

@@ -26,6 +26,8 @@ class Hooks:
         """Called with each call that is refused before any handler, to count it."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
         """Called with each request that ends before it reaches a handler."""
+        self.before_sending: Callable[[], None] | None = None
+        """Called before messages are sent to a client, and when one leaves, if something must be done first."""
         self.greeters: list[Callable[[Any], None]] = []
         """Called with the `Connection` of each peer that has completed the handshake."""
         self.is_there: Callable[[], bool] = lambda: True

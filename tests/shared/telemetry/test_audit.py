@@ -38,6 +38,8 @@ class Disk:
 
     def __init__(self) -> None:
         self.lines: list[Json] = []
+        self.writes: list[int] = []
+        """The number of lines of each write."""
         self.is_full = False
         self.now = 1_000.0
 
@@ -47,10 +49,10 @@ class Disk:
 
     def write(self, line: bytes) -> None:
         assert line.endswith(b"\n")
-        assert line.count(b"\n") == 1
         if self.is_full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        self.lines.append(json.loads(line))
+        self.writes.append(line.count(b"\n"))
+        self.lines += map(json.loads, line.splitlines())
 
     def close(self) -> None:
         """Nothing is open."""
@@ -149,6 +151,20 @@ async def test_a_call_that_is_answered_at_once_is_one_line_too() -> None:
             assert await ask(site, "tools/call", {"name": "quick", "arguments": {"text": text}}) == 200
     assert _outcomes(disk, "tools/call") == [("quick", "ok"), ("quick", "ok")]
     assert len(disk.lines) == 2
+
+
+@pytest.mark.parametrize(("required", "writes"), [(False, [3]), (True, [1, 1, 1])])
+async def test_lines_are_together_where_answers_are_and_before_them(required: bool, writes: list[int]) -> None:
+    disk = Disk()
+    audit = Audit(disk, required=required, clock=disk.clock)  # type: ignore[arg-type]
+    app = make_server().open(extensions=[audited(audit, "sample")])
+    async with app as running, talking(running, "2025-03-26") as peer:
+        before = len(disk.writes)
+        quick = {"name": "quick", "arguments": {"text": "x"}}
+        call = {"jsonrpc": "2.0", "method": "tools/call", "params": quick}
+        await peer.send([{**call, "id": number} for number in range(3)])
+        await peer.end.receive_bytes()
+        assert disk.writes[before:] == writes
 
 
 async def test_what_is_read_and_prompted_is_named() -> None:
@@ -361,15 +377,18 @@ async def test_what_one_client_has_too_much_of_is_written_down_everywhere() -> N
     assert sorted(refused) == ["too many of your calls are in progress", "too many requests"]
 
 
-async def test_on_a_full_disk_work_goes_on_and_what_is_lost_is_counted(caplog: pytest.LogCaptureFixture) -> None:
-    disk = Disk()
+@pytest.mark.parametrize("tool", ["echo", "quick"])
+async def test_on_a_full_disk_work_goes_on_and_what_is_lost_is_counted(
+    tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk, call = Disk(), {"name": tool, "arguments": {"text": "x"}}
     async with recorded(disk) as site:
         disk.is_full = True
         for _ in range(3):
-            assert await ask(site, "tools/call", echo("x")) == 200
+            assert await ask(site, "tools/call", call) == 200
         said = (await site.client.get("/metrics")).text
         disk.is_full = False
-        assert await ask(site, "tools/call", echo("y")) == 200
+        assert await ask(site, "tools/call", call) == 200
     assert 'mcp_audit_unwritten_total{server="sample"} 3.0' in said
     assert len(disk.lines) == 1
     assert [one.levelname for one in caplog.records if one.name == "shared.audit"] == ["ERROR", "WARNING"]
@@ -412,6 +431,16 @@ def test_what_waits_is_written_at_the_end() -> None:
     disk.is_full = False
     audit.close()
     assert [one["number"] for one in disk.lines] == [0, 1, 2]
+
+
+def test_lines_that_are_to_be_written_together_are_written_at_the_end_or_before_there_are_many() -> None:
+    disk = Disk()
+    audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
+    for _ in range(3):
+        audit.write_together({"text": "x" * 10_000})
+    assert disk.writes == [2]
+    audit.close()
+    assert disk.writes == [2, 1]
 
 
 def test_what_is_refused_takes_no_place_of_what_was_done() -> None:
