@@ -105,7 +105,7 @@ class HostParser(CommandParser):
         self.add_argument("--url", metavar="URL", help="URL of a server that is already running")
         text = "environment variable of the client that contains the token for --url"
         self.add_argument("--token-variable", metavar="NAME", help=text)
-        text = "make the client start `connect`, even if it accepts URLs, for a version it does not support"
+        text = "make the client start `connect`, even if it accepts URLs, for a protocol version it does not support"
         self.add_argument("--connect", action="store_true", help=text)
         self.add_argument("--join", action="store_true", help="add all the named servers as one entry")
         text = "settings file for --join, as for `serve`"

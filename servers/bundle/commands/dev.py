@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     what = "Serve FILE.py with the workbench, and restart it when it or a Python file next to it changes."
     parser = LineParser(
         program, "%(prog)s [OPTION ...] FILE.py [-- ARGUMENT ...]", what,
-        epilog="Everything after `--` is passed to the server. It is served over HTTP to this machine in any case.",
+        epilog="Everything after `--` is passed to the server. It is always served over HTTP, to this machine only.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE.py", type=Path, help="file with a Server called `app`")
     parser.add_argument("--port", type=int, help="port to bind (default: 8000)")

@@ -45,7 +45,7 @@ class SessionParser(CommandParser):
         self.add_argument("--verbose", action="store_true", help="show the server's log messages, on stderr")
         text = "environment variable for a started server; NAME alone passes on its current value"
         self.add_argument("--env", action="append", default=[], metavar="NAME[=VALUE]", help=text)
-        text = "header to send to a URL; may be given several times"
+        text = "header to send to a URL; may be repeated"
         self.add_argument("--header", action="append", default=[], metavar="NAME:VALUE", help=text)
         self.add_argument("--token-file", type=Path, metavar="FILE", help="file with the bearer token for a URL")
         self.add_argument("--token-variable", metavar="NAME", help="variable with the bearer token for a URL")

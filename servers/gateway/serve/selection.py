@@ -20,7 +20,7 @@ class Selection(BaseModel):
     config: Path | None = option(
         None,
         "YAML file of these options by name, such as log-level, and of each server's settings under "
-        "servers: NAME:; paths are relative to the file's directory",
+        "`servers`; paths are relative to the file's directory",
         "FILE",
     )
     catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")

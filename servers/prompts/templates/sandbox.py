@@ -231,7 +231,7 @@ def _check(node: nodes.Node) -> None:
         case nodes.Getattr() if not (_is_name(node.node, "loop") and node.attr in _OF_LOOP):
             _refuse(node, f"{node.attr!r} is not available: values have no attributes or methods; use a filter")
         case nodes.Call() if not _is_name(node.node, "range") or node.dyn_args or node.dyn_kwargs:
-            _refuse(node, "nothing can be called but range(...); use a filter")
+            _refuse(node, "only range(...) can be called; use a filter")
         case nodes.Filter() | nodes.Test() if node.dyn_args or node.dyn_kwargs:
             _refuse(node, "* and ** are not available")
         case nodes.Name() if node.name.startswith("_") or node.name == "self":

@@ -49,7 +49,9 @@ def split_name(name: str) -> tuple[str, str]:
     """
     server, separator, rest = name.partition(SEPARATOR)
     if not separator or not _SERVER_NAME.fullmatch(server):
-        raise ValueError(f"this does not name a server, as in server{SEPARATOR}name: {name[:100]!r}")
+        raise ValueError(
+            f"the name must begin with that of a server, as in server{SEPARATOR}name, not {name[:100]!r}"
+        )
     return server, rest
 
 

@@ -26,7 +26,7 @@ def watch_parser() -> SessionParser:
         "watch",
         " [URI ...]",
         "Print a line for each change to the resources or, without a URI, to the lists of tools, prompts and "
-        "resources. If the server is lost, it is restarted or reconnected.",
+        "resources. If the connection is lost, the server is restarted or reconnected.",
     )
     parser.add_argument("uris", nargs="*", default=[], metavar="URI", help="resource to watch")
     parser.add_argument(
