@@ -221,6 +221,15 @@ async def test_nothing_is_told_and_no_file_watched_after_the_end(base: Path) -> 
         assert held.watch.health == {"watched": 0, "degraded": False}
 
 
+async def test_all_work_of_a_watch_ends_with_its_last_key(file: Path) -> None:
+    async with open_databases([Source("data", file, False)], Limits(), 2) as databases:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:  # it ends with the last of its tasks
+                watch = Watch(databases, tasks, lambda _: None, lambda: None)
+                for key in [await watch.begin(NUMBERS), await watch.begin(SCHEMA)]:
+                    watch.end(key)
+
+
 async def test_a_watch_that_the_system_refuses_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def refusing(_directories: list[str]) -> Any:
         raise OSError("inotify watch limit reached")
