@@ -17,7 +17,7 @@ unexpected answers, late progress and malformed input are dropped, and an answer
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
 from ..identity import declared
@@ -65,6 +65,7 @@ answer."""
 _TOO_MANY = -31_000
 """A code outside the ranges that JSON-RPC and the protocol reserve."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
+_Answer = TypeVar("_Answer", Response, Failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,10 +389,11 @@ class ClientSession:
     def _event_of(self, message: Message) -> ClientEvent | None:
         match message:
             case Response():
-                return self._answered(message)
-            case Failure(id_):
+                return self._answered(_with_number(message))
+            case Failure():
+                failure = _with_number(message)
                 # An error without an id may be about any message that we sent, so it is ignored.
-                return Answered(id_, message) if id_ is not None and self._forget(id_) else None
+                return Answered(failure.id, failure) if failure.id is not None and self._forget(failure.id) else None
             case Notification():
                 return self._notified(message)
             case Request():
@@ -498,6 +500,14 @@ class ClientSession:
         if question.method == "elicitation/create" and mode not in modes:
             return InvalidParams("this mode of elicitation was not declared")
         return None
+
+
+def _with_number(answer: _Answer) -> _Answer:
+    """Return the answer with its id as a number: some servers write every id as a string, and ours are numbers."""
+    id_ = answer.id
+    if isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20:
+        return replace(answer, id=int(id_))
+    return answer
 
 
 def _as_id(value: object) -> RequestId | None:

@@ -143,7 +143,8 @@ def questions(asked: Json) -> None:
 
 
 def to_another(asked: Json) -> None:
-    for other in (asked["id"] + 1, str(asked["id"]), float(asked["id"]) + 0.5, None, True, [], {}):
+    id_ = asked["id"]
+    for other in (id_ + 1, str(id_ + 1), f" {id_}", float(id_) + 0.5, None, True, [], {}):
         say(id=other, result=RESULTS["tools/call"])
 
 

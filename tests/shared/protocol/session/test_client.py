@@ -185,9 +185,16 @@ def test_an_answer_is_given_once(mode: Version) -> None:
 @BOTH
 def test_what_answers_nothing_is_dropped(mode: Version) -> None:
     session, _ = _called(mode)
-    for message in [Response(99, {}), Response("1", {}), Failure(None, -32700, "?"), decode(b"{"), decode(b"[]")]:
+    for message in [Response(99, {}), Response("a", {}), Failure(None, -32700, "?"), decode(b"{"), decode(b"[]")]:
         assert session.receive(message) == []
     assert _sent(session) == []
+
+
+def test_an_answer_may_have_its_id_as_a_string() -> None:
+    session, id_ = _called()
+    assert session.receive(Response(str(id_), {"a": 1})) == [Answered(id_, Response(id_, {"a": 1}))]
+    session, id_ = _called()
+    assert session.receive(Failure(str(id_), -32000, "no")) == [Answered(id_, Failure(id_, -32000, "no"))]
 
 
 def test_an_answer_that_is_no_message_ends_the_request() -> None:
