@@ -49,7 +49,7 @@ class Files:
     """The allowed directories, which are open, the watch for their changes, and the maximum size in bytes of a read's
     text."""
 
-    beneath: RootedFiles
+    rooted: RootedFiles
     small: SmallFiles
     watcher: Watcher
     globs: GlobTrees
@@ -64,11 +64,11 @@ class Files:
 
     def place(self, written: str) -> Place:
         """Return the place of a path or a `file:` URI. Raises FilesError."""
-        return self.beneath.roots.place(written)
+        return self.rooted.roots.place(written)
 
     def uri(self, place: Place) -> str:
         """Return the `file:` URI of a place."""
-        return self.beneath.roots.uri(place)
+        return self.rooted.roots.uri(place)
 
     def recorder(self) -> Recorder:
         """Return a recorder for the changes of one call."""
@@ -76,13 +76,13 @@ class Files:
 
     def narrowed(self, uris: Sequence[str]) -> "Files":
         """Return a copy limited to the directories of the `file:` URIs. Blocks."""
-        beneath = narrowed(self.beneath, uris)
-        return replace(self, beneath=beneath, small=NarrowedSmallFiles(self.small, beneath.roots))
+        rooted = narrowed(self.rooted, uris)
+        return replace(self, rooted=rooted, small=NarrowedSmallFiles(self.small, rooted.roots))
 
     def wrote(self, *places: Place) -> None:
         """Report changes at these places to `changes` at once."""
         for place in places:
-            self.journal.wrote(self.beneath.roots.outer(place))
+            self.journal.wrote(self.rooted.roots.outer(place))
 
     def concerned(self, uri: str) -> list[str]:
         """Return the keys to notify when this `file:` URI was written, created or removed."""
@@ -90,17 +90,17 @@ class Files:
 
     def is_listed(self, uri: str) -> bool:
         """Return True if a `file:` URI is directly in an allowed directory, and is therefore listed as a resource."""
-        roots = self.beneath.roots
+        roots = self.rooted.roots
         above = uri.rpartition("/")[0]
         return any(roots.uri(Place(index, (), "")).rstrip("/") == above for index in range(len(roots.paths)))
 
     def key(self, uri: str) -> str:
         """Return the key for notifications about `uri` to the clients of these directories."""
-        return self.beneath.roots.mark + uri
+        return self.rooted.roots.mark + uri
 
     def missing_roots(self) -> list[str]:
         """Return the directories that can no longer be reached or have been replaced. Blocks."""
-        return [str(path) for index, path in enumerate(self.beneath.roots.paths) if not self.beneath.is_there(index)]
+        return [str(path) for index, path in enumerate(self.rooted.roots.paths) if not self.rooted.is_there(index)]
 
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return a part of the text at `place`, at most `budget` bytes of JSON. Raises FilesError.
@@ -112,7 +112,7 @@ class Files:
         if small_file is None:
             check = from_thread.check_cancelled
             async with turn(brief=part.offset is None):
-                return await to_thread.run_sync(pages.read_text, self.beneath, place, budget, part, check)
+                return await to_thread.run_sync(pages.read_text, self.rooted, place, budget, part, check)
         text = plain(small_file.data)
         if text is None:
             return await to_thread.run_sync(pages.text_in, small_file, place, budget, part)
@@ -166,7 +166,7 @@ class Files:
         if small_file is not None:
             return binary.bytes_of(small_file, place, max_bytes, offset, length)
         async with turn(brief=True):
-            return await to_thread.run_sync(binary.read_bytes, self.beneath, place, max_bytes, offset, length)
+            return await to_thread.run_sync(binary.read_bytes, self.rooted, place, max_bytes, offset, length)
 
 
 @asynccontextmanager
@@ -188,22 +188,22 @@ async def open_files(
     async def report(key: str) -> None:
         changed(key)
 
-    beneath = RootedFiles(Roots(paths, writable, denylist))
-    mounts = Mounts(beneath.roots.paths)
+    rooted = RootedFiles(Roots(paths, writable, denylist))
+    mounts = Mounts(rooted.roots.paths)
     # Without a mount table, local directories can't be recognized, so notices from the system are trusted.
     reached = mounts.local if mounts.known else lambda _: True
-    watcher = Watcher(beneath, report, (lambda _: False) if poll else reached)
-    journal, documents = Journal(beneath, watcher), Documents()
+    watcher = Watcher(rooted, report, (lambda _: False) if poll else reached)
+    journal, documents = Journal(rooted, watcher), Documents()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watcher.run)
             tasks.start_soon(journal.run)
             globs, listings = GlobTrees(watcher, report), Listings(watcher)
-            small = SmallFiles(beneath, mounts)
-            yield Files(beneath, small, watcher, globs, listings, journal, documents, max_read)
+            small = SmallFiles(rooted, mounts)
+            yield Files(rooted, small, watcher, globs, listings, journal, documents, max_read)
             tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await documents.close()
         mounts.close()
-        beneath.close()
+        rooted.close()

@@ -29,9 +29,9 @@ Names = tuple[str, ...]
 class Descent:
     """The directories below a start, one open at a time. For one thread."""
 
-    def __init__(self, beneath: RootedFiles, place: Place, at: Place, start: int | str) -> None:
-        self._beneath = beneath
-        self._roots = beneath.roots
+    def __init__(self, rooted: RootedFiles, place: Place, at: Place, start: int | str) -> None:
+        self._beneath = rooted
+        self._roots = rooted.roots
         self._step = self._roots.denylist.step
         self._place = place
         self._ways = self._ways_below(at)
@@ -177,13 +177,13 @@ class Descent:
 
 
 @contextmanager
-def descent(beneath: RootedFiles, place: Place) -> Iterator[Descent]:
+def descent(rooted: RootedFiles, place: Place) -> Iterator[Descent]:
     """Yield a descent from the directory at `place`. Raises PathError if that can't be opened."""
-    with beneath.locate(place) as entry:
+    with rooted.locate(place) as entry:
         # The end of the walk, with links followed. The denylist applies to the names below from there on.
         at = entry.place
-    with beneath.open_directory(at, follow=False) as start:
-        below = Descent(beneath, place, at, start)
+    with rooted.open_directory(at, follow=False) as start:
+        below = Descent(rooted, place, at, start)
         try:
             yield below
         finally:

@@ -54,8 +54,8 @@ _MAX_SLOW = 1_000
 class SmallFiles:
     """The small local files beneath the roots. For the thread of the event loop."""
 
-    def __init__(self, beneath: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
-        self._beneath = beneath
+    def __init__(self, rooted: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
+        self._beneath = rooted
         self._mounts = mounts
         self._clock = clock
         self._disk_reads = _count_disk_reads()

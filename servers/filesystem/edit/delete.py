@@ -38,7 +38,7 @@ class Bounds:
 
     def __init__(
         self,
-        beneath: RootedFiles,
+        rooted: RootedFiles,
         written: str,
         device: int | None = None,
         checkpoint: Callable[[], None] = lambda: None,
@@ -47,7 +47,7 @@ class Bounds:
         and raises if the call was cancelled.
         """
         self.entries = 0
-        self.beneath = beneath
+        self.rooted = rooted
         self._written = written
         self._device = device
         self._checkpoint = checkpoint
@@ -61,7 +61,7 @@ class Bounds:
 
     def anew(self) -> "Bounds":
         """Return a copy of these bounds with the count at zero."""
-        return Bounds(self.beneath, self._written, self._device, self._checkpoint)
+        return Bounds(self.rooted, self._written, self._device, self._checkpoint)
 
     def count(self, entry: Entry) -> None:
         """Count an entry. Raises if it is denied, if there are too many, or if the call was cancelled."""
@@ -69,7 +69,7 @@ class Bounds:
         self.entries += 1
         if self.entries > MAX_ENTRIES:
             raise FilesError("too_large", self._written, f"contains more than {MAX_ENTRIES:,} entries")
-        if self.beneath.roots.denies(entry.place):
+        if self.rooted.roots.denies(entry.place):
             reason = "contains something whose name is denied to this server"
             raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
 
@@ -99,7 +99,7 @@ def is_directory(entry: Entry) -> bool:
 
 
 def delete(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     place: Place,
     recursive: bool = False,
     etag: str | None = None,
@@ -113,10 +113,10 @@ def delete(
     `cross_device` for its contents, and `bad_path` for an allowed directory or a parent of one. `checkpoint` may
     raise until the first entry is deleted.
     """
-    roots = beneath.roots
+    roots = rooted.roots
     roots.require_writable(place)
     roots.require_movable(place)
-    with beneath.locate(place, follow=False) as named, locked(named):
+    with rooted.locate(place, follow=False) as named, locked(named):
         roots.require_writable(named.place)
         roots.require_movable(named.place)
         entry = named._replace(stat=current(named))
@@ -125,16 +125,16 @@ def delete(
         require_same(entry.stat, etag, place.written)
         count = 1
         if is_directory(entry):
-            bounds = Bounds(beneath, place.written, entry.stat.st_dev, checkpoint)
+            bounds = Bounds(rooted, place.written, entry.stat.st_dev, checkpoint)
             if recursive:
                 empty(entry, bounds, remove=False)
             count += bounds.entries
             # From here on the deletion runs to its end, even if the call is cancelled.
-            bounds = Bounds(beneath, place.written, entry.stat.st_dev)
+            bounds = Bounds(rooted, place.written, entry.stat.st_dev)
             _delete_directory(entry, bounds, recursive, recorder)
         else:
             require_file_name(place)
-            with recorder.recording(beneath, "delete", lambda survey: survey.changes(entry, ABSENT)) as number:
+            with recorder.recording(rooted, "delete", lambda survey: survey.changes(entry, ABSENT)) as number:
                 (unlink if number is None else unlink_same)(entry)
         sync_directory(entry)
     return count
@@ -171,7 +171,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
             _describe_tree(entry, bounds.anew(), survey, marks)
         survey.changes(entry, ABSENT)
 
-    with recorder.recording(bounds.beneath, "delete", describe) as number:
+    with recorder.recording(bounds.rooted, "delete", describe) as number:
         if not marks or number is None:
             if recursive:
                 empty(entry, bounds)

@@ -76,7 +76,7 @@ class _Changed(NamedTuple):
 
 
 def edit_files(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     requests: Sequence[FileEdits],
     dry_run: bool = False,
     protected: bool = False,
@@ -93,19 +93,19 @@ def edit_files(
     # An edit for one version is not retried on another.
     codes = ("changed",) if all(request.etag is None for request in requests) else ()
     options = _Options(dry_run, protected, recorder)
-    return persistently(lambda: _edited(beneath, requests, options, check), codes)
+    return persistently(lambda: _edited(rooted, requests, options, check), codes)
 
 
 def _edited(
-    beneath: RootedFiles, requests: Sequence[FileEdits], options: _Options, check: Callable[[], None]
+    rooted: RootedFiles, requests: Sequence[FileEdits], options: _Options, check: Callable[[], None]
 ) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
         for request in requests:
             require_file_name(request.place)
-            beneath.roots.require_writable(request.place)
-            entries.append(stack.enter_context(beneath.locate(request.place)))
-            beneath.roots.require_writable(entries[-1].place)
+            rooted.roots.require_writable(request.place)
+            entries.append(stack.enter_context(rooted.locate(request.place)))
+            rooted.roots.require_writable(entries[-1].place)
         handles = stack.enter_context(locked(*entries))
         places = [(entry.place.root_index, entry.place.parts) for entry in entries]
         for number, request in enumerate(requests):
@@ -117,7 +117,7 @@ def _edited(
         for entry, handle, request in zip(entries, handles, requests, strict=True):
             with os_errors(request.place.written):
                 written = request.place.written
-                was = read_contents(beneath, entry, handle, request.encoding, remaining)
+                was = read_contents(rooted, entry, handle, request.encoding, remaining)
                 require_same(was.found, request.etag, written)
                 require_exact(was.text, was.charset, was.data, written)
                 edited = apply_edits(was.text, request.edits, written, check)
@@ -139,7 +139,7 @@ def _edited(
                 was = Before(file.was.found, file.was.data, file.was.attributes)
                 survey.changes(file.entry, file_state(file.data), was)
 
-        with options.recorder.recording(beneath, "edit", describe):
+        with options.recorder.recording(rooted, "edit", describe):
             return _replace_all(changed)
 
 

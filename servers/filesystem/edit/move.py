@@ -63,7 +63,7 @@ class Copied(NamedTuple):
 
 
 def move(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     source: Place,
     destination: Place,
     checkpoint: Callable[[], None] = lambda: None,
@@ -76,14 +76,14 @@ def move(
     A file that appears at the destination during the window described at `give_name` is replaced; so is an empty
     directory that appears while a directory is moved.
     """
-    roots = beneath.roots
+    roots = rooted.roots
     for place in (source, destination):
         roots.require_writable(place)
         roots.require_movable(place)
-    with beneath.locate(source, follow=False) as old:
+    with rooted.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
-        with beneath.locate(destination, follow=False) as new, locked(old, new):
+        with rooted.locate(destination, follow=False) as new, locked(old, new):
             for entry in (old, new):
                 roots.require_writable(entry.place)
                 roots.require_movable(entry.place)
@@ -95,27 +95,27 @@ def move(
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
-            with recorder.recording(beneath, "move", lambda survey: survey.moves(old, new)):
-                rename_entry(beneath, old._replace(stat=status), new, checkpoint)
+            with recorder.recording(rooted, "move", lambda survey: survey.moves(old, new)):
+                rename_entry(rooted, old._replace(stat=status), new, checkpoint)
             sync_directory(new)
             sync_directory(old)
 
 
-def rename_entry(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
+def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
     """Rename `old` to `new`, which must not exist and may be on another file system. Raises what `move` raises."""
     try:
         (rename_to_free if is_directory(old) else give_name)(old, new)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _move_across(beneath, old, new, checkpoint)
+        _move_across(rooted, old, new, checkpoint)
 
 
-def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
+def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
     """Move to another file system. Raises `cross_device` if something would be lost, and `changed`."""
     written = old.place.written
-    copying = _Copying(beneath, written, checkpoint, is_move=True)
-    with _temporary_copy(beneath, old, new) as fresh:
+    copying = _Copying(rooted, written, checkpoint, is_move=True)
+    with _temporary_copy(rooted, old, new) as fresh:
         copying.copy(old, fresh, 1)
         if copying.lost:
             reason = f"is on another file system, where it would lose: {', '.join(copying.lost)}"
@@ -123,7 +123,7 @@ def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
         copying.require_unchanged(old)
     try:
         if is_directory(old):
-            empty(old, Bounds(beneath, written))
+            empty(old, Bounds(rooted, written))
             remove_directory(old)
         else:
             unlink(old)
@@ -137,7 +137,7 @@ def _move_across(beneath: RootedFiles, old: Entry, new: Entry, checkpoint: Calla
 
 @contextmanager
 def _temporary_copy(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     old: Entry,
     new: Entry,
     recorder: Recorder = NOT_RECORDED,
@@ -147,15 +147,15 @@ def _temporary_copy(
     removed."""
     fresh = beside(new)
     with ExitStack() as on_failure:
-        on_failure.callback(_discard_all, fresh, beneath)
+        on_failure.callback(_discard_all, fresh, rooted)
         yield fresh
-        with recorder.recording(beneath, "copy", describe):
+        with recorder.recording(rooted, "copy", describe):
             (rename_to_free if is_directory(old) else give_name)(fresh, new)
         on_failure.pop_all()
 
 
 def copy(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     source: Place,
     destination: Place,
     checkpoint: Callable[[], None] = lambda: None,
@@ -169,35 +169,35 @@ def copy(
     copy. `checkpoint` may raise at any time. A partial copy is always removed. A single file is on the disk when this
     returns; the files of a directory get there when the system writes them.
     """
-    beneath.roots.require_writable(destination)
-    with beneath.locate(source, follow=False) as old:
+    rooted.roots.require_writable(destination)
+    with rooted.locate(source, follow=False) as old:
         if old.stat is None:
             raise missing(old, source.written)
         require_same(old.stat, etag, source.written)
         if not is_directory(old):
             require_file_name(source)
             require_file_name(destination)
-        with beneath.locate(destination, follow=False) as new, locked(new):
-            beneath.roots.require_writable(new.place)
+        with rooted.locate(destination, follow=False) as new, locked(new):
+            rooted.roots.require_writable(new.place)
             require_free(current(new), destination.written)
-            outer, inner = (components(beneath.roots.path(entry.place)) for entry in (old, new))
+            outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.written, "is a directory that would contain its own copy")
-            copying = _Copying(beneath, source.written, checkpoint)
+            copying = _Copying(rooted, source.written, checkpoint)
             copying.notes = recorder.is_on
-            with _temporary_copy(beneath, old, new, recorder, copying.describe) as fresh:
+            with _temporary_copy(rooted, old, new, recorder, copying.describe) as fresh:
                 copying.copy(old, fresh, 1)
             sync_directory(new)
     return Copied(copying.bounds.entries, copying.size, list(copying.lost))
 
 
-def _discard_all(fresh: Entry, beneath: RootedFiles) -> None:
+def _discard_all(fresh: Entry, rooted: RootedFiles) -> None:
     status = current(fresh)
     if status is None or not stat.S_ISDIR(status.st_mode):
         discard(fresh)
         return
     with suppress(OSError, FilesError):
-        empty(fresh, Bounds(beneath, ""))
+        empty(fresh, Bounds(rooted, ""))
         remove_directory(fresh)
 
 
@@ -205,13 +205,13 @@ class _Copying:
     """A copy in progress: its limits, how much of them is used, and the lost metadata."""
 
     def __init__(
-        self, beneath: RootedFiles, written: str, checkpoint: Callable[[], None], is_move: bool = False
+        self, rooted: RootedFiles, written: str, checkpoint: Callable[[], None], is_move: bool = False
     ) -> None:
         """Begin a copy. With `is_move` it keeps the source's times and is fully synced to disk."""
-        self.bounds = Bounds(beneath, written, checkpoint=checkpoint)
+        self.bounds = Bounds(rooted, written, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}
-        self._beneath = beneath
+        self._beneath = rooted
         self._written = written
         self._checkpoint = checkpoint
         self._is_move = is_move
@@ -329,8 +329,8 @@ class _Copying:
 class _Survey(Bounds):
     """A walk through a tree that records the mark of each entry."""
 
-    def __init__(self, beneath: RootedFiles, written: str, device: int, checkpoint: Callable[[], None]) -> None:
-        super().__init__(beneath, written, device, checkpoint)
+    def __init__(self, rooted: RootedFiles, written: str, device: int, checkpoint: Callable[[], None]) -> None:
+        super().__init__(rooted, written, device, checkpoint)
         self.marks: dict[tuple[str, ...], Mark] = {}
 
     def count(self, entry: Entry) -> None:

@@ -97,7 +97,7 @@ class _WriteRequest(NamedTuple):
 
 
 def write_file(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     place: Place,
     text: str,
     mode: Mode = "overwrite",
@@ -111,29 +111,29 @@ def write_file(
     require_file_name(place)
     # If any version will do, a concurrent change is a reason to retry.
     codes = () if options.etag is not None or mode == "create" else ("changed", "already_exists")
-    return persistently(lambda: _written(beneath, place, _WriteRequest(text, mode, options, recorder)), codes)
+    return persistently(lambda: _written(rooted, place, _WriteRequest(text, mode, options, recorder)), codes)
 
 
-def create_directory(beneath: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
+def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
     """Create the directory at `place` and its missing parents. Return True if any was created."""
-    beneath.roots.require_writable(place)
+    rooted.roots.require_writable(place)
     places = [Place(place.root_index, place.parts[:depth], place.written) for depth in range(1, len(place.parts) + 1)]
     created = False
-    with recorder.recording(beneath, "create_directory", partial(_describe_directories, beneath, places)):
+    with recorder.recording(rooted, "create_directory", partial(_describe_directories, rooted, places)):
         for directory in places:
-            created |= _make(beneath, directory)
+            created |= _make(rooted, directory)
     return created
 
 
 def read_contents(
-    beneath: RootedFiles, entry: Entry, handle: Handle | None, encoding: str | None, limit: int = MAX_EDITED
+    rooted: RootedFiles, entry: Entry, handle: Handle | None, encoding: str | None, limit: int = MAX_EDITED
 ) -> Contents:
     """Return the contents of the file, which is locked, and open as `handle` if it can be opened. Raises `not_text`,
     `bad_encoding` and `too_large`.
     """
     written = entry.place.written
     # The status from the path lookup may be older than the lock.
-    opened = handle or beneath.open_entry(entry._replace(stat=current(entry)), written)
+    opened = handle or rooted.open_entry(entry._replace(stat=current(entry)), written)
     try:
         size = opened.stat.st_size
         data = read_bytes(opened.descriptor, limit + 1) if size <= limit else b""
@@ -150,20 +150,18 @@ def read_contents(
     return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
 
 
-def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Written:
-    beneath.roots.require_writable(place)
-    with beneath.locate(place) as entry, locked(entry) as (handle,):
-        beneath.roots.require_writable(entry.place)
+def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Written:
+    rooted.roots.require_writable(place)
+    with rooted.locate(place) as entry, locked(entry) as (handle,):
+        rooted.roots.require_writable(entry.place)
         status = current(entry) if handle is None else handle.stat
         require_same(status, request.options.etag, place.written)
         if request.mode == "create" and (status is not None or entry.linked):
             raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
         require_replaceable(entry, status, place.written, request.options.protected)
         if request.mode == "append" and status is not None:
-            return _longer(beneath, entry, handle, request)
-        start, attributes = (
-            (b"", None) if status is None else _read_head(beneath, entry._replace(stat=status), handle)
-        )
+            return _longer(rooted, entry, handle, request)
+        start, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
         text, charset = _in_existing_format(start, request, entry.place.written)
         data = encode(text, charset, place.written)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
@@ -176,18 +174,18 @@ def _written(beneath: RootedFiles, place: Place, request: _WriteRequest) -> Writ
                 was = Before(status, start if status.st_size == len(start) else None, attributes)
             survey.changes(entry, file_state(data), was)
 
-        with request.recorder.recording(beneath, "write", describe):
+        with request.recorder.recording(rooted, "write", describe):
             now = replace(entry, data, status, put=put, attributes=attributes)
     lost = [] if status is None else lost_owner(status, now)
     return Written(len(data), etag_of(now), status is None, charset.name, lost)
 
 
-def _read_head(beneath: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
+def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
     """Return the first bytes and the attributes of the file; b"" and None if it can't be read."""
     start, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
-        opened = handle or beneath.open_entry(entry, entry.place.written)
+        opened = handle or rooted.open_entry(entry, entry.place.written)
         try:
             start = read_bytes(opened.descriptor, _HEAD_BYTES)
             attributes = attributes_of(opened.descriptor)
@@ -222,9 +220,9 @@ def _with_eol_of(was: str, text: str) -> str:
     return text if eol == "\n" else lf(text).replace("\n", eol)
 
 
-def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:
+def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:
     written = entry.place.written
-    was = read_contents(beneath, entry, handle, request.options.encoding)
+    was = read_contents(rooted, entry, handle, request.options.encoding)
     require_same(was.found, request.options.etag, written)
     require_sure(was.charset, request.text, was.data, was.text, written)
     text = request.text
@@ -236,7 +234,7 @@ def _longer(beneath: RootedFiles, entry: Entry, handle: Handle | None, request: 
     def describe(survey: Survey) -> None:
         survey.appends(entry, was.data, file_state(was.data + added))
 
-    with request.recorder.recording(beneath, "append", describe):
+    with request.recorder.recording(rooted, "append", describe):
         if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
             # It must be replaced as a whole.
             put = partial(exchange, before=was.found, data=None if request.options.etag else was.data)
@@ -265,21 +263,21 @@ def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result
     )
 
 
-def _describe_directories(beneath: RootedFiles, places: Sequence[Place], survey: Survey) -> None:
+def _describe_directories(rooted: RootedFiles, places: Sequence[Place], survey: Survey) -> None:
     """Record which of the places, each inside the previous one, are about to be created."""
     path: str | None = None
     for place in places:
         if path is None:
-            with beneath.locate(place) as entry:
-                path = None if entry.stat is not None or entry.linked else beneath.roots.path(entry.place)
+            with rooted.locate(place) as entry:
+                path = None if entry.stat is not None or entry.linked else rooted.roots.path(entry.place)
         else:
             path = os.path.join(path, place.parts[-1])  # noqa: PTH118 (keeps surrogates)
         if path is not None:
             survey.makes(path, DIRECTORY)
 
 
-def _make(beneath: RootedFiles, place: Place) -> bool:
-    with beneath.locate(place) as entry:
+def _make(rooted: RootedFiles, place: Place) -> bool:
+    with rooted.locate(place) as entry:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):
                 reason = f"{quoted(place.parts[-1])} exists and is not a directory"
@@ -287,7 +285,7 @@ def _make(beneath: RootedFiles, place: Place) -> bool:
             return False
         if entry.linked:
             raise missing(entry, place.written)
-        beneath.roots.require_writable(entry.place)
+        rooted.roots.require_writable(entry.place)
         try:
             make_directory(entry)
         except FileExistsError:

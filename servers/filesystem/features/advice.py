@@ -27,11 +27,11 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
     reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
     if error.code == "not_found":
         place = _place(files, error.path)
-        if place is not None and not files.beneath.is_there(place.root_index):
+        if place is not None and not files.rooted.is_there(place.root_index):
             return FilesError(
                 error.code, error.path, "is in an allowed directory that can't be reached at the moment"
             )
-        similar = _respelled(files, error.path) or ("" if place is None else suggest_path(files.beneath, place))
+        similar = _respelled(files, error.path) or ("" if place is None else suggest_path(files.rooted, place))
         creation = "Create it with create_directory first." if creates_entry and reason == _MISSING_PARENT else ""
         suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
@@ -42,7 +42,7 @@ def _respelled(files: Files, written: str) -> str:
     for path in (written.replace("\\", "/"), unquote(written)):
         place = None if path == written or written.startswith("file:") else _place(files, path)
         with suppress(FilesError):
-            if place is not None and files.beneath.stat(place):
+            if place is not None and files.rooted.stat(place):
                 return f"Did you mean {files.uri(place)}?"
     if os.name != "nt" and _WINDOWS.match(written):
         return "This server does not run on Windows; list_allowed_directories lists its directories."

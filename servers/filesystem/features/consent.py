@@ -50,7 +50,7 @@ async def confirm_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdit
     protected = ctx.settings.replace_protected
     async with ctx.turn():
         seen = await to_thread.run_sync(
-            edit_files, ctx.state.beneath, requests, True, protected, from_thread.check_cancelled
+            edit_files, ctx.state.rooted, requests, True, protected, from_thread.check_cancelled
         )
     agreed = [request._replace(etag=now.etag) for request, now in zip(requests, seen, strict=True)]
     diff = unbroken("\n".join(result.diff for result in seen if result.diff))
@@ -85,7 +85,7 @@ async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
 async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to copy, if the user agrees."""
     # The source is only read, so it need not be writable.
-    status = await to_thread.run_sync(ctx.state.beneath.stat, source, False)
+    status = await to_thread.run_sync(ctx.state.rooted.stat, source, False)
     require_free(await _find(ctx, destination), destination.written)
     await ctx.confirm(f"Copy {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
@@ -110,12 +110,12 @@ async def _find(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result 
 
 
 async def _require_found(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result:
-    ctx.state.beneath.roots.require_writable(place)
-    return await to_thread.run_sync(ctx.state.beneath.stat, place, follow)
+    ctx.state.rooted.roots.require_writable(place)
+    return await to_thread.run_sync(ctx.state.rooted.stat, place, follow)
 
 
 def _path(ctx: Ctx, place: Place) -> str:
-    return quoted(ctx.state.beneath.roots.path(place))
+    return quoted(ctx.state.rooted.roots.path(place))
 
 
 def _described(ctx: Ctx, place: Place, status: os.stat_result) -> str:

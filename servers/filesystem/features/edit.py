@@ -54,7 +54,7 @@ async def write_file(
     async with ctx.turn(brief=True):
         text, mode, etag = writing
         arguments = place, text, mode, write.WriteOptions(etag, protected, encoding), recorder
-        written = await to_thread.run_sync(write.write_file, ctx.state.beneath, *arguments)
+        written = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
     ctx.state.wrote(place)
     verb = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
     return f"{verb} {quoted(path)}: {_facts(written)}{_undo_note(recorder)}"
@@ -86,7 +86,7 @@ async def edit_file(
     recorder = ctx.state.recorder()
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled, recorder
     async with ctx.turn():
-        edited = await to_thread.run_sync(edit.edit_files, ctx.state.beneath, file_edits, *options)
+        edited = await to_thread.run_sync(edit.edit_files, ctx.state.rooted, file_edits, *options)
     ctx.state.wrote(*(file.place for file in file_edits))
     paths = [file.place.written for file in file_edits]
     show_edit(ctx, paths, edited, applied=not dryRun)
@@ -111,7 +111,7 @@ async def create_directory(ctx: Ctx, path: str) -> str:
     if ctx.settings.confirm and not await consent.confirm_create_directory(ctx, place):
         return _exists(path)
     recorder = ctx.state.recorder()
-    created = await to_thread.run_sync(write.create_directory, ctx.state.beneath, place, recorder)
+    created = await to_thread.run_sync(write.create_directory, ctx.state.rooted, place, recorder)
     ctx.state.wrote(place)
     return f"Created {quoted(path)}{_undo_note(recorder)}" if created else _exists(path)
 
@@ -125,7 +125,7 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
     recorder = files.recorder()
     async with ctx.turn():
         arguments = (*places, from_thread.check_cancelled, etag, recorder)
-        await to_thread.run_sync(move.move, files.beneath, *arguments)
+        await to_thread.run_sync(move.move, files.rooted, *arguments)
     files.wrote(*places)
     return f"Moved {quoted(source)} to {quoted(destination)}{_undo_note(recorder)}"
 
@@ -139,7 +139,7 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     recorder = files.recorder()
     arguments = (*places, from_thread.check_cancelled, etag, recorder)
     async with ctx.turn():
-        copied = await to_thread.run_sync(move.copy, files.beneath, *arguments)
+        copied = await to_thread.run_sync(move.copy, files.rooted, *arguments)
     files.wrote(places[1])
     counts = f"{format_count(copied.entries, 'entry', 'entries')}, {format_count(copied.size, 'byte')}"
     return (
@@ -159,7 +159,7 @@ async def delete_file(
     recorder = ctx.state.recorder()
     options = recursive, etag, from_thread.check_cancelled, recorder
     async with ctx.turn():
-        count = await to_thread.run_sync(delete.delete, ctx.state.beneath, place, *options)
+        count = await to_thread.run_sync(delete.delete, ctx.state.rooted, place, *options)
     ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
 

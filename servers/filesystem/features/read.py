@@ -104,8 +104,8 @@ def _block_of(read: BytesRead, uri: str, budget: int) -> _Block:
 @tools.tool(read_only=True)
 async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
     """Read several text files. One that can't be read is replaced by its error."""
-    beneath, check = ctx.state.beneath, from_thread.check_cancelled
+    rooted, check = ctx.state.rooted, from_thread.check_cancelled
     async with ctx.turn():
         advice = partial(add_advice, ctx.state)
-        many = await to_thread.run_sync(many_text, beneath, paths, read_budget(ctx), check, advice)
+        many = await to_thread.run_sync(many_text, rooted, paths, read_budget(ctx), check, advice)
     return Text(many.text, {"etags": many.etags})

@@ -154,7 +154,7 @@ def _whole_lines(data: bytes, budget: int) -> str | None:
 
 def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
     """Return the resources in a directory, as many as the budget allows."""
-    entries = list_directory(files.beneath, place, Page(limit, sys.maxsize))
+    entries = list_directory(files.rooted, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
     for entry in _readable_entries(files, entries.entries):
         resource = resource_of(entry).to_wire()
@@ -170,7 +170,7 @@ def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) ->
 async def list_resources(ctx: Ctx) -> list[Resource]:
     """The allowed directories, then the directories and files directly in them."""
     if ctx.state is not ctx.running.state:
-        await ctx.state.listings.watch(ctx.state.beneath, partial(_report_list, ctx.changes))
+        await ctx.state.listings.watch(ctx.state.rooted, partial(_report_list, ctx.changes))
     async with ctx.turn(brief=True):
         listed = await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
     await report_gone(ctx)
@@ -180,11 +180,11 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 def _top_level(files: Files, limit: int) -> list[Resource]:
     roots: list[Resource] = []
     entries: list[ListedEntry] = []
-    for index, path in enumerate(files.beneath.roots.paths):
+    for index, path in enumerate(files.rooted.roots.paths):
         root = Place(index, (), str(path))
         try:
-            modified = files.beneath.stat(root).st_mtime
-            entries += list_directory(files.beneath, root, Page(limit, sys.maxsize)).entries
+            modified = files.rooted.stat(root).st_mtime
+            entries += list_directory(files.rooted, root, Page(limit, sys.maxsize)).entries
         except FilesError:
             continue
         roots.append(root_of(files.uri(root), path, modified))
@@ -194,7 +194,7 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
 def _readable_entries(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
     """Yield the directory entries that can be read as resources."""
     for entry in entries:
-        if entry.kind in ("file", "directory") and not files.beneath.roots.denies(files.place(entry.uri)):
+        if entry.kind in ("file", "directory") and not files.rooted.roots.denies(files.place(entry.uri)):
             yield entry
 
 
@@ -202,7 +202,7 @@ def _readable_entries(files: Files, entries: Iterable[ListedEntry]) -> Iterator[
 async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The paths that go on as was typed: a directory ends in a slash."""
     async with ctx.turn(brief=True):
-        return await to_thread.run_sync(complete, ctx.state.beneath, typed)
+        return await to_thread.run_sync(complete, ctx.state.rooted, typed)
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:
@@ -214,14 +214,14 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
         glob = split_glob(uri)
         if glob is None:
             place = files.place(uri)
-            files.beneath.roots.require_allowed(place)
+            files.rooted.roots.require_allowed(place)
             key = files.key(files.uri(place))
-            await files.watcher.watch(key, place, files.beneath)
+            await files.watcher.watch(key, place, files.rooted)
         else:
             place = files.place(glob[0])
-            files.beneath.roots.require_allowed(place)
+            files.rooted.roots.require_allowed(place)
             key = files.key(f"{files.uri(place)}/{glob[1]}")
-            await files.globs.watch(key, place, glob[1], files.beneath, ctx.owner)
+            await files.globs.watch(key, place, glob[1], files.rooted, ctx.owner)
     return key
 
 
@@ -235,7 +235,7 @@ async def unsubscribe(running: Run[Files], key: str) -> None:
 async def watch_list(running: Run[Files]) -> None:
     """Watch the list of resources."""
     files: Files = running.state
-    await files.watcher.watch_listing("listing", partial(_report_list, running.changes), files.beneath)
+    await files.watcher.watch_listing("listing", partial(_report_list, running.changes), files.rooted)
 
 
 async def _report_list(changes: Changes) -> None:

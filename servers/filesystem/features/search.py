@@ -44,7 +44,7 @@ _TIME_SHARE = 0.7
 def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) -> str | None:
     files, place, page = ctx.state, ctx.state.place(path), _page(ctx, limit, cursor)
     listed = files.small.scan(
-        place, lambda children: listing.page_of(children, files.beneath, place, page, names_only=True)
+        place, lambda children: listing.page_of(children, files.rooted, place, page, names_only=True)
     )
     return None if listed is None else listing_text(listed)
 
@@ -54,7 +54,7 @@ async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor
     """List a directory's files, directories and links by name."""
     place, page = ctx.state.place(path), _page(ctx, limit, cursor)
     async with ctx.turn(brief=True):
-        list_names = partial(listing.list_directory, ctx.state.beneath, place, page, names_only=True)
+        list_names = partial(listing.list_directory, ctx.state.rooted, place, page, names_only=True)
         entries = await to_thread.run_sync(list_names)
     return listing_text(entries)
 
@@ -70,7 +70,7 @@ async def list_directory_with_sizes(
     """List a directory with the size of each file."""
     place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), cursor_before(ctx)
     async with ctx.turn(brief=True):
-        entries = await to_thread.run_sync(listing.list_directory, ctx.state.beneath, place, page, sortBy == "size")
+        entries = await to_thread.run_sync(listing.list_directory, ctx.state.rooted, place, page, sortBy == "size")
     show_listing(ctx, place, entries, since)
     return sized_text(entries)
 
@@ -84,11 +84,9 @@ async def directory_tree(
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; what does not fit is marked."""
-    beneath, place, since = ctx.state.beneath, ctx.state.place(path), cursor_before(ctx)
+    rooted, place, since = ctx.state.rooted, ctx.state.place(path), cursor_before(ctx)
     limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
-    nodes = await _searched(
-        ctx, lambda control: tree.directory_tree(beneath, place, excludePatterns, limits, control)
-    )
+    nodes = await _searched(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
     show_tree(ctx, place, nodes, since)
     return tree_text(nodes)
 
@@ -105,8 +103,8 @@ async def search_files(
 ) -> str:
     """Find files and directories by a case-sensitive glob. What .gitignore excludes is left out and counted."""
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
-    beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
-    result = await _searched(ctx, lambda control: files.search_files(beneath, place, scope, page, control))
+    rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
+    result = await _searched(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
     await report_stopped(ctx, result["stopped"])
     return search_text(result)
 
@@ -132,9 +130,9 @@ async def search_content(
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
     selection = SearchRequest(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
-    beneath, place, page = ctx.state.beneath, ctx.state.place(path), _page(ctx, limit, cursor)
+    rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(
-        ctx, lambda control: content.search_content(beneath, place, scope, selection, page, control)
+        ctx, lambda control: content.search_content(rooted, place, scope, selection, page, control)
     )
     await report_stopped(ctx, result["stopped"])
     return content_text(result)
@@ -143,13 +141,13 @@ async def search_content(
 def _info_at_once(ctx: Ctx, path: str) -> CallToolResult | None:
     place = ctx.state.place(path)
     status = ctx.state.small.status(place)
-    return None if status is None else _info(listing.describe(ctx.state.beneath, place, status))
+    return None if status is None else _info(listing.describe(ctx.state.rooted, place, status))
 
 
 @tools.tool(read_only=True, at_once=_info_at_once)
 async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
     """Show a file's size, kind, times, permissions, media type and etag without reading it."""
-    return _info(await to_thread.run_sync(listing.info, ctx.state.beneath, ctx.state.place(path)))
+    return _info(await to_thread.run_sync(listing.info, ctx.state.rooted, ctx.state.place(path)))
 
 
 def _info(info: FileInfo) -> CallToolResult:
@@ -160,7 +158,7 @@ def _info(info: FileInfo) -> CallToolResult:
 @tools.tool(read_only=True)
 async def list_allowed_directories(ctx: Ctx) -> str:
     """List the directories this server may read, and those it may change."""
-    roots = ctx.state.beneath.roots
+    roots = ctx.state.rooted.roots
     missing = await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True)
     lines = [
         f"{displayed(root)} ({'read and write' if writes else 'read only'}{_GONE if root in missing else ''})"

@@ -45,7 +45,7 @@ async def undo(
         raise FilesError("bad_undo", "", "pass change or since, not both")
     files, history = ctx.state, _history(ctx)
     time = None if since is None else _time(since)
-    changes = await to_thread.run_sync(find_changes, history, files.beneath, change, time)
+    changes = await to_thread.run_sync(find_changes, history, files.rooted, change, time)
     if ctx.settings.confirm:
         await ctx.confirm(
             f"Undo {', '.join(_named(change_to_undo) for change_to_undo in changes)}?",
@@ -56,7 +56,7 @@ async def undo(
         try:
             async with ctx.turn():
                 undone = await to_thread.run_sync(
-                    undo_change, history, files.beneath, change_to_undo, ctx.settings.replace_protected
+                    undo_change, history, files.rooted, change_to_undo, ctx.settings.replace_protected
                 )
         except FilesError as error:
             if not lines:
@@ -78,7 +78,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
 
     budget = read_budget(ctx) - _NOTE_BYTES
     async with ctx.turn():
-        shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.beneath, limit, budget)
+        shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.rooted, limit, budget)
     text = "\n".join(f"{_headline(summary.change)}\n{unbroken(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
         return f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"

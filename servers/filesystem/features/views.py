@@ -78,7 +78,7 @@ def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, a
 
 
 def _show(ctx: Ctx, place: Place, entries: list[Entry], more: bool, cursor: str | None) -> None:
-    roots = ctx.state.beneath.roots
+    roots = ctx.state.rooted.roots
     path = roots.path(place)
     # A path that is displayed with escapes can only be requested by its URI.
     address = path if displayed(path) == path else roots.uri(place)

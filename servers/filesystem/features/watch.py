@@ -28,7 +28,7 @@ async def changes(
 ) -> str:
     """List files created, modified or deleted since the call that returned the cursor."""
     files = ctx.state
-    roots = files.beneath.roots
+    roots = files.rooted.roots
     below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
     page = Page(ctx.budget.entries_within(1_000), ctx.budget.page_bytes - _NOTES_BYTES, cursor)
     result = await files.journal.read(page, Selection(below, pattern), wait)

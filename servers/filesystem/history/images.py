@@ -38,7 +38,7 @@ class Images:
         self._folder = folder
         self._run = run
 
-    def store(self, beneath: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
+    def store(self, rooted: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
         """Store the contents of the file at the entry. They are `data`, which may be None for more than
         `MAX_INLINE_BYTES` bytes. Raises OSError, PathError.
         """
@@ -49,7 +49,7 @@ class Images:
         try:
             link(entry, image)
         except (OSError, NotImplementedError):
-            _copy(beneath, entry, image, data)
+            _copy(rooted, entry, image, data)
         return Image(size, name=name)
 
     def settle(self) -> None:
@@ -77,12 +77,12 @@ class Images:
         self.drop(name for name in names if not is_alive(name.partition("-")[0]))
 
 
-def _copy(beneath: RootedFiles, entry: Entry, image: Entry, data: bytes | None) -> None:
+def _copy(rooted: RootedFiles, entry: Entry, image: Entry, data: bytes | None) -> None:
     target = create(image, 0o600)
     with ExitStack() as on_failure:
         on_failure.callback(discard, image)
         try:
-            for block in _blocks(beneath, entry) if data is None else (data,):
+            for block in _blocks(rooted, entry) if data is None else (data,):
                 write_all(target, block)
             sync(target)
         finally:
@@ -90,8 +90,8 @@ def _copy(beneath: RootedFiles, entry: Entry, image: Entry, data: bytes | None) 
         on_failure.pop_all()
 
 
-def _blocks(beneath: RootedFiles, entry: Entry) -> Iterator[bytes]:
-    handle = beneath.open_entry(entry._replace(stat=current(entry)), entry.place.written)
+def _blocks(rooted: RootedFiles, entry: Entry) -> Iterator[bytes]:
+    handle = rooted.open_entry(entry._replace(stat=current(entry)), entry.place.written)
     with os.fdopen(handle.descriptor, "rb") as file:
         while block := file.read(_BLOCK_BYTES):
             yield block

@@ -43,15 +43,15 @@ class History:
         self._opening = threading.Lock()
         self._journal: Journal | None = None
 
-    def journal(self, beneath: RootedFiles) -> "Journal":
+    def journal(self, rooted: RootedFiles) -> "Journal":
         """Return the journal, with interrupted changes settled. Raises NotRecorded."""
         journal = self._journal
         if journal is None:
             with self._opening:
-                journal = self._journal = self._journal or self._open(beneath)
+                journal = self._journal = self._journal or self._open(rooted)
         return journal
 
-    def _open(self, beneath: RootedFiles) -> "Journal":
+    def _open(self, rooted: RootedFiles) -> "Journal":
         import sqlite3
 
         from servers.filesystem.history.journal import Journal, Limits
@@ -63,7 +63,7 @@ class History:
             journal = Journal(self._options.folder, Limits(self._options.size, self._options.days))
             with ExitStack() as on_failure:
                 on_failure.callback(journal.close)
-                settle_all(journal, beneath)
+                settle_all(journal, rooted)
                 on_failure.pop_all()
         except (OSError, sqlite3.Error) as error:
             raise NotRecorded(_reason(error)) from None
@@ -87,10 +87,10 @@ class Before(NamedTuple):
 class Survey:
     """The current state of the paths that a change is about to affect."""
 
-    def __init__(self, journal: "Journal", beneath: RootedFiles) -> None:
+    def __init__(self, journal: "Journal", rooted: RootedFiles) -> None:
         self.steps: list[Step] = []
         self._journal = journal
-        self._beneath = beneath
+        self._beneath = rooted
         self._left = journal.limits.size
 
     def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
@@ -175,12 +175,12 @@ class Recorder:
 
     @contextmanager
     def recording(
-        self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
+        self, rooted: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
     ) -> Iterator[int | None]:
         """Context of a change: let `describe` record the affected paths, then yield the change's number; None if it
         is not recorded. Raises PathError if other programs change the files in the meantime.
         """
-        begun = self._begun(beneath, act, describe, undoes)
+        begun = self._begun(rooted, act, describe, undoes)
         if begun is None:
             yield None
             return
@@ -193,10 +193,10 @@ class Recorder:
             if is_made:
                 _finish(journal, number)
             else:
-                _abandon(journal, beneath, number)
+                _abandon(journal, rooted, number)
 
     def _begun(
-        self, beneath: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
+        self, rooted: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
     ) -> "tuple[Journal, int] | None":
         """Return the journal and the number of the change in it; None if it is not recorded."""
         if self._history is None:
@@ -204,8 +204,8 @@ class Recorder:
         import sqlite3
 
         try:
-            journal = self._history.journal(beneath)
-            survey, number = Survey(journal, beneath), None
+            journal = self._history.journal(rooted)
+            survey, number = Survey(journal, rooted), None
             try:
                 describe(survey)
                 number = journal.begin(act, survey.steps, undoes) if survey.steps else None
@@ -228,7 +228,7 @@ NOT_RECORDED = Recorder()
 """A recorder that records nothing."""
 
 
-def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
+def _abandon(journal: "Journal", rooted: RootedFiles, number: int) -> None:
     """Record which steps of a failed change were made."""
     import sqlite3
 
@@ -238,7 +238,7 @@ def _abandon(journal: "Journal", beneath: RootedFiles, number: int) -> None:
     with suppress(FilesError, OSError, sqlite3.Error):
         settled = journal.fail(number)
         if settled is not None:
-            settle(journal, beneath, settled, failed=True)
+            settle(journal, rooted, settled, failed=True)
 
 
 def _finish(journal: "Journal", number: int) -> None:

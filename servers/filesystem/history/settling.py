@@ -19,14 +19,14 @@ from shared.program.files.entries import Entry, current, opened, scanned, unlink
 _MISSING = ("not_found", "not_a_directory")
 
 
-def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = False) -> None:
+def settle(journal: Journal, rooted: RootedFiles, number: int, failed: bool = False) -> None:
     """Record which steps of a pending change were made, judging by the state of their paths. Raises PathError.
 
     If a path has neither the state before nor the state after, another program has changed it. A change that `failed`
     then counts as not made; an interrupted one may have been made.
     """
     steps = journal.steps(number)
-    idle = [at for at, step in enumerate(steps) if not _is_made(beneath, step, failed)]
+    idle = [at for at, step in enumerate(steps) if not _is_made(rooted, step, failed)]
     if len(idle) == len(steps):
         journal.forget(number)
         return
@@ -34,32 +34,32 @@ def settle(journal: Journal, beneath: RootedFiles, number: int, failed: bool = F
     journal.finish(number, "interrupted" if idle else "done")
 
 
-def settle_all(journal: Journal, beneath: RootedFiles) -> None:
+def settle_all(journal: Journal, rooted: RootedFiles) -> None:
     """Settle changes in these directories whose process has ended."""
     for change in journal.changes():
         if change.status == "pending" and not journal.is_alive(change.run):
             # Changes elsewhere are settled by the servers of those directories.
             with suppress(FilesError):
-                _drop_second_names(beneath, journal.steps(change.number))
-                settle(journal, beneath, change.number)
+                _drop_second_names(rooted, journal.steps(change.number))
+                settle(journal, rooted, change.number)
 
 
-def seen(beneath: RootedFiles, path: str) -> State:
+def seen(rooted: RootedFiles, path: str) -> State:
     """Return the current state of a path; absent also if its directory is missing. Raises PathError."""
     try:
-        with beneath.locate(beneath.roots.place(path), follow=False) as entry:
-            return state_of(beneath, entry)
+        with rooted.locate(rooted.roots.place(path), follow=False) as entry:
+            return state_of(rooted, entry)
     except FilesError as error:
         if error.code in _MISSING:
             return ABSENT
         raise
 
 
-def _drop_second_names(beneath: RootedFiles, steps: Iterable[Step]) -> None:
+def _drop_second_names(rooted: RootedFiles, steps: Iterable[Step]) -> None:
     """Delete the temporary names of new files whose process was killed just after giving them their final name (see
     `give_name`): a file with two names is never changed."""
     for step in steps:
-        with suppress(FilesError), beneath.locate(beneath.roots.place(step.path), follow=False) as entry:
+        with suppress(FilesError), rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
             status = current(entry)
             if status is not None and status.st_nlink > 1:
                 _drop_fresh_names(entry, status)
@@ -76,19 +76,19 @@ def _drop_fresh_names(entry: Entry, status: os.stat_result) -> None:
             unlink(second)
 
 
-def _stat(beneath: RootedFiles, path: str) -> os.stat_result | None:
+def _stat(rooted: RootedFiles, path: str) -> os.stat_result | None:
     try:
-        return beneath.stat(beneath.roots.place(path), follow=False)
+        return rooted.stat(rooted.roots.place(path), follow=False)
     except FilesError as error:
         if error.code in _MISSING:
             return None
         raise
 
 
-def _is_made(beneath: RootedFiles, step: Step, failed: bool) -> bool:
+def _is_made(rooted: RootedFiles, step: Step, failed: bool) -> bool:
     if step.destination is not None:
-        source, moved = _stat(beneath, step.path), _stat(beneath, step.destination)
+        source, moved = _stat(rooted, step.path), _stat(rooted, step.destination)
         # A file briefly has both names.
         return moved is not None and (source is None or os.path.samestat(source, moved))
-    now = seen(beneath, step.path)
+    now = seen(rooted, step.path)
     return now.is_like(step.after) if failed else not now.is_like(step.before)

@@ -64,16 +64,16 @@ def file_state(data: bytes) -> State:
     return State("file", digest_of(data), len(data))
 
 
-def state_of(beneath: RootedFiles, entry: Entry, data: bytes | None = None) -> State:
+def state_of(rooted: RootedFiles, entry: Entry, data: bytes | None = None) -> State:
     """Return the current state of the entry. `data` is the contents of the file, if it was read. Raises OSError, and
     PathError if it is neither a file, a directory nor a link.
     """
     status = current(entry)
-    return ABSENT if status is None else present_state(beneath, entry, status, data)
+    return ABSENT if status is None else present_state(rooted, entry, status, data)
 
 
 def present_state(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     entry: Entry,
     status: os.stat_result,
     data: bytes | None,
@@ -92,7 +92,7 @@ def present_state(
     if data is not None:
         present = attributes_at(entry) if attributes is None else attributes
         return State("file", digest_of(data), len(data), *facts, _as_text(present))
-    handle = beneath.open_entry(entry._replace(stat=status), entry.place.written)
+    handle = rooted.open_entry(entry._replace(stat=status), entry.place.written)
     try:
         digest, size = new_digest(), 0
         for block in _blocks(handle.descriptor):

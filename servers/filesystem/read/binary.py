@@ -79,13 +79,13 @@ class BytesRead(NamedTuple):
 
 
 def read_bytes(
-    beneath: RootedFiles, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
+    rooted: RootedFiles, place: Place, max_bytes: int, offset: int | None = None, length: int | None = None
 ) -> BytesRead:
     """Return the bytes at `place`; raises `too_large` if there are more than `max_bytes`.
 
     With `offset` or `length`, return that part, at most `max_bytes` of it.
     """
-    with beneath.open_file(place) as handle:
+    with rooted.open_file(place) as handle:
         return bytes_of(Opened(handle), place, max_bytes, offset, length)
 
 

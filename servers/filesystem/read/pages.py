@@ -64,7 +64,7 @@ def _do_nothing() -> None:
 
 
 def read_text(
-    beneath: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _do_nothing
+    rooted: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
     """Return a part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
 
@@ -72,7 +72,7 @@ def read_text(
     the cursor.
     """
     require_possible(part, place.written)
-    with beneath.open_file(place) as handle:
+    with rooted.open_file(place) as handle:
         return _text_of(Opened(handle), etag_of(handle.stat), place.written, budget, part, check)
 
 

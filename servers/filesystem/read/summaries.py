@@ -66,7 +66,7 @@ def notes_of(read: TextRead) -> dict[str, str]:
 
 
 def many_text(
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     paths: Sequence[str],
     budget: int,
     check: Callable[[], None],
@@ -79,7 +79,7 @@ def many_text(
     ones are left out, and the last line says so. `add_advice` adds advice to an error.
     """
     mark, etags = f"--- {secrets.token_hex(4)}", {}
-    sizes = [_size(beneath, path) for path in paths]
+    sizes = [_size(rooted, path) for path in paths]
     shown = _count_fitting(paths, sizes, budget)
     texts = [""] * shown
     for done, index in enumerate(sorted(range(shown), key=sizes.__getitem__)):
@@ -88,16 +88,16 @@ def many_text(
         heading = f"{mark} {quoted(path)}:"
         room = budget // (shown - done) - json_size(heading + "\n\n")
         try:
-            place = beneath.roots.place(path)
+            place = rooted.roots.place(path)
             # Only the bytes of a document could be read here.
             if is_called_document(place.written) and may_be_document(
-                read_bytes(beneath, place, SIGNATURE_BYTES, 0).data
+                read_bytes(rooted, place, SIGNATURE_BYTES, 0).data
             ):
                 raise FilesError(
                     "not_text", place.written, "is a document", "Use read_text_file, which reads its text."
                 )
             read = read_text(
-                beneath, place, max(room - (_REMARKS_BYTES if sizes[index] > room else 0), 1), WHOLE, check
+                rooted, place, max(room - (_REMARKS_BYTES if sizes[index] > room else 0), 1), WHOLE, check
             )
             texts[index], etags[path] = f"{heading}\n{text_of(read)}", read.etag
         except FilesError as error:
@@ -108,9 +108,9 @@ def many_text(
     return Many("\n".join(texts), etags)
 
 
-def _size(beneath: RootedFiles, path: str) -> int:
+def _size(rooted: RootedFiles, path: str) -> int:
     try:
-        return beneath.stat(beneath.roots.place(path)).st_size
+        return rooted.stat(rooted.roots.place(path)).st_size
     except FilesError:
         return 0
 

@@ -87,7 +87,7 @@ class ContentMatches(TypedDict):
 
 
 def search_content(
-    beneath: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, control: Control
+    rooted: RootedFiles, place: Place, scope: Scope, request: SearchRequest, page: Page, control: Control
 ) -> ContentMatches:
     """Return the matching lines in the file at `place` or the files below it, or only the files with such lines.
 
@@ -95,9 +95,9 @@ def search_content(
     """
     after = None if page.cursor is None else decode_cursor(page.cursor)
     run = _Run(request, page, control)
-    if stat.S_ISREG(beneath.stat(place).st_mode):
-        return run.search_file(beneath, place, after)
-    return run.search_tree(beneath, place, Walk(beneath, place, scope, control), after)
+    if stat.S_ISREG(rooted.stat(place).st_mode):
+        return run.search_file(rooted, place, after)
+    return run.search_tree(rooted, place, Walk(rooted, place, scope, control), after)
 
 
 class _Run:
@@ -114,17 +114,17 @@ class _Run:
         self._searched = self._skipped = self._unreadable = self._partial = self._documents = 0
         self._stopped: str | None = None
 
-    def search_file(self, beneath: RootedFiles, place: Place, after: Position | None) -> ContentMatches:
+    def search_file(self, rooted: RootedFiles, place: Place, after: Position | None) -> ContentMatches:
         """Search one file."""
         path = place.parts[-1:]
-        with beneath.open_file(place) as handle:
-            reached = self._search(handle, path, lambda _: beneath.roots.uri(place), after)
+        with rooted.open_file(place) as handle:
+            reached = self._search(handle, path, lambda _: rooted.roots.uri(place), after)
         return self._result(self._stopped, reached or after)
 
-    def search_tree(self, beneath: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentMatches:
+    def search_tree(self, rooted: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentMatches:
         """Search the files below a directory."""
         reached = None
-        with descent(beneath, place) as below:
+        with descent(rooted, place) as below:
             for path, entries in walk.directories(below, after):
                 names = [name for name, kind in entries if kind == "file"]
                 reached = self._search_directory(below, walk, path, names, after)

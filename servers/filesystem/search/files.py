@@ -91,8 +91,8 @@ class _Directory(NamedTuple):
 class Walk:
     """One walk. Iterate over `entries`, then check the reason that it ended."""
 
-    def __init__(self, beneath: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
-        self._beneath = beneath
+    def __init__(self, rooted: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
+        self._beneath = rooted
         self._place = place
         self._scope = scope
         self._control = control
@@ -249,12 +249,12 @@ class FileSearch(TypedDict):
     unreadable: int
 
 
-def search_files(beneath: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> FileSearch:
+def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, control: Control) -> FileSearch:
     """Return the files and directories below `place` that match. Raises FilesError."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    walk, budget = Walk(beneath, place, scope, control), ByteBudget(page.max_bytes)
+    walk, budget = Walk(rooted, place, scope, control), ByteBudget(page.max_bytes)
     matches: list[Match] = []
-    with descent(beneath, place) as below:
+    with descent(rooted, place) as below:
         listed = walk.directories(below, after)
         for path, name, kind in ((path, *entry) for path, entries in listed for entry in entries):
             shown = with_uri(displayed("/".join((*path, name))), partial(below.uri, (*path, name)))

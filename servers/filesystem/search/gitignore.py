@@ -89,7 +89,7 @@ class Rules(NamedTuple):
         return Rules((*outer, *((spec, "") for spec in _parsed(data))))
 
 
-def rules_above(beneath: RootedFiles, place: Place) -> Rules:
+def rules_above(rooted: RootedFiles, place: Place) -> Rules:
     """Return the rules that apply to `place` from the directories above it, starting at its root.
 
     If they ignore `place` itself, return no rules: a caller that begins there wants its contents.
@@ -100,15 +100,15 @@ def rules_above(beneath: RootedFiles, place: Place) -> Rules:
         names: list[str] = []
         for file in (FILE, REPOSITORY):
             with suppress(FilesError):
-                beneath.stat(above.child(file), follow=False)
+                rooted.stat(above.child(file), follow=False)
                 names.append(file)
-        rules = rules.read(names, partial(_read, beneath, above))
+        rules = rules.read(names, partial(_read, rooted, above))
         rules = Rules() if rules.ignore(name, is_directory=True) else rules.below(name)
     return rules
 
 
-def _read(beneath: RootedFiles, directory: Place, name: str, limit: int) -> bytes:
-    with beneath.open_file(directory.child(name)) as handle:
+def _read(rooted: RootedFiles, directory: Place, name: str, limit: int) -> bytes:
+    with rooted.open_file(directory.child(name)) as handle:
         return os.read(handle.descriptor, limit)
 
 

@@ -75,20 +75,20 @@ class FileInfo(NamedTuple):
 
 
 def list_directory(
-    beneath: RootedFiles, place: Place, page: Page, by_size: bool = False, names_only: bool = False
+    rooted: RootedFiles, place: Place, page: Page, by_size: bool = False, names_only: bool = False
 ) -> Listing:
     """Return a page of the directory at `place`, sorted by name, or by size with the largest first. Raises
     FilesError.
 
     With `names_only`, sizes and times are None, since they need a system call for each entry.
     """
-    with beneath.open_directory(place) as directory:
-        return page_of(scanned(directory), beneath, place, page, by_size, names_only)
+    with rooted.open_directory(place) as directory:
+        return page_of(scanned(directory), rooted, place, page, by_size, names_only)
 
 
 def page_of(
     children: "list[os.DirEntry[str]]",
-    beneath: RootedFiles,
+    rooted: RootedFiles,
     place: Place,
     page: Page,
     by_size: bool = False,
@@ -96,7 +96,7 @@ def page_of(
 ) -> Listing:
     """Return a page of these entries of the directory at `place`, which is open, like `list_directory`."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    closed = {entry.name for entry in children if beneath.roots.denies(place.child(entry.name))}
+    closed = {entry.name for entry in children if rooted.roots.denies(place.child(entry.name))}
     rest = children
     if by_size:
         # The largest first; those of equal size by name.
@@ -105,7 +105,7 @@ def page_of(
     elif after is not None:
         rest = [entry for entry in children if entry.name > after.parts[0]]
     budget, entries, reached = ByteBudget(page.max_bytes), [], after
-    uri = beneath.roots.uri(place).rstrip("/")
+    uri = rooted.roots.uri(place).rstrip("/")
     for entry in rest[: page.limit]:
         listed = _listed(uri, entry, not names_only and entry.name not in closed)
         size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
@@ -139,15 +139,15 @@ def _listed(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> L
     return ListedEntry(name, kind, status.st_size if kind == "file" else None, status.st_mtime, uri)
 
 
-def info(beneath: RootedFiles, place: Place) -> FileInfo:
+def info(rooted: RootedFiles, place: Place) -> FileInfo:
     """Return the description of the entry at `place`; for a link, of the link itself."""
-    with beneath.locate(place, follow=False) as entry:
+    with rooted.locate(place, follow=False) as entry:
         if entry.stat is None:
             raise missing(entry, place.written)
-        return describe(beneath, place, entry.stat)
+        return describe(rooted, place, entry.stat)
 
 
-def describe(beneath: RootedFiles, place: Place, status: os.stat_result) -> FileInfo:
+def describe(rooted: RootedFiles, place: Place, status: os.stat_result) -> FileInfo:
     """Return the description of the entry at `place`, which has this status."""
     if stat.S_ISLNK(status.st_mode):
         kind = "symlink"
@@ -155,9 +155,9 @@ def describe(beneath: RootedFiles, place: Place, status: os.stat_result) -> File
         kind = "directory"
     else:
         kind = "file" if stat.S_ISREG(status.st_mode) else "other"
-    path = beneath.roots.path(place)
+    path = rooted.roots.path(place)
     return FileInfo(
-        path=with_uri(displayed(path), lambda: beneath.roots.uri(place)),
+        path=with_uri(displayed(path), lambda: rooted.roots.uri(place)),
         kind=kind,
         size=status.st_size,
         created=getattr(status, "st_birthtime", None),
@@ -169,7 +169,7 @@ def describe(beneath: RootedFiles, place: Place, status: os.stat_result) -> File
     )
 
 
-def complete(beneath: RootedFiles, typed: str) -> list[str]:
+def complete(rooted: RootedFiles, typed: str) -> list[str]:
     """Return the paths that begin with the typed text, in the form that follows `file:///`: the allowed directories,
     then the entries of the directory typed so far.
 
@@ -177,20 +177,20 @@ def complete(beneath: RootedFiles, typed: str) -> list[str]:
     """
     typed = typed.lstrip("/")
     begun = unquote_to_bytes(typed)
-    roots = [beneath.roots.uri(Place(index, (), "")) for index in range(len(beneath.roots.paths))]
+    roots = [rooted.roots.uri(Place(index, (), "")) for index in range(len(rooted.roots.paths))]
     paths = [f"{uri.removeprefix(_START)}/" for uri in roots]
     matches = [path for path in paths if unquote_to_bytes(path).startswith(begun)]
     parent, slash, name = typed.rpartition("/")
     with suppress(FilesError):
         if slash:
-            matches += _entries(beneath, beneath.roots.place(f"{_START}{parent}"), unquote_to_bytes(name))
+            matches += _entries(rooted, rooted.roots.place(f"{_START}{parent}"), unquote_to_bytes(name))
     return matches
 
 
-def _entries(beneath: RootedFiles, parent: Place, begun: bytes) -> Iterator[str]:
-    with beneath.open_directory(parent) as directory:
+def _entries(rooted: RootedFiles, parent: Place, begun: bytes) -> Iterator[str]:
+    with rooted.open_directory(parent) as directory:
         for entry in scanned(directory):
             place = parent.child(entry.name)
-            if os.fsencode(entry.name).startswith(begun) and not beneath.roots.denies(place):
+            if os.fsencode(entry.name).startswith(begun) and not rooted.roots.denies(place):
                 end = "/" if kind_of(entry) == "directory" else ""
-                yield f"{beneath.roots.uri(place).removeprefix(_START)}{end}"
+                yield f"{rooted.roots.uri(place).removeprefix(_START)}{end}"

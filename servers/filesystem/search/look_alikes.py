@@ -38,24 +38,24 @@ def look_alike(name: str) -> str:
     return " ".join(re.sub(_INVISIBLE, "", folded).translate(_MARKS).split())
 
 
-def suggest_path(beneath: RootedFiles, place: Place) -> str:
+def suggest_path(rooted: RootedFiles, place: Place) -> str:
     """Return a sentence with the URI of the only path that looks like that of `place`, which does not exist, or with
     the names most similar to its first missing component; "" if none is similar.
     """
     here = place._replace(parts=())
     for name in place.parts:
-        if _exists(beneath, here.child(name)):
+        if _exists(rooted, here.child(name)):
             here = here.child(name)
             continue
-        names = _names_in(beneath, here)
+        names = _names_in(rooted, here)
         alike = [other for other in names if look_alike(other) == look_alike(name)]
         if len(alike) != 1:
-            return _nearest(beneath, here, name, alike or names)
+            return _nearest(rooted, here, name, alike or names)
         here = here.child(alike[0])
-    return f"Did you mean {beneath.roots.uri(here)}?" if here.parts != place.parts else ""
+    return f"Did you mean {rooted.roots.uri(here)}?" if here.parts != place.parts else ""
 
 
-def _nearest(beneath: RootedFiles, directory: Place, name: str, names: Sequence[str]) -> str:
+def _nearest(rooted: RootedFiles, directory: Place, name: str, names: Sequence[str]) -> str:
     from difflib import get_close_matches
 
     folded = {look_alike(other): other for other in reversed(names)}
@@ -63,23 +63,23 @@ def _nearest(beneath: RootedFiles, directory: Place, name: str, names: Sequence[
     if len(folded) < len(names) and len(nearest) == 1:
         # They look alike, so only their URIs tell them apart.
         return (
-            f"Did you mean one of {', '.join(beneath.roots.uri(directory.child(alt)) for alt in names[:_MAX_SHOWN])}?"
+            f"Did you mean one of {', '.join(rooted.roots.uri(directory.child(alt)) for alt in names[:_MAX_SHOWN])}?"
         )
     shown = ", ".join(quoted(folded[alt]) for alt in nearest)
     return f"The nearest names there: {shown}." if shown else ""
 
 
-def _exists(beneath: RootedFiles, place: Place) -> bool:
+def _exists(rooted: RootedFiles, place: Place) -> bool:
     try:
-        beneath.stat(place)
+        rooted.stat(place)
     except FilesError as error:
         return error.code != "not_found"
     return True
 
 
-def _names_in(beneath: RootedFiles, place: Place) -> list[str]:
+def _names_in(rooted: RootedFiles, place: Place) -> list[str]:
     """Return the names in a directory that are not denied; none if it can't be read."""
-    with suppress(FilesError), beneath.open_directory(place) as directory, SYSTEM.scan(directory) as entries:
+    with suppress(FilesError), rooted.open_directory(place) as directory, SYSTEM.scan(directory) as entries:
         names = sorted(entry.name for entry in islice(entries, MAX_NAMES))
-        return [name for name in names if not beneath.roots.denies(place.child(name))]
+        return [name for name in names if not rooted.roots.denies(place.child(name))]
     return []

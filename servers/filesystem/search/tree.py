@@ -72,15 +72,15 @@ class _Branch(NamedTuple):
 
 
 def directory_tree(
-    beneath: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
+    rooted: RootedFiles, place: Place, exclude_patterns: Sequence[str], limits: Limits, control: Control
 ) -> Tree:
     """Return the directory at `place` and everything below it, without excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
-    name = place.parts[-1] if place.parts else beneath.roots.paths[place.root_index].name
-    root = TreeNode(name=with_uri(displayed(name), lambda: beneath.roots.uri(place)), kind="directory")
-    with descent(beneath, place) as below:
+    name = place.parts[-1] if place.parts else rooted.roots.paths[place.root_index].name
+    root = TreeNode(name=with_uri(displayed(name), lambda: rooted.roots.uri(place)), kind="directory")
+    with descent(rooted, place) as below:
         growth = _Growth(below, exclude, limits, control)
-        rules = Rules() if limits.with_ignored else rules_above(beneath, place)
+        rules = Rules() if limits.with_ignored else rules_above(rooted, place)
         pending = deque([_Branch((), root, exclude.start, rules)])
         while pending:
             pending.extend(growth.grow(pending.popleft()))

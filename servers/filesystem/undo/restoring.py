@@ -47,27 +47,27 @@ from shared.program.files.metadata import first_mode, give_metadata, give_owner_
 from shared.program.files.system import SYSTEM
 
 
-def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
+def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
     """Bring the path of the step from the state before to the state after, in which a file contains `data`. Return
     any owner, group or attributes that could not be restored.
 
     Raises `changed` if the path has another state, and PathError.
     """
     if step.destination is not None:
-        _move(beneath, step.path, step.destination, step.before)
+        _move(rooted, step.path, step.destination, step.before)
         return []
-    place = beneath.roots.place(step.path)
-    beneath.roots.require_writable(place)
-    with beneath.locate(place, follow=False) as named, locked(named):
-        beneath.roots.require_writable(named.place)
+    place = rooted.roots.place(step.path)
+    rooted.roots.require_writable(place)
+    with rooted.locate(place, follow=False) as named, locked(named):
+        rooted.roots.require_writable(named.place)
         entry = named._replace(stat=current(named))
         # Read once, so that what other programs append after the comparison is not taken for a part of it.
-        now = _content(beneath, entry)
-        if not state_of(beneath, entry, now).is_like(step.before):
+        now = _content(rooted, entry)
+        if not state_of(rooted, entry, now).is_like(step.before):
             raise changed(step.path)
         lost: list[str] = []
         if step.after.kind == "absent":
-            _remove(beneath, entry)
+            _remove(rooted, entry)
         elif step.after.kind == "directory":
             lost = _make_directory(entry, step.after)
         elif step.after.kind == "link":
@@ -82,11 +82,11 @@ def restore(beneath: RootedFiles, step: Step, data: bytes) -> list[str]:
     return lost
 
 
-def finish_directory(beneath: RootedFiles, path: str, state: State) -> list[str]:
+def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
     """Set the mode of a recreated directory that its owner may not write to. Return what could not be set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
-    with beneath.locate(beneath.roots.place(path), follow=False) as entry, opened(entry) as directory:
+    with rooted.locate(rooted.roots.place(path), follow=False) as entry, opened(entry) as directory:
         return [] if directory is None else give_metadata(directory, state.stat, state.raw_attributes)
 
 
@@ -95,39 +95,39 @@ def changed(path: str) -> FilesError:
     return FilesError("changed", path, "is not as that change left it", "Undo later changes first, or edit it.")
 
 
-def is_as_moved(beneath: RootedFiles, entry: Entry, state: State) -> bool:
+def is_as_moved(rooted: RootedFiles, entry: Entry, state: State) -> bool:
     """Return True if the moved entry is still there: a file with the same contents, or of the same size if it is
     large; for a directory or a link, one in the same state.
     """
     status = current(entry)
     if status is not None and state.kind == "file" and not state.content:
         return stat.S_ISREG(status.st_mode) and status.st_size == state.size
-    return state_of(beneath, entry).is_like(state)
+    return state_of(rooted, entry).is_like(state)
 
 
-def _content(beneath: RootedFiles, entry: Entry) -> bytes | None:
+def _content(rooted: RootedFiles, entry: Entry) -> bytes | None:
     """Return the contents of a file, so that data appended by other programs is detected; None if it is too large or
     no file."""
     if entry.stat is None or not stat.S_ISREG(entry.stat.st_mode):
         return None
-    handle = beneath.open_entry(entry, entry.place.written)
+    handle = rooted.open_entry(entry, entry.place.written)
     with os.fdopen(handle.descriptor, "rb") as file:
         return file.read() if handle.stat.st_size <= MAX_EDITED else None
 
 
-def _move(beneath: RootedFiles, source: str, destination: str, state: State) -> None:
-    roots = beneath.roots
+def _move(rooted: RootedFiles, source: str, destination: str, state: State) -> None:
+    roots = rooted.roots
     places = roots.place(source), roots.place(destination)
     for place in places:
         roots.require_writable(place)
         roots.require_movable(place)
     with (
-        beneath.locate(places[0], follow=False) as named,
-        beneath.locate(places[1], follow=False) as new,
+        rooted.locate(places[0], follow=False) as named,
+        rooted.locate(places[1], follow=False) as new,
         locked(named, new),
     ):
         old = named._replace(stat=current(named))
-        if not is_as_moved(beneath, old, state):
+        if not is_as_moved(rooted, old, state):
             raise changed(source)
         present = current(new)
         if present is not None and old.stat is not None and os.path.samestat(present, old.stat):
@@ -135,15 +135,15 @@ def _move(beneath: RootedFiles, source: str, destination: str, state: State) -> 
             unlink_same(old)
         else:
             require_free(present, destination)
-            rename_entry(beneath, old, new, lambda: None)
+            rename_entry(rooted, old, new, lambda: None)
         sync_directory(new)
         sync_directory(old)
 
 
-def _remove(beneath: RootedFiles, entry: Entry) -> None:
+def _remove(rooted: RootedFiles, entry: Entry) -> None:
     if entry.stat is not None and stat.S_ISDIR(entry.stat.st_mode):
-        beneath.roots.require_movable(entry.place)
-        _discard_unfinished(beneath, entry)
+        rooted.roots.require_movable(entry.place)
+        _discard_unfinished(rooted, entry)
         try:
             remove_directory(entry)
         except OSError as error:
@@ -155,14 +155,14 @@ def _remove(beneath: RootedFiles, entry: Entry) -> None:
         unlink_same(entry)
 
 
-def _discard_unfinished(beneath: RootedFiles, entry: Entry) -> None:
+def _discard_unfinished(rooted: RootedFiles, entry: Entry) -> None:
     """Delete temporary files (named as by `beside`) that a killed process has left in the directory."""
     with opened(entry) as directory:
         for name, inner in children(entry, directory):
             if not is_fresh_name(name):
                 continue
             if is_directory(inner):
-                empty(inner, Bounds(beneath, entry.place.written))
+                empty(inner, Bounds(rooted, entry.place.written))
                 remove_directory(inner)
             else:
                 unlink(inner)

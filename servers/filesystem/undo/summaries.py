@@ -30,20 +30,20 @@ class Summary(NamedTuple):
     diff: str
 
 
-def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
+def summaries(history: History, rooted: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
     """Return the last changes in these directories, newest first: at most `limit`, and until their diffs exceed
     `budget` characters; and the number of earlier changes. Raises PathError without a journal.
     """
-    journal = open_journal(history, beneath)
+    journal = open_journal(history, rooted)
     shown: list[Summary] = []
     size = 0
-    changes = visible(journal, beneath)
+    changes = visible(journal, rooted)
     for change in changes[:limit]:
         if size > budget:
             break
         steps = journal.steps(change.number)
         parts = [
-            _diff_of(journal, beneath, step)
+            _diff_of(journal, rooted, step)
             for step in steps[:_MAX_FILES]
             if step.destination is None and "file" in (step.before.kind, step.after.kind)
         ]
@@ -54,10 +54,10 @@ def summaries(history: History, beneath: RootedFiles, limit: int, budget: int) -
     return shown, len(changes) - len(shown)
 
 
-def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:
-    path = "/".join(beneath.roots.place(step.path).parts)
+def _diff_of(journal: Journal, rooted: RootedFiles, step: Step) -> str:
+    path = "/".join(rooted.roots.place(step.path).parts)
     try:
-        before, after = (_text(journal, beneath, step.path, state) for state in (step.before, step.after))
+        before, after = (_text(journal, rooted, step.path, state) for state in (step.before, step.after))
     except FilesError as error:
         return f"[no diff: {displayed(path)} {error.reason}]\n"
     diff = unified_diff(Edited(before, after, [(0, len(before), 0, len(after))]), path)
@@ -68,7 +68,7 @@ def _diff_of(journal: Journal, beneath: RootedFiles, step: Step) -> str:
     )
 
 
-def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> str:
+def _text(journal: Journal, rooted: RootedFiles, path: str, state: State) -> str:
     """Return the text of a file in the given state. Raises FilesError if it is too large, not text, or no longer
     known."""
     if state.kind != "file":
@@ -77,15 +77,15 @@ def _text(journal: Journal, beneath: RootedFiles, path: str, state: State) -> st
         raise FilesError("too_large", path, f"has more than {_MAX_FILE_BYTES:,} bytes")
     data = journal.content(state.content)
     with suppress(FilesError):
-        data = _start(beneath, path, state.size) if data is None else data
+        data = _start(rooted, path, state.size) if data is None else data
     if data is None or digest_of(data) != state.content:
         raise FilesError("changed", path, "has changed since")
     return decode(data, path)[0]
 
 
-def _start(beneath: RootedFiles, path: str, size: int) -> bytes:
+def _start(rooted: RootedFiles, path: str, size: int) -> bytes:
     with (
-        beneath.open_file(beneath.roots.place(path)) as handle,
+        rooted.open_file(rooted.roots.place(path)) as handle,
         open(handle.descriptor, "rb", closefd=False) as file,
     ):
         return file.read(size)

@@ -33,32 +33,32 @@ class Undone(NamedTuple):
     lost: list[str]
 
 
-def open_journal(history: History, beneath: RootedFiles) -> Journal:
+def open_journal(history: History, rooted: RootedFiles) -> Journal:
     """Return the journal, with all interrupted changes settled. Raises PathError."""
     try:
-        journal = history.journal(beneath)
-        settle_all(journal, beneath)
+        journal = history.journal(rooted)
+        settle_all(journal, rooted)
     except (NotRecorded, sqlite3.Error) as error:
         reason = str(error) if isinstance(error, NotRecorded) else "the journal can't be read (database error)"
         raise FilesError("no_undo", "", reason, "Ask the operator to check --undo-dir.") from None
     return journal
 
 
-def visible(journal: Journal, beneath: RootedFiles) -> list[Change]:
+def visible(journal: Journal, rooted: RootedFiles) -> list[Change]:
     """Return the changes whose paths are all in these directories, newest first."""
     changes = (change._replace(paths=tuple(journal.paths(change.number))) for change in journal.changes())
-    return [change for change in changes if _is_visible(beneath, change)]
+    return [change for change in changes if _is_visible(rooted, change)]
 
 
-def find_changes(history: History, beneath: RootedFiles, number: int | None, since: float | None) -> list[Change]:
+def find_changes(history: History, rooted: RootedFiles, number: int | None, since: float | None) -> list[Change]:
     """Return the changes to undo, newest first: the one with the number, all `since` a time, or else the last one.
 
     Raises PathError if no change has that number, or if nothing can be undone.
     """
-    journal = open_journal(history, beneath)
+    journal = open_journal(history, rooted)
     if number is not None:
-        return [find_change(journal, beneath, number)]
-    visible_changes = visible(journal, beneath)
+        return [find_change(journal, rooted, number)]
+    visible_changes = visible(journal, rooted)
     changes = [candidate for candidate in visible_changes if _is_in_effect(candidate)]
     if since is not None:
         return [candidate for candidate in changes if candidate.time >= since]
@@ -70,11 +70,11 @@ def find_changes(history: History, beneath: RootedFiles, number: int | None, sin
     return changes[:1]
 
 
-def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
+def find_change(journal: Journal, rooted: RootedFiles, number: int) -> Change:
     """Return the change with that number, if it can be undone. Raises PathError."""
     recorded = journal.change(number)
     change = None if recorded is None else recorded._replace(paths=tuple(journal.paths(number)))
-    if change is None or not _is_visible(beneath, change):
+    if change is None or not _is_visible(rooted, change):
         raise FilesError("not_found", "", f"there is no change {number} here", "See recent_changes.")
     if change.undone_by is not None:
         raise FilesError("already_undone", "", f"change {number} was undone by change {change.undone_by}")
@@ -83,36 +83,36 @@ def find_change(journal: Journal, beneath: RootedFiles, number: int) -> Change:
     return change
 
 
-def undo_change(history: History, beneath: RootedFiles, change: Change, protected: bool = False) -> Undone:
+def undo_change(history: History, rooted: RootedFiles, change: Change, protected: bool = False) -> Undone:
     """Undo a change.
 
     With `protected`, write-protected files are replaced too. Raises `changed` if a file has changed since,
     `already_undone`, `too_large` if the undo itself could not be undone, and PathError. Nothing is changed then.
     """
-    journal = open_journal(history, beneath)
-    change = find_change(journal, beneath, change.number)
+    journal = open_journal(history, rooted)
+    change = find_change(journal, rooted, change.number)
     steps = journal.steps(change.number)[::-1]
     with os_errors(""):
         # All images are read before anything is changed.
-        data = [_content(journal, beneath, step) for step in steps]
+        data = [_content(journal, rooted, step) for step in steps]
     for step in steps:
-        _require_as_left(beneath, step, protected)
+        _require_as_left(rooted, step, protected)
 
     def describe(survey: Survey) -> None:
         for step in steps:
-            _describe(beneath, step, survey)
+            _describe(rooted, step, survey)
 
     recorder = Recorder(history)
     act = REDO if change.act == UNDO and change.status == "done" else UNDO
-    with recorder.recording(beneath, act, describe, change.number) as number:
+    with recorder.recording(rooted, act, describe, change.number) as number:
         if number is None:
             reason = f"can't be undone, because undoing it could not be recorded: {recorder.note}"
             raise FilesError(
                 "too_large", "", f"change {change.number} {reason}", "Change the files with other tools."
             )
-        lost = _restore_all(journal, beneath, number, data)
+        lost = _restore_all(journal, rooted, number, data)
     paths = dict.fromkeys(path for step in steps for path in step.paths)
-    return Undone(change, number, [beneath.roots.place(path) for path in paths], lost)
+    return Undone(change, number, [rooted.roots.place(path) for path in paths], lost)
 
 
 def _is_in_effect(change: Change) -> bool:
@@ -122,21 +122,21 @@ def _is_in_effect(change: Change) -> bool:
     return not is_undone and (change.act != UNDO or change.status == "interrupted")
 
 
-def _is_visible(beneath: RootedFiles, change: Change) -> bool:
+def _is_visible(rooted: RootedFiles, change: Change) -> bool:
     with suppress(FilesError):
-        places = [beneath.roots.place(path) for path in change.paths]
-        return bool(places) and not any(map(beneath.roots.denies, places))
+        places = [rooted.roots.place(path) for path in change.paths]
+        return bool(places) and not any(map(rooted.roots.denies, places))
     return False
 
 
-def _content(journal: Journal, beneath: RootedFiles, step: Step) -> bytes:
+def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
     """Return the contents of the file of a step before the change. Raises `damaged` if the journal lost them."""
     if step.image is None:
         return b""
     now = b""
     if step.image.data is None and step.image.name is None:
         with (
-            beneath.open_file(beneath.roots.place(step.path)) as handle,
+            rooted.open_file(rooted.roots.place(step.path)) as handle,
             open(handle.descriptor, "rb", closefd=False) as f,
         ):
             now = f.read(step.image.size)
@@ -148,34 +148,34 @@ def _content(journal: Journal, beneath: RootedFiles, step: Step) -> bytes:
     return data
 
 
-def _require_as_left(beneath: RootedFiles, step: Step, protected: bool) -> None:
+def _require_as_left(rooted: RootedFiles, step: Step, protected: bool) -> None:
     """Raise unless the path is as the step left it and can be changed; with `protected`, write-protected files can be
     too."""
     if step.destination is not None:
-        with beneath.locate(beneath.roots.place(step.destination), follow=False) as entry:
-            if not is_as_moved(beneath, entry, step.before):
+        with rooted.locate(rooted.roots.place(step.destination), follow=False) as entry:
+            if not is_as_moved(rooted, entry, step.before):
                 raise changed(step.destination)
-    elif not seen(beneath, step.path).is_like(step.after):
+    elif not seen(rooted, step.path).is_like(step.after):
         raise changed(step.path)
     elif step.after.kind == step.before.kind == "file":
-        with beneath.locate(beneath.roots.place(step.path), follow=False) as entry:
+        with rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
             require_replaceable(entry, entry.stat, step.path, protected)
 
 
-def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
+def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
     """Record what undoing the step is about to change. Raises `changed` if the file is not as the step left it."""
-    roots = beneath.roots
+    roots = rooted.roots
     if step.destination is not None:
         with (
-            beneath.locate(roots.place(step.destination), follow=False) as old,
-            beneath.locate(roots.place(step.path), follow=False) as new,
+            rooted.locate(roots.place(step.destination), follow=False) as old,
+            rooted.locate(roots.place(step.path), follow=False) as new,
         ):
             survey.moves(old, new)
     elif step.after.kind == "absent":
         # Its directory may not exist yet.
         survey.makes(step.path, step.before)
     else:
-        with beneath.locate(roots.place(step.path), follow=False) as entry:
+        with rooted.locate(roots.place(step.path), follow=False) as entry:
             count = len(survey.steps)
             survey.changes(entry, step.before)
         # Another program may have changed it since `_require_as_left`.
@@ -183,7 +183,7 @@ def _describe(beneath: RootedFiles, step: Step, survey: Survey) -> None:
             raise changed(step.path)
 
 
-def _restore_all(journal: Journal, beneath: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
+def _restore_all(journal: Journal, rooted: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
     """Make the steps of the undo with that number, and return the metadata that could not be restored. On failure,
     all steps are reverted.
     """
@@ -191,22 +191,22 @@ def _restore_all(journal: Journal, beneath: RootedFiles, number: int, data: Sequ
     lost: dict[str, None] = {}
     done: list[Step] = []
     with ExitStack() as on_failure:
-        on_failure.callback(_put_back, journal, beneath, done)
+        on_failure.callback(_put_back, journal, rooted, done)
         for step, content in zip(steps, data, strict=True):
-            lost |= dict.fromkeys(restore(beneath, step, content))
+            lost |= dict.fromkeys(restore(rooted, step, content))
             done.append(step)
         for step in reversed(steps):
             if step.after.kind == "directory" and step.destination is None:
-                lost |= dict.fromkeys(finish_directory(beneath, step.path, step.after))
+                lost |= dict.fromkeys(finish_directory(rooted, step.path, step.after))
         on_failure.pop_all()
     return list(lost)
 
 
-def _put_back(journal: Journal, beneath: RootedFiles, done: Sequence[Step]) -> None:
+def _put_back(journal: Journal, rooted: RootedFiles, done: Sequence[Step]) -> None:
     for step in reversed(done):
         with suppress(FilesError, OSError):
             data = b"" if step.image is None else journal.images.read(step.image)
             path, destination = (step.path, None) if step.destination is None else (step.destination, step.path)
-            restore(beneath, Step(path, step.after, step.before, None, destination), data)
+            restore(rooted, Step(path, step.after, step.before, None, destination), data)
             if step.before.kind == "directory" and destination is None:
-                finish_directory(beneath, path, step.before)
+                finish_directory(rooted, path, step.before)

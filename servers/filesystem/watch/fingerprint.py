@@ -36,28 +36,28 @@ class Fingerprint(NamedTuple):
     taken: int
 
 
-def look(beneath: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
+def look(rooted: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
     """Check `place`. The `last` result may save reading the file again."""
     time_taken = time.time_ns()
     # Before the content: a later change of the path is detected by the next check.
-    trail = trail_of(beneath, place)
+    trail = trail_of(rooted, place)
     try:
-        status = beneath.stat(place)
+        status = rooted.stat(place)
         stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         directory = None
         if stat.S_ISDIR(status.st_mode):
-            directory = trail[-1] if trail else beneath.roots.path(place)
+            directory = trail[-1] if trail else rooted.roots.path(place)
         if last is not None and last.stamp == stamp and max(stamp[3:]) < last.taken - _SETTLED_NS:
             return Fingerprint(last.content, trail, directory, stamp, last.taken)
-        return Fingerprint(_content(beneath, place, status), trail, directory, stamp, time_taken)
+        return Fingerprint(_content(rooted, place, status), trail, directory, stamp, time_taken)
     except FilesError as error:
         return Fingerprint(b"!" + error.code.encode(), trail, None, None, time_taken)
 
 
-def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
+def trail_of(rooted: RootedFiles, place: Place) -> tuple[str, ...]:
     """Return every path looked up on the way to `place`, as far as it exists."""
     try:
-        return beneath.trail(place)
+        return rooted.trail(place)
     except OSError:
         # The root itself no longer exists.
         return ()
@@ -66,10 +66,10 @@ def trail_of(beneath: RootedFiles, place: Place) -> tuple[str, ...]:
 class Spot:
     """One watched place: its last fingerprint, and the paths to watch for changes."""
 
-    def __init__(self, beneath: RootedFiles, place: Place) -> None:
-        self._beneath = beneath
+    def __init__(self, rooted: RootedFiles, place: Place) -> None:
+        self._beneath = rooted
         self._place = place
-        self.place = beneath.roots.outer(place)
+        self.place = rooted.roots.outer(place)
         """The place, beneath the operator's roots."""
         self.last: Fingerprint | None = None
 
@@ -98,9 +98,9 @@ class Spot:
         """Do nothing, since nothing is open."""
 
 
-def _content(beneath: RootedFiles, place: Place, status: os.stat_result) -> bytes:
+def _content(rooted: RootedFiles, place: Place, status: os.stat_result) -> bytes:
     if stat.S_ISDIR(status.st_mode):
-        with beneath.open_directory(place) as directory:
+        with rooted.open_directory(place) as directory:
             names: list[bytes] = []
             for entry in scanned(directory):
                 kind = b"/l" if entry.is_symlink() else b"/d" if entry.is_dir(follow_symlinks=False) else b"/"
@@ -108,7 +108,7 @@ def _content(beneath: RootedFiles, place: Place, status: os.stat_result) -> byte
             return _digest(b"\0".join(sorted(names)))
     if status.st_size > MAX_HASHED:
         return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
-    with beneath.open_file(place) as handle:
+    with rooted.open_file(place) as handle:
         return _digest(os.read(handle.descriptor, MAX_HASHED + 1))
 
 

@@ -93,10 +93,10 @@ class Journal:
     """The journal of a watcher. For one thread; `run` it in a task."""
 
     def __init__(
-        self, beneath: RootedFiles, watcher: Watcher, size: int = MAX_ENTRIES, idle: float = IDLE_SECONDS
+        self, rooted: RootedFiles, watcher: Watcher, size: int = MAX_ENTRIES, idle: float = IDLE_SECONDS
     ) -> None:
-        self._beneath = beneath
-        self._roots = beneath.roots
+        self._beneath = rooted
+        self._roots = rooted.roots
         self._watcher = watcher
         self._idle = idle
         self._entries: deque[_Entry] = deque(maxlen=size)
@@ -229,13 +229,13 @@ def _shown(path: str) -> str:
     return with_uri(displayed(path), partial(uri, path))
 
 
-def _look(tree: Tree, beneath: RootedFiles, places: Sequence[Place] | None) -> None:
+def _look(tree: Tree, rooted: RootedFiles, places: Sequence[Place] | None) -> None:
     """Check the places and all directories on the way to them, which may be new; None means everything."""
     if places is None:
         tree.look(None)
         return
-    below = os.path.join(beneath.roots.path(tree.place), "")  # noqa: PTH118
-    tree.look({path for place in places for path in trail_of(beneath, place) if path.startswith(below)})
+    below = os.path.join(rooted.roots.path(tree.place), "")  # noqa: PTH118
+    tree.look({path for place in places for path in trail_of(rooted, place) if path.startswith(below)})
 
 
 def _key(index: int) -> tuple[str, int]:

@@ -59,7 +59,7 @@ class GlobTrees:
         self._trees: dict[Shared, tuple[Tree, Readers]] = {}
         self._beginning: WeakValueDictionary[Shared, anyio.Lock] = WeakValueDictionary()
 
-    async def watch(self, key: str, place: Place, pattern: str, beneath: RootedFiles, owner: str = "") -> None:
+    async def watch(self, key: str, place: Place, pattern: str, rooted: RootedFiles, owner: str = "") -> None:
         """Notify `key` of changes below `place` that match the glob `pattern`. A tree counts towards its first
         owner's quota.
 
@@ -68,12 +68,12 @@ class GlobTrees:
         if key in self._globs:
             return
         glob, reached = Glob([pattern]), reach(pattern)
-        await self._watcher.run_for(beneath.roots.outer(place), _require_inside, beneath, place)
-        shared = (beneath.roots.mark, place.root_index, place.parts, reached)
+        await self._watcher.run_for(rooted.roots.outer(place), _require_inside, rooted, place)
+        shared = (rooted.roots.mark, place.root_index, place.parts, reached)
         # A second caller waits for the first caller's initial check.
         async with self._beginning.setdefault(shared, anyio.Lock()):
             if shared not in self._trees:
-                await self._begin(shared, place, reached, beneath, owner)
+                await self._begin(shared, place, reached, rooted, owner)
             tree, readers = self._trees[shared]
         if tree.full and not readers:
             self._end(shared)
@@ -103,15 +103,15 @@ class GlobTrees:
         return keys
 
     async def _begin(
-        self, shared: Shared, place: Place, reached: Sequence[str], beneath: RootedFiles, owner: str
+        self, shared: Shared, place: Place, reached: Sequence[str], rooted: RootedFiles, owner: str
     ) -> None:
         readers = Readers(place.parts)
 
         async def report(events: list[Event]) -> None:
-            for key in await self._watcher.run_for(beneath.roots.outer(place), readers.concerned, events):
+            for key in await self._watcher.run_for(rooted.roots.outer(place), readers.concerned, events):
                 await self._changed(key)
 
-        tree = await self._watcher.watch_tree(shared, place, reached, report, beneath, owner)
+        tree = await self._watcher.watch_tree(shared, place, reached, report, rooted, owner)
         self._trees[shared] = tree, readers
 
     def _end(self, shared: Shared) -> None:
@@ -119,13 +119,13 @@ class GlobTrees:
         self._watcher.unwatch(shared)
 
 
-def _require_inside(beneath: RootedFiles, place: Place) -> None:
+def _require_inside(rooted: RootedFiles, place: Place) -> None:
     """Raise FilesError with code `outside_roots` if the place is outside the roots, or denied."""
     try:
-        beneath.stat(place)
+        rooted.stat(place)
     except FilesError as error:
         if error.code in ("outside_roots", "denied"):
-            raise beneath.roots.outside(place.written) from None
+            raise rooted.roots.outside(place.written) from None
 
 
 class Readers:

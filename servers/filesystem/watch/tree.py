@@ -85,11 +85,11 @@ class _Directory(NamedTuple):
 class Tree:
     """A watched tree. `take` returns the events since its last call. One thread may look while another takes."""
 
-    def __init__(self, beneath: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
+    def __init__(self, rooted: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
         """Create a tree whose entries count towards the owner's share."""
-        self._beneath = beneath
+        self._beneath = rooted
         self._place = place
-        self.place = beneath.roots.outer(place)
+        self.place = rooted.roots.outer(place)
         """Its place beneath the operator's roots."""
         self._glob = glob
         self._quota = quota

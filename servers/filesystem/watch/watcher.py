@@ -59,17 +59,17 @@ class Watcher:
     """Calls `changed(key)` when the place of a watched key has changed. Run `run` in a task.
 
     Callbacks are awaited one after another and must not raise. `local` returns True if the system sends notices for a
-    place. Targets are `beneath` the roots, or beneath the parts of them given to a method.
+    place. Targets are beneath the roots of `rooted`; a method may be given a part of them.
     """
 
     def __init__(
         self,
-        beneath: RootedFiles,
+        rooted: RootedFiles,
         changed: Changed,
         local: Callable[[Place], bool] = lambda _: True,
         notices: Notices | None = None,
     ) -> None:
-        self._beneath = beneath
+        self._beneath = rooted
         self._changed = changed
         self._local = local
         self._notices = notices or Notices()
@@ -102,14 +102,14 @@ class Watcher:
         polled = len(everything) if self.degraded else sum(watched.remote for watched in everything)
         return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
 
-    async def watch(self, key: str, place: Place, beneath: RootedFiles | None = None) -> None:
+    async def watch(self, key: str, place: Place, rooted: RootedFiles | None = None) -> None:
         """Notify `key` of changes at `place` from now on. The place need not exist.
 
         Raises FilesError with code `outside_roots` for a link that leads out, and `too_many`.
         """
         if key in self._watched:
             return
-        spot = await self._first_spot(place, beneath)
+        spot = await self._first_spot(place, rooted)
         # Nothing is awaited between this and the count of subscribers, so a concurrent end of the key's last
         # subscription comes entirely before or after.
         self._add(key, spot, lambda: self._changed(key), Pace())
@@ -120,7 +120,7 @@ class Watcher:
         place: Place,
         patterns: Sequence[str],
         tell: TellEvents,
-        beneath: RootedFiles | None = None,
+        rooted: RootedFiles | None = None,
         owner: str = "",
     ) -> Tree:
         """Notify `key` of changes below `place` that match one of the globs. Its entries count towards the owner's
@@ -128,7 +128,7 @@ class Watcher:
 
         Raises FilesError with code `bad_pattern`, and `too_many`.
         """
-        tree = Tree(beneath or self._beneath, place, Glob(patterns), self._quota, owner)
+        tree = Tree(rooted or self._beneath, place, Glob(patterns), self._quota, owner)
         await self._look(tree)
         self._add(key, tree, lambda: tell(tree.take()), Pace())
         return tree
@@ -157,10 +157,10 @@ class Watcher:
         result: T = await self._threads.run(function, *arguments, remote=not self._local(place))
         return result
 
-    async def watch_listing(self, key: str, callback: Tell, beneath: RootedFiles | None = None) -> None:
+    async def watch_listing(self, key: str, callback: Tell, rooted: RootedFiles | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, disappears or is renamed."""
-        for index, path in enumerate((beneath or self._beneath).roots.paths):
-            spot = await self._first_spot(Place(index, (), str(path)), beneath)
+        for index, path in enumerate((rooted or self._beneath).roots.paths):
+            spot = await self._first_spot(Place(index, (), str(path)), rooted)
             self._add((key, index), spot, callback, LISTING_PACE)
 
     async def run(self) -> None:
@@ -195,12 +195,12 @@ class Watcher:
     def _which(self, remote: bool) -> list[Watched]:
         return [watched for watched in self._watched.values() if watched.remote == remote]
 
-    async def _first_spot(self, place: Place, beneath: RootedFiles | None) -> Spot:
-        beneath = beneath or self._beneath
-        spot = Spot(beneath, place)
+    async def _first_spot(self, place: Place, rooted: RootedFiles | None) -> Spot:
+        rooted = rooted or self._beneath
+        spot = Spot(rooted, place)
         await self._look(spot)
         if spot.is_outside:
-            raise beneath.roots.outside(place.written)
+            raise rooted.roots.outside(place.written)
         return spot
 
     async def _look(self, target: Target) -> None:

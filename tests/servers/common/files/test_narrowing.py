@@ -27,12 +27,12 @@ def part(root: Path) -> Path:
     return path
 
 
-def within(beneath: RootedFiles, *paths: Path) -> RootedFiles:
-    return narrowed(beneath, [uri(str(path)) for path in paths])
+def within(rooted: RootedFiles, *paths: Path) -> RootedFiles:
+    return narrowed(rooted, [uri(str(path)) for path in paths])
 
 
-def paths(beneath: RootedFiles) -> list[Path]:
-    return list(beneath.roots.paths)
+def paths(rooted: RootedFiles) -> list[Path]:
+    return list(rooted.roots.paths)
 
 
 # Which parts there are
@@ -104,45 +104,45 @@ def test_several_directories_each_count(either, root, part):
 def test_of_two_roots_each_gives_what_is_in_it(tmp_path, way):
     for name in ("a/x", "b/y", "c"):
         (tmp_path / name).mkdir(parents=True)
-    beneath = opened_by(way, Roots([tmp_path / "a", tmp_path / "b"], [False, True]))
-    parts = within(beneath, tmp_path / "a" / "x", tmp_path / "b" / "y", tmp_path / "c")
+    rooted = opened_by(way, Roots([tmp_path / "a", tmp_path / "b"], [False, True]))
+    parts = within(rooted, tmp_path / "a" / "x", tmp_path / "b" / "y", tmp_path / "c")
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {
         tmp_path / "a" / "x": False,
         tmp_path / "b" / "y": True,
     }
-    assert paths(within(beneath, tmp_path)) == [tmp_path / "a", tmp_path / "b"]
-    beneath.close()
+    assert paths(within(rooted, tmp_path)) == [tmp_path / "a", tmp_path / "b"]
+    rooted.close()
 
 
 def test_a_root_in_a_part_keeps_its_permission(root, part, way):
-    beneath = opened_by(way, Roots([root, part / "sub"], [True, False]))
-    parts = within(beneath, part)
+    rooted = opened_by(way, Roots([root, part / "sub"], [True, False]))
+    parts = within(rooted, part)
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {part: True, part / "sub": False}
     parts.roots.require_writable(parts.roots.place(str(part / "new")))
     with pytest.raises(PathError, match="read-only"):
         parts.roots.require_writable(parts.roots.place(str(part / "sub" / "file")))
-    inner = within(beneath, part / "sub")
+    inner = within(rooted, part / "sub")
     assert inner.roots.may_change == (False,)
-    beneath.close()
+    rooted.close()
 
 
 def test_a_root_in_a_part_keeps_its_permission_by_whichever_way_the_part_is_found(tmp_path, root, part, way):
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to("../root")
-    beneath = opened_by(way, Roots([tmp_path / "home" / "link", part / "sub"], [True, False]))
-    parts = within(beneath, tmp_path / "home")
+    rooted = opened_by(way, Roots([tmp_path / "home" / "link", part / "sub"], [True, False]))
+    parts = within(rooted, tmp_path / "home")
     assert dict(zip(paths(parts), parts.roots.may_change, strict=True)) == {root: True, part / "sub": False}
-    beneath.close()
+    rooted.close()
 
 
 def test_a_root_in_a_part_behind_a_link_keeps_its_permission(root, part, way):
     (root / "link").symlink_to("part")
-    beneath = opened_by(way, Roots([root, part / "sub"], [True, False]))
-    parts = within(beneath, root / "link")
+    rooted = opened_by(way, Roots([root, part / "sub"], [True, False]))
+    parts = within(rooted, root / "link")
     for path in (part / "sub" / "file", root / "link" / "sub" / "file"):
         with parts.locate(parts.roots.place(str(path))) as entry, pytest.raises(PathError, match="read-only"):
             parts.roots.require_writable(entry.place)
-    beneath.close()
+    rooted.close()
 
 
 def test_a_part_can_not_be_moved_itself(either, part):
@@ -156,12 +156,12 @@ def test_a_part_can_not_be_moved_itself(either, part):
 
 def test_a_part_of_a_root_that_is_spelled_through_a_link(tmp_path, root, part, way):
     (tmp_path / "link").symlink_to("root")
-    beneath = opened_by(way, Roots([tmp_path / "link"]))
+    rooted = opened_by(way, Roots([tmp_path / "link"]))
     for given in (tmp_path / "link" / "part", part):
-        parts = within(beneath, given)
+        parts = within(rooted, given)
         assert paths(parts) == [part]
         assert read(parts, part / "sub" / "file") == read(parts, tmp_path / "link/part/sub/file") == "mine"
-    beneath.close()
+    rooted.close()
 
 
 def test_a_part_behind_a_link_in_the_root_can_be_spelled_either_way(either, root, part):
@@ -198,13 +198,13 @@ def test_links_within_the_part_are_followed(either, root, part):
 
 
 def test_rules_about_paths_count_from_the_operators_root(root, part, way):
-    beneath = opened_by(way, Roots([root], denylist=Denylist(["part/sub"])))
-    assert code(within(beneath, part), "sub/file") == "denied"
-    assert paths(within(beneath, part / "sub")) == []
-    beneath.close()
-    beneath = opened_by(way, Roots([root], denylist=Denylist(["sub/file"])))
-    assert read(within(beneath, part), "sub/file") == "mine"
-    beneath.close()
+    rooted = opened_by(way, Roots([root], denylist=Denylist(["part/sub"])))
+    assert code(within(rooted, part), "sub/file") == "denied"
+    assert paths(within(rooted, part / "sub")) == []
+    rooted.close()
+    rooted = opened_by(way, Roots([root], denylist=Denylist(["sub/file"])))
+    assert read(within(rooted, part), "sub/file") == "mine"
+    rooted.close()
 
 
 def test_a_part_that_becomes_a_link_is_no_way_out(files, root, part, outside):
