@@ -118,7 +118,11 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
     file can't be read.
     """
     top, *inner = entry.module.split(".")
-    place = _place(top)
+    spec = find_spec(top)
+    if spec is None:
+        raise ValueError(f"the Python module {top!r} is not installed here")
+    folders = list(spec.submodule_search_locations or ())
+    place = Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
     own_files = _files(place.joinpath(*inner)) if _has_neighbours(entry, catalog) else _files(place)
     above = [place.joinpath(*inner[:depth], "__init__.py") for depth in range(len(inner))]
     roots = [(place.parent, path) for path in (*above, *own_files) if path.is_file()]
@@ -148,15 +152,6 @@ def _has_neighbours(entry: Entry, catalog: Catalog) -> bool:
     above = entry.module.rpartition(".")[0]
     modules = [other.module for other in catalog.servers if other.module != entry.module]
     return bool(above) and any(module.rpartition(".")[0] == above for module in modules)
-
-
-def _place(top: str) -> Path:
-    """Return the folder of a package, or the path of a module without its suffix."""
-    spec = find_spec(top)
-    if spec is None:
-        raise ValueError(f"the Python module {top!r} is not installed here")
-    folders = list(spec.submodule_search_locations or ())
-    return Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
 
 
 def _files(place: Path) -> Iterator[Path]:

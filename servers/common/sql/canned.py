@@ -69,7 +69,14 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
     match = _FORM.fullmatch(text.removeprefix("\ufeff"))
     if match is None:
         raise ValueError("it must begin with front matter enclosed by two `---` lines")
-    front, sql = _parse_front_matter(match[1]), match[2].strip()
+    try:
+        # The line of --- precedes it.
+        front = read_yaml(match[1], what="the front matter", line=2)
+    except YamlError as error:
+        raise ValueError(f"{error.reason} (line {error.line})") from None
+    if not isinstance(front, dict):
+        raise ValueError("the front matter is not a mapping")
+    sql = match[2].strip()
     _require_kinds(front, _KEYS, "the front matter")
     name, description = front.get("name", stem), front.get("description", "").strip()
     if _TOOL.fullmatch(name) is None:
@@ -84,17 +91,6 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
         find_parameters(sql), {item.name for item in parameters}, frozenset() if writable else _ADDED_PARAMETERS
     )
     return Definition(name, description, parameters, writable, front.get("database"), sql)
-
-
-def _parse_front_matter(front: str) -> dict[Any, Any]:
-    try:
-        # The line of --- precedes it.
-        mapping = read_yaml(front, what="the front matter", line=2)
-    except YamlError as error:
-        raise ValueError(f"{error.reason} (line {error.line})") from None
-    if not isinstance(mapping, dict):
-        raise ValueError("the front matter is not a mapping")
-    return mapping
 
 
 def _require_kinds(mapping: dict[Any, Any], kinds: dict[str, type], where: str) -> None:

@@ -211,13 +211,9 @@ def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> t
     if named_charset is None:
         require_sure(charset, text, start, seen, written)
     # The first bytes of a long file may end between CR and LF.
-    return _with_eol_of(seen.removesuffix("\r") if len(start) == _HEAD_BYTES else seen, text), chosen
-
-
-def _with_eol_of(was: str, text: str) -> str:
-    """Return `text` with the line ends of most lines of `was`, or with its own if those are LF."""
-    eol = eol_of(was)
-    return text if eol == "\n" else lf(text).replace("\n", eol)
+    eol = eol_of(seen.removesuffix("\r") if len(start) == _HEAD_BYTES else seen)
+    # With LF in most lines, the text keeps its own line ends.
+    return (text if eol == "\n" else lf(text).replace("\n", eol)), chosen
 
 
 def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:

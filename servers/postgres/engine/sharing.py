@@ -38,24 +38,20 @@ async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
     with closing(await connect()) as first:
         if not first.is_pooled:
             return False
-        await _check_transactions(first, connect)
+        deadline = Deadline(first.limits.seconds)
+        try:
+            async with first.transaction(deadline):
+                await first.ask(_BACKEND, deadline=deadline)
+        except SqlError:
+            if not first.is_broken:
+                raise
+            # If the database were unreachable, this connection would fail.
+            with closing(await connect()):
+                raise NoTransactionsError from None
     with anyio.move_on_after(_SECONDS):
         with closing(await connect()) as first, closing(await connect()) as second:
             return await _meet(first, second)
     return True
-
-
-async def _check_transactions(link: Link, connect: Callable[[], Awaitable[Link]]) -> None:
-    deadline = Deadline(link.limits.seconds)
-    try:
-        async with link.transaction(deadline):
-            await link.ask(_BACKEND, deadline=deadline)
-    except SqlError:
-        if not link.is_broken:
-            raise
-        # If the database were unreachable, this connection would fail.
-        with closing(await connect()):
-            raise NoTransactionsError from None
 
 
 async def _meet(first: Link, second: Link) -> bool:

@@ -7,7 +7,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from servers.prompts.errors import PromptError
@@ -112,22 +112,18 @@ def _open_archive(path: Path) -> ZipFile:
     """Open an archive. Raises PromptError if it is not one, or has too many files."""
     try:
         with path.open("rb") as file:
-            if _find_directory_size(file) > _MAX_DIRECTORY:
+            # The list of files is read before files can be counted, so its size is checked first.
+            size = file.seek(0, 2)
+            file.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
+            end = file.read()
+            at = end.rfind(_END)
+            if at < 0:
+                raise BadZipFile
+            if int.from_bytes(end[at + 12 : at + 16], "little") > _MAX_DIRECTORY:
                 raise PromptError("too_large", "the package has too many files")
         return ZipFile(path)
     except (BadZipFile, OSError, ValueError, NotImplementedError):
         raise PromptError("not_fetched", "it is not a zip archive that can be read") from None
-
-
-def _find_directory_size(file: BinaryIO) -> int:
-    """Return the size of the list of files, which is read before files can be counted."""
-    size = file.seek(0, 2)
-    file.seek(max(0, size - _END_BYTES - _MAX_COMMENT))
-    end = file.read()
-    at = end.rfind(_END)
-    if at < 0:
-        raise BadZipFile
-    return int.from_bytes(end[at + 12 : at + 16], "little")
 
 
 class _Marketplace:

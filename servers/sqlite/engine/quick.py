@@ -138,7 +138,11 @@ class QuickReader:
         try:
             result = self._run(entry, handle.connection, work)
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
-            is_passing = _is_passing(error)
+            # Not about the statement: the database is locked, or the parameters are of the wrong kind.
+            name = getattr(error, "sqlite_errorname", "")
+            is_passing = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or isinstance(
+                error, (sqlite3.ProgrammingError, OverflowError, UnicodeError)
+            )
         seconds = time.monotonic() - began
         if result is not None and seconds <= _SLOW_SECONDS:
             entry.tries = _MAX_FAILURES
@@ -286,12 +290,3 @@ def _count_waits() -> int:
 def _read_schema_version(connection: sqlite3.Connection) -> int:
     (version,) = connection.execute("PRAGMA schema_version").fetchone()
     return int(version)
-
-
-def _is_passing(error: Exception) -> bool:
-    """Return True if the error is not about the statement: the database is locked, or the parameters are of the wrong
-    kind."""
-    name = getattr(error, "sqlite_errorname", "")
-    return name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or isinstance(
-        error, (sqlite3.ProgrammingError, OverflowError, UnicodeError)
-    )

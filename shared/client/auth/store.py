@@ -140,9 +140,20 @@ class FileTokens:
     def _read(self) -> Entries | None:
         """Return the contents of the file; None if it is damaged."""
         try:
-            return _parsed(self.path.read_bytes())
+            document = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return {}
+        except (ValueError, RecursionError):
+            return None
+        entries = document.get("entries") if isinstance(document, dict) else None
+        # Another format belongs to another version: overwriting it would lose that version's data.
+        if not isinstance(entries, dict) or document.get("format") != _FORMAT:
+            return None
+        is_whole = all(
+            isinstance(values, dict) and all(isinstance(value, dict) for value in values.values())
+            for values in entries.values()
+        )
+        return entries if is_whole else None
 
     def _require_entries(self) -> Entries:
         """Return the contents of the file while the lock is held; without it, another program could replace the file
@@ -154,19 +165,3 @@ class FileTokens:
         aside = self.path.with_suffix(".damaged")
         self.path.replace(aside)
         raise AuthError(f"{self.path} was damaged, and has been renamed to {aside.name}; log in again")
-
-
-def _parsed(text: bytes) -> Entries | None:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    entries = document.get("entries") if isinstance(document, dict) else None
-    # Another format belongs to another version: overwriting it would lose that version's data.
-    if not isinstance(entries, dict) or document.get("format") != _FORMAT:
-        return None
-    is_whole = all(
-        isinstance(values, dict) and all(isinstance(value, dict) for value in values.values())
-        for values in entries.values()
-    )
-    return entries if is_whole else None

@@ -61,7 +61,23 @@ class AccessLog:
         try:
             await self._app(scope, receive, answer.send)
         finally:
-            _write(scope, answer, perf_counter() - began)
+            seconds = perf_counter() - began
+            sender = scope.get(SENDER)
+            sessions = [value for name, value in scope["headers"] if name == SESSION_ID.encode()]
+            path = plain(scope["path"][:_MAX_PATH_LENGTH]).replace('"', "%22")
+            fields: dict[str, Any] = {
+                "address": address_of(scope),
+                "principal": sender.key if isinstance(sender, Principal) else None,
+                "method": scope["method"],
+                "path": path,
+                "status": answer.status,
+                "bytes": answer.size,
+                "seconds": round(seconds, 6),
+                "session": session_digest(sessions[0].decode("latin-1")) if sessions else None,
+            }
+            shown = {name: "-" if value is None else value for name, value in fields.items()}
+            text = '%(address)s %(principal)s "%(method)s %(path)s" %(status)s %(bytes)s %(seconds)s %(session)s'
+            log.info(text, shown, extra={"fields": fields})
 
 
 class _Answer:
@@ -79,22 +95,3 @@ class _Answer:
         elif message["type"] == "http.response.body":
             self.size += len(message.get("body", b""))
         await self._send(message)
-
-
-def _write(scope: Scope, answer: _Answer, seconds: float) -> None:
-    sender = scope.get(SENDER)
-    sessions = [value for name, value in scope["headers"] if name == SESSION_ID.encode()]
-    path = plain(scope["path"][:_MAX_PATH_LENGTH]).replace('"', "%22")
-    fields: dict[str, Any] = {
-        "address": address_of(scope),
-        "principal": sender.key if isinstance(sender, Principal) else None,
-        "method": scope["method"],
-        "path": path,
-        "status": answer.status,
-        "bytes": answer.size,
-        "seconds": round(seconds, 6),
-        "session": session_digest(sessions[0].decode("latin-1")) if sessions else None,
-    }
-    shown = {name: "-" if value is None else value for name, value in fields.items()}
-    text = '%(address)s %(principal)s "%(method)s %(path)s" %(status)s %(bytes)s %(seconds)s %(session)s'
-    log.info(text, shown, extra={"fields": fields})

@@ -104,7 +104,14 @@ class Unread:
         of_address = self._by_address.copy()
         for transport in sorted(stalled, key=lambda each: -of_address[self._waiting[each].address]):
             if self._is_over:
-                self._cut(transport)
+                address = self._waiting[transport].address
+                size = self._by_address[address]
+                self.remove(transport)
+                transport.abort()
+                now = time.monotonic()
+                if now - self._logged >= _LOG_SECONDS:
+                    self._logged = now
+                    log.warning("connections from %s are closed: it has not read %d bytes", address, size)
         if self._is_over:
             self._timer = loop.call_later(PAUSE_SECONDS, self._look)
 
@@ -117,16 +124,6 @@ class Unread:
         self._by_address[waiting.address] += size - waiting.size
         waiting.size = size
         return before - waiting.unread < _MIN_READ_BYTES
-
-    def _cut(self, transport: asyncio.Transport) -> None:
-        address = self._waiting[transport].address
-        size = self._by_address[address]
-        self.remove(transport)
-        transport.abort()
-        now = time.monotonic()
-        if now - self._logged >= _LOG_SECONDS:
-            self._logged = now
-            log.warning("connections from %s are closed: it has not read %d bytes", address, size)
 
 
 class Upgraded(asyncio.Protocol):
