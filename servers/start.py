@@ -31,20 +31,17 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
 
 def put_off() -> None:
     """Make modules lazy that a server on stdio may never need, except those that are already imported. Exits the
-    program if the `shared` on the path does not belong to the bundle.
-
-    For its first validator pydantic looks for plugins in the metadata of every installed package. That takes 7 % of
-    the instructions of a start and 2.4 MiB of resident memory, 2.0 MiB of them private, since it loads
-    `importlib.metadata` with `email` and `zipfile`; and a plugin that another program needs would slow down every
-    message. PYDANTIC_DISABLE_PLUGINS stops the search, but not the loading.
-
-    OpenSSL takes 4 % of a start and 5.1 MiB, 1.6 MiB of them private: the rest are pages of its libraries, which
-    processes share. asyncio and anyio load it for encrypted connections, which a server on stdio does not have;
-    `hashlib`, which pydantic loads for its secrets, needs it for some hash algorithms. Each of `ssl`, `hashlib`,
-    `hmac` and `secrets` loads it: any one of them alone takes 3.6 to 4.3 MiB.
-    """
+    program if the `shared` on the path does not belong to the bundle."""
     _refuse_foreign()
+    # For its first validator pydantic looks for plugins in the metadata of every installed package. That takes 7 % of
+    # the instructions of a start and 2.4 MiB of resident memory, 2.0 MiB of them private, since it loads
+    # `importlib.metadata` with `email` and `zipfile`; and a plugin that another program needs would slow down every
+    # message. PYDANTIC_DISABLE_PLUGINS stops the search, but not the loading.
     _stand_in("pydantic.plugin._loader", get_plugins=tuple)
+    # OpenSSL takes 4 % of a start and 5.1 MiB, 1.6 MiB of them private: the rest are pages of its libraries, which
+    # processes share. asyncio and anyio load it for encrypted connections, which a server on stdio does not have;
+    # `hashlib`, which pydantic loads for its secrets, needs it for some hash algorithms. Each of `ssl`, `hashlib`,
+    # `hmac` and `secrets` loads it: any one of them alone takes 3.6 to 4.3 MiB.
     for name in ("asyncio.sslproto", "hashlib", "hmac", "secrets"):
         _stand_in(name)
     ssl = _stand_in("ssl", SSLContext=Any)

@@ -112,13 +112,12 @@ class Glob:
 
 
 def reach(pattern: str) -> tuple[str, ...]:
-    """Return patterns for everything in the directories where `pattern` may match.
-
-    Many patterns share them, because conditions on the last name, and on anything below a `**`, are left out. Raises
-    PathError with code `bad_pattern`.
-    """
+    """Return patterns for everything in the directories where `pattern` may match. Raises PathError with code
+    `bad_pattern`."""
     reached = set()
     for variant in _expanded(pattern):
+        # Conditions on the last name, and on anything below a `**`, are left out, so that many patterns share one of
+        # these.
         directories = _names(variant)[:-1]
         before = tuple(takewhile(lambda name: name != "**", directories))
         reached.add("/".join((".", *before, *directories[len(before) : len(before) + 1], "*")))

@@ -28,11 +28,9 @@ def unbroken(lines: str) -> str:
 
 
 def with_uri(name: str, uri: Callable[[], str]) -> str:
-    """Return a `displayed` name or path for a result, followed by its URI if escapes change it.
-
-    No name can imitate that, since the URI has more consecutive slashes than any path.
-    """
+    """Return a `displayed` name or path for a result, followed by its URI if escapes change it."""
     # Everything that looks like the server's own words has a space in it.
     if " " in name:
         name = re.sub(_SERVER_WORDS, escaped, name)
+    # No name can imitate the URI, which has more consecutive slashes than any path.
     return f"{name} ({uri()})" if "\\" in name else name

@@ -149,8 +149,8 @@ class Settings(BaseModel):
 
     @property
     def denylist(self) -> Denylist:
-        """Patterns that are denied in all directories. Journals are included, since they hold contents of denied
-        files."""
+        """Patterns that are denied in all directories."""
+        # Journals hold contents of denied files.
         journals = {journal for journal in (_default_journal(), self._journal) if journal is not None}
         globs = [_glob_of(journal, root) for journal in journals for root, _ in self.directories]
         return Denylist([*self.deny, *filter(None, globs)], self.allow)

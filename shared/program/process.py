@@ -293,14 +293,14 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
 
 @contextmanager
 def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Call `stop` at SIGTERM or SIGINT. A second signal ends the program at once, even if the loop is blocked. A
-    worker leaves that to its parent, since a signal to all processes would reach it twice."""
+    """Call `stop` at SIGTERM or SIGINT. A second signal ends the program at once, even if the loop is blocked."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     # Set at once, in the handler, since the loop itself may hang.
+    # A worker leaves that to its parent, since a signal to all processes would reach it twice.
     second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
     def end(number: int, _frame: object) -> None:

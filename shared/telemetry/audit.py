@@ -118,8 +118,8 @@ class Audit:
         self._write(_line(entry), most)
 
     def write_together(self, entry: dict[str, Any], most: int = MAX_WAITING) -> None:
-        """Like `write`, but with the next `flush`, together with other lines. Required lines are written immediately,
-        since the next request must not be accepted if they can't be."""
+        """Like `write`, but with the next `flush`, together with other lines."""
+        # The next request must not be accepted if a required line can't be written.
         if self._required:
             self.write(entry, most)
             return

@@ -74,7 +74,8 @@ def watched_folders(file: Path) -> set[Path]:
 
 
 def with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the arguments with these options, which override them. After a `--` an option would be a value."""
+    """Return the arguments with these options, which override them."""
+    # After a `--` an option would be a value.
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [*arguments[:end], *options, *arguments[end:]]
 

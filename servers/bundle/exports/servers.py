@@ -54,14 +54,13 @@ def package_of(entry: Entry) -> Package:
 
 
 def choose_arguments(entry: Entry) -> list[Argument]:
-    """Return the arguments that are paths or switches, secret, or required.
-
-    Patterns, limits and names keep their defaults: they need typing and reading, and a user who needs them writes the
-    command by hand. An option without a variable is also left out, since it can't be empty.
-    """
+    """Return the arguments that are paths or switches, secret, or required."""
+    # Patterns, limits and names keep their defaults: they need typing and reading, and a user who needs them writes
+    # the command by hand.
     simple = [
         argument for argument in entry.arguments if argument.secret or argument.type == "boolean" or is_path(argument)
     ]
+    # An option without a variable can't be empty.
     may_be_empty = [argument for argument in simple if fills_command(argument) or argument.environment is not None]
     return [argument for argument in entry.arguments if argument.required or argument in may_be_empty]
 

@@ -21,10 +21,7 @@ def write_line(text: str) -> None:
 
 
 async def ask(prompt: str) -> str | None:
-    """Return the line that the user types, without surrounding whitespace; None for Ctrl+D.
-
-    A daemon thread waits for the line, so that the program can exit in the meantime.
-    """
+    """Return the line that the user types, without surrounding whitespace; None for Ctrl+D."""
     sys.stderr.write(prompt)
     sys.stderr.flush()
     loop = asyncio.get_running_loop()
@@ -43,6 +40,7 @@ async def ask(prompt: str) -> str | None:
         with suppress(RuntimeError):  # the session has ended in the meantime
             loop.call_soon_threadsafe(settle, line)
 
+    # A daemon thread, so that the program can exit while it waits.
     Thread(target=read, daemon=True).start()
     line = await answer
     if not line:

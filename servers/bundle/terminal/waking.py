@@ -13,15 +13,13 @@ _BYTES = 4096
 
 @contextmanager
 def woken_by_signals() -> Iterator[None]:
-    """Wake the event loop with every signal that arrives in the block.
-
-    Python runs a handler between two bytecodes. A signal that arrives after the last of them, just before the loop
-    calls `select`, would not be handled until the next event, which may never come. So each signal writes a byte that
-    the loop waits for (`signal.set_wakeup_fd`). On Windows the loop does this itself.
-    """
+    """Wake the event loop with every signal that arrives in the block."""
     if os.name == "nt" or current_thread() is not main_thread():  # Python handles signals in the main thread only
         yield
         return
+    # Python runs a handler between two bytecodes. A signal that arrives after the last of them, just before the loop
+    # calls `select`, would not be handled until the next event, which may never come. So each signal writes a byte
+    # that the loop waits for (`signal.set_wakeup_fd`). On Windows the loop does this itself.
     loop = asyncio.get_running_loop()
     reader, writer = socket.socketpair()
     with reader, writer:

@@ -156,15 +156,13 @@ class QueryFiles:
         self._files: dict[str, _File] = {}
 
     async def look(self) -> list[Definition]:
-        """Return the valid queries, or the last valid ones, by file name, and log mistakes.
-
-        A file with a mistake is tried again each time, since the mistake may have been a missing table.
-        """
+        """Return the valid queries, or the last valid ones, by file name, and log mistakes."""
         signatures = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
         for name in self._files.keys() - signatures.keys():
             del self._files[name]
         for name, signature in sorted(signatures.items()):
             previous = self._files.get(name)
+            # A file with a mistake is tried again each time, since the mistake may have been a missing table.
             if previous is None or previous.signature != signature or previous.wrong is not None:
                 self._files[name] = await self._read(name, signature, previous)
         return [file.good for _, file in sorted(self._files.items()) if file.good is not None]

@@ -44,14 +44,12 @@ class StoredAnswer(NamedTuple):
         return age < fresh_seconds(self.headers)
 
     def conditions(self) -> dict[str, str]:
-        """Return the headers of a conditional request (RFC 9110, section 13.1); none without a validator.
-
-        A non-ASCII validator is left out, since its original bytes are no longer known.
-        """
+        """Return the headers of a conditional request (RFC 9110, section 13.1); none without a validator."""
         headers = {
             "if-none-match": self.headers.get("etag", ""),
             "if-modified-since": self.headers.get("last-modified", ""),
         }
+        # The original bytes of a non-ASCII validator are no longer known.
         return {name: value for name, value in headers.items() if value and value.isascii()}
 
     def fits(self, sent: Mapping[str, str]) -> bool:

@@ -71,15 +71,13 @@ _WORD = 0xFFFF_FFFF
 
 
 def parse_address(text: str) -> Address:
-    """Return the address. An IPv4-mapped IPv6 address becomes an IPv4 address, since the system connects to that.
-
-    Raises ValueError for anything else, including an address with a zone.
-    """
+    """Return the address. Raises ValueError for anything else, including an address with a zone."""
     if ":" not in text:
         return IPv4Address(text)
     if "%" in text:
         raise ValueError("an address with a zone")
     address = IPv6Address(text)
+    # The system connects to the IPv4 address that an IPv6 address maps.
     return address.ipv4_mapped or address
 
 

@@ -142,12 +142,10 @@ class Watcher:
             page.scope.cancel()
 
     def catch_up(self, url: str) -> None:
-        """Check a page that another replica has reported as changed now, without reporting the change again.
-
-        Otherwise two replicas would endlessly report a page that changes with each request.
-        """
+        """Check a page that another replica has reported as changed now, without reporting the change again."""
         page = self._pages.get(url)
         if page is not None:
+            # Otherwise two replicas would endlessly report a page that changes with each request.
             page.is_told = True
             page.woken.set()
 

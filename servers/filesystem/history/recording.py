@@ -124,13 +124,12 @@ class Survey:
         self._add(Step(path, ABSENT, after))
 
     def moves(self, entry: Entry, destination: Entry) -> None:
-        """Record that the entry is about to be moved. For a large file its size is recorded instead of its contents,
-        so that recording takes no longer than the move.
-        """
+        """Record that the entry is about to be moved."""
         with os_errors(entry.place.written):
             status = current(entry)
             data = self._small(entry, status)
             is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
+            # For a large file only its size is recorded, so that recording takes no longer than the move.
             state = State("file", "", status.st_size) if status and is_large else state_of(self._beneath, entry, data)
         self._add(Step(self._path(entry), state, state, None, self._path(destination)))
 

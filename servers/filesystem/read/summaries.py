@@ -36,10 +36,9 @@ class Many(NamedTuple):
 
 def text_of(read: TextRead) -> str:
     """Return the text, with a last line of remarks if there are any: where it was cut, a charset other than UTF-8,
-    and the parts of a document that are left out. An empty text gets a remark too, because hosts treat an empty
-    result as a failure.
-    """
+    and the parts of a document that are left out."""
     if not read.truncated and not read.notes and read.charset.name == UTF8.name:
+        # Hosts treat an empty result as a failure.
         return read.text or ("[no text in this part]" if read.size else EMPTY)
     remarks = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
     remarks += [note.rstrip(".") for note in read.notes]

@@ -55,12 +55,11 @@ class Control:
         return "time" if self._is_short or self._clock() > self._deadline else None
 
     def share_of_time(self) -> float | None:
-        """Return the time for one document in seconds, a third of the limit.
-
-        If less is left, end the search and return None, so that the call that continues it has enough time.
-        """
+        """Return the time for one document in seconds, a third of the limit. If less is left, end the search and
+        return None."""
         share = self._seconds / 3
         self._is_short = self._clock() + share > self._deadline
+        # The call that continues the search has enough time for it.
         return None if self._is_short else share
 
 

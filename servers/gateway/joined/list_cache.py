@@ -91,13 +91,13 @@ class ListCache:
         self._asking = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:
-        """Invalidate it, so that the next request asks the server again. A server that was too slow is also asked
-        again at once, but only once per `WAIT_SECONDS` unless it is new: one that announces changes endlessly
-        would delay everyone each time."""
+        """Invalidate it, so that the next request asks the server again."""
         self.is_fresh = False
         self._age += 1
         now = anyio.current_time()
         was_late = self._patience > now or any(until > now for until in self._patience_of.values())
+        # A server that was too slow is asked again at once, but only once per `WAIT_SECONDS` unless it is new: one
+        # that announces changes endlessly would delay everyone each time.
         if is_new or (was_late and now >= self._forgiven + WAIT_SECONDS):
             self._forgiven = self._forgiven if is_new else now
             self._patience = float("-inf")

@@ -67,7 +67,8 @@ class Pool(pool.Pool[Link]):
                 self.give(link)
 
     def give(self, link: Link) -> None:
-        """Return a connection to the pool. One in a transaction is closed, since its state is unknown."""
+        """Return a connection to the pool."""
+        # The state of a connection in a transaction is unknown.
         if self._closed or link.is_broken or link.in_transaction:
             self._drop(link)
         else:

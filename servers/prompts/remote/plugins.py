@@ -31,11 +31,8 @@ class Plugin(NamedTuple):
 
 
 def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
-    """Return the plugins in other repositories, and those that are missing in the marketplace's folder `root`.
-
-    A repository is reached over HTTPS, or with the `scheme` of the marketplace's own address, so that a remote
-    marketplace can't refer to a repository on this machine. Raises PromptError if the file is not a marketplace.
-    """
+    """Return the plugins in other repositories, and those that are missing in the marketplace's folder `root`. Raises
+    PromptError if the file is not a marketplace."""
     try:
         content = json.loads(data)
         rows, metadata = content["plugins"], content.get("metadata") or {}
@@ -44,6 +41,8 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
         raise PromptError("bad_prompt", "it is not a marketplace: a JSON object with a list of `plugins`") from None
     if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MAX_PLUGINS:
         raise PromptError("bad_prompt", f"it is not a marketplace, or it lists more than {_MAX_PLUGINS} plugins")
+    # Over HTTPS, or with the scheme of the marketplace's own address: a remote marketplace must not refer to a
+    # repository on this machine.
     return list(_find_others(rows, root, base, scheme))
 
 

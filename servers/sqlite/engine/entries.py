@@ -141,11 +141,10 @@ def _readable(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
 
 
 def select_unnameable(connection: sqlite3.Connection) -> str:
-    """Return a query for the names in the schema that are not UTF-8.
-
-    A statement is denied if the authorizer would get such a name, even if it only passes it to a pragma.
-    """
+    """Return a query for the names in the schema that are not UTF-8."""
     rows = execute_schema(connection, "SELECT rowid, name FROM sqlite_schema")
+    # By their numbers: a statement is denied if the authorizer would get such a name, even if it only passes it to a
+    # pragma.
     odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_READABLE) != name)
     return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
 
@@ -205,14 +204,12 @@ def _read_identifier(written: str) -> str:
 
 
 def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
-    """Return the statements that recreate the schema, in at most `most` bytes; omitted ones are counted.
-
-    Tables with the data of virtual tables are left out, since these create them.
-    """
+    """Return the statements that recreate the schema, in at most `most` bytes; omitted ones are counted."""
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
     with hold_snapshot(connection, deadline):
+        # Virtual tables create the tables with their data.
         shadows = {entry.name for entry in list_all_entries(connection) if entry.kind == "shadow"}
         rows = [(table, sql) for table, sql in ask_schema(connection, question) if table not in shadows]
         hidden = find_hidden(connection)

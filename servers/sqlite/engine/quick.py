@@ -179,15 +179,13 @@ class QuickReader:
         return entry is not None and entry.tries > 0
 
     def wants(self, statement: str, seconds: float) -> bool:
-        """Return True if a statement that a thread has answered in `seconds` should be learned now.
-
-        A slow one is not learned at its next call, which is only fast because that thread has it compiled.
-        """
+        """Return True if a statement that a thread has answered in `seconds` should be learned now."""
         if len(statement) > _MAX_KNOWN_LENGTH or self._opening.connecting.attached:
             return False
         entry = self._known.get(statement)
         if entry is not None and (entry.tries or time.monotonic() < entry.learns_at):
             return False
+        # Its next call is only fast because that thread has it compiled.
         if seconds > _MAX_THREAD_SECONDS:
             self._remember(statement, 0).drop()
             return False

@@ -66,17 +66,14 @@ def first_mode(original: os.stat_result) -> int:
 
 def give_metadata(descriptor: int, original: os.stat_result, attributes: Attributes) -> list[str]:
     """Give an open file or directory the metadata `original` and these attributes, and return the parts that could
-    not be set: "owner", "group", and names of attributes. Set-user-id and set-group-id of files are omitted, because
-    any write removes them.
-
-    Raises MetadataError if the access control list, or the user or group in it, can't be copied, since it may protect
-    the file; and OSError.
-    """
+    not be set: "owner", "group", and names of attributes. Raises MetadataError if the access control list, or the
+    user or group in it, can't be copied, since it may protect the file; and OSError."""
     if sys.platform == "win32" or not _HAS_OWNERS:
         return []
     current_stat = os.fstat(descriptor)
     lost, mode = [], stat.S_IMODE(original.st_mode)
     if not stat.S_ISDIR(original.st_mode):
+        # Any write removes set-user-id and set-group-id.
         mode &= ~(stat.S_ISUID | stat.S_ISGID)
     if current_stat.st_uid != original.st_uid and not _set_owner(descriptor, original.st_uid, -1):
         lost.append("owner")

@@ -57,10 +57,10 @@ class CommandLine(NamedTuple):
 
 
 def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str] = ()) -> dict[str, Spelling]:
-    """Return the spellings of an option, such as `--dry-run`. A switch can be negated as `--no-dry-run`, but not if
-    it begins with `--no-`, since nobody would look for `--no-no-x`."""
+    """Return the spellings of an option, such as `--dry-run`; of a switch, also `--no-dry-run`."""
     if not is_switch:
         return {option: Spelling(name, None, tuple(choices))}
+    # Nobody would look for `--no-no-x`.
     back = {} if option.startswith("--no-") else {f"--no-{option.removeprefix('--')}": Spelling(name, "0")}
     return {option: Spelling(name, "1"), **back}
 

@@ -265,9 +265,10 @@ class ClientSession:
         return True
 
     def switch_to_stateless(self) -> bool:
-        """Return True, and switch, if a server that has refused the handshake listed a supported stateless version. A
-        server that was slow to start has received the first `discover` by now and stays in that era, even if its
-        error does not say so."""
+        """Return True, and switch, if a server that has refused the handshake listed a supported stateless
+        version."""
+        # A server that was slow to start has received the first `discover` by now and stays in that era, even if its
+        # error does not say so.
         named = self.named if self.named or not self._is_unanswered else [version.date for version in self._accepted]
         stateless = [version for version in self._accepted if version.stateless and version.date in named]
         if not stateless or self._asked_again:

@@ -58,9 +58,9 @@ def stateless_version(requested: str) -> Version:
 
 
 def discover(identity: Identity, peer: Peer) -> dict[str, Any]:
-    """Return the result of `server/discover` for `peer`. Only versions without a handshake are offered, since a
-    client that chose another one would have to know that it must start over with `initialize`."""
+    """Return the result of `server/discover` for `peer`."""
     result: dict[str, Any] = {
+        # A client that chose a version with a handshake would have to know that it must start over with `initialize`.
         "supportedVersions": [version.date for version in _STATELESS],
         "capabilities": identity.capabilities_in(peer.version, peer.principal),
         "cacheScope": "public",

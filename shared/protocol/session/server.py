@@ -444,12 +444,12 @@ class ServerSession:
 
     def end_listen(self, call: Call) -> None:
         """End a listen stream from the server's side: send the result that one page of the specification requires,
-        then the notification that another page requires. After the notification alone, a client would assume a lost
-        stream."""
+        then the notification that another page requires."""
         if call.is_over or self.subscriptions.close(call.id) is None:
             return
         # It distinguishes streams on a pipe, which all share one sequence of messages (2026-07-28, stdio).
         meta = {SUBSCRIPTION_ID: call.id}
+        # After the notification alone, a client would assume a lost stream.
         self.finish(call, {"_meta": meta})
         self._send(Notification("notifications/cancelled", {"_meta": meta, "requestId": call.id}), call.id)
 

@@ -137,10 +137,8 @@ class Written(NamedTuple):
 def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
 ) -> Written:
-    """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError with code `too_large`.
-
-    This is done before the commit, so that changes that can't be reported are not made.
-    """
+    """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError with code
+    `too_large`."""
     value: WriteResult = {
         "note": NOTE,
         "committed": changes is None,
@@ -150,6 +148,7 @@ def make_result(
     if changes:
         value["changes"] = [_make_change(change) for change in changes]
     text = _format(value)
+    # Checked before the commit, so that changes that can't be reported are not made.
     if len(to_json(value)) + len(to_json(text)) > max_bytes:
         raise SqlError(
             "too_large", "the report on the statements is larger than the limit for an answer", "Run fewer at once."

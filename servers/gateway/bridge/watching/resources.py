@@ -84,7 +84,8 @@ class Watching:
         """Locks that keep the requests about one URI in order."""
 
     async def begin(self) -> None:
-        """Start serving clients. Waits a moment, so that no change is lost."""
+        """Start serving clients."""
+        # A change before the list is watched would be lost.
         with anyio.move_on_after(HEARING_SECONDS):
             await self.watches_lists.wait()
         self._is_served = True

@@ -66,11 +66,11 @@ def wait_of_reply(response: Reply) -> dict[str, float] | None:
 
 
 async def drain(response: Reply) -> None:
-    """Read a short unneeded body, such as that of an "accepted", to its end. An incomplete body is ignored, because
-    the status is enough."""
+    """Read a short unneeded body, such as that of an "accepted", to its end."""
     remaining, content = MAX_DRAINED_BYTES, response.content
     if content.at_eof():
         return
+    # An incomplete body is ignored, because the status is enough.
     with suppress(*FAILURES, TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
             while not content.at_eof() and remaining >= 0:

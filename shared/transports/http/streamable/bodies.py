@@ -68,10 +68,11 @@ class Bodies:
         raise Gone
 
     async def decode(self, client: str, decode: Callable[[bytes], T], body: bytes) -> T:
-        """Return a body decoded by `decode`. Large bodies are decoded one per turn of the event loop, client by
-        client: many at once would delay all other clients."""
+        """Return a body decoded by `decode`."""
         if len(body) < _LARGE_BODY_BYTES:
             return decode(body)
+        # Large bodies are decoded one per turn of the event loop, client by client: many at once would delay all
+        # other clients.
         async with self._turns.take(client):
             await lowlevel.checkpoint()
             decoded = decode(body)

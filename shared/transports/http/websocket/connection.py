@@ -120,11 +120,12 @@ class WebSocket(Upgraded):
         self._pauses.start(self)
 
     def data_received(self, data: bytes) -> None:
-        """Parse received frames. If much arrives at once, a part waits for the next turn of the event loop: a hundred
-        thousand empty frames would delay all other connections."""
+        """Parse received frames."""
         self._is_heard = True
         count_bytes(len(data))
         if len(data) > _READ_BYTES:
+            # A part waits for the next turn of the event loop: a hundred thousand empty frames would delay all other
+            # connections.
             self._left = memoryview(data)
             self._go_on()
         else:
