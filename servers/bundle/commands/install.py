@@ -45,8 +45,7 @@ def main(argv: Sequence[str]) -> int:
     """Show the change and make it; return the exit code."""
     parser = _parser("install", "Add a server to a client's configuration; nothing else changes.")
     parser.add_switch(
-        "--replace",
-        "replace an entry with that name even if this command did not add it, or it has been changed since",
+        "--replace", "replace an entry with that name even if install did not add it, or it was changed since"
     )
     parser.add_server()
     options, arguments = parser.read(argv)
