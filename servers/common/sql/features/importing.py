@@ -3,13 +3,14 @@
 from functools import partial
 from typing import Annotated, Literal
 
+from anyio import to_thread
 from pydantic import Field, WithJsonSchema
 
 from shared import Features
 
 from ..dialect import Dialect
 from ..errors import SqlError
-from ..importing.files import Opener, open_file, open_text
+from ..importing.files import Opener, find_version, open_file, open_text
 from ..importing.imports import Import, format_import
 from ..importing.tables import Written
 from .context import Ctx, DatabaseArgument, Opened, TableName
@@ -56,18 +57,20 @@ def declare(dialect: Dialect) -> Features[Opened]:
         form = Written(
             delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
         )
-        what, opener = _open_source(ctx, csv, file, table_name)
+        what, opener, version = await _open_source(ctx, csv, file, table_name)
         act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))
         # The user is asked about the whole import, and shown `what`.
-        return format_import(await run_agreed(ctx, ctx.state.databases.get(database), what, act, csv, form))
+        return format_import(await run_agreed(ctx, ctx.state.databases.get(database), what, act, csv, version, form))
 
     return features
 
 
-def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tuple[str, Opener]:
-    """Return a description of the import, and the opener of its source. Raises SqlError."""
+async def _open_source(ctx: Ctx, csv: str | None, file: str | None, table: str) -> tuple[str, Opener, str | None]:
+    """Return a description of the import, and the opener and the version of its source. Raises SqlError."""
     if csv is not None and file is None:
-        return f"import a CSV into {table}", open_text(csv)
+        return f"import a CSV into {table}", open_text(csv), None
     if file is not None and csv is None:
-        return f"import {file} into {table}", open_file(require_files(ctx), file)
+        directory = require_files(ctx)
+        version = await to_thread.run_sync(find_version, directory, file)
+        return f"import {file} into {table}", open_file(directory, file, version), version
     raise SqlError("bad_csv", "pass either csv or file")

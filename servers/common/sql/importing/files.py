@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from servers.common.files.directories import entry_in, open_directory, open_to_read
 from servers.common.sql.errors import SqlError
+from shared.program.files.entries import etag_of
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 """Opens the source at its beginning."""
@@ -27,15 +28,24 @@ def open_text(text: str) -> Opener:
         raise SqlError("bad_csv", "the text contains half of a surrogate pair, which UTF-8 can't represent") from None
 
 
-def open_file(directory: Path, name: str) -> Opener:
-    """Return an opener for a file in the operator's directory. The opener raises SqlError."""
-    return partial(_open_file, directory, name)
+def open_file(directory: Path, name: str, version: str) -> Opener:
+    """Return an opener for one version of a file in the operator's directory. The opener raises SqlError, with code
+    `changed` for another version."""
+    return partial(_open_file, directory, name, version)
+
+
+def find_version(directory: Path, name: str) -> str:
+    """Return the current version of a file in the operator's directory. Blocks. Raises SqlError."""
+    with open_named(directory, name) as descriptor:
+        return etag_of(os.fstat(descriptor))
 
 
 # The reader opens and closes the file, since the caller may have ended and its descriptor been reused.
 @contextmanager
-def _open_file(directory: Path, name: str) -> Iterator[BinaryIO]:
+def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
+        if etag_of(os.fstat(descriptor)) != version:
+            raise SqlError("changed", "the file has been changed by someone else in the meantime", "Try again.")
         yield file
 
 

@@ -39,12 +39,6 @@ def test_after_it_the_peer_is_the_handshakes():
     assert (call.peer.version.date, call.peer.principal) == ("2025-06-18", ADA)
 
 
-def test_a_request_in_a_session_has_the_rights_of_its_own_token():
-    newer = Principal(ADA.key, scopes=frozenset({"files:read"}))
-    call = gate("2025-06-18").admit(Request(1, "tools/list", {}), newer)
-    assert call.peer.principal is newer
-
-
 @pytest.mark.parametrize("version", [None, "2025-06-18"])
 def test_a_request_with_an_envelope_is_its_own_peer_at_any_time(version):
     call = admit("tools/list", {"_meta": ENVELOPE}, version=version)

@@ -14,7 +14,7 @@ import pytest
 from servers.common.sql.exports import Exports
 from servers.common.sql.features import context
 from servers.common.sql.features.context import job_of, tell_progress
-from servers.common.sql.importing.files import open_file, open_text
+from servers.common.sql.importing.files import find_version, open_file, open_text
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.importing.tables import Written
 from servers.common.sql.jobs import Job, Reached
@@ -146,7 +146,7 @@ async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("table", ["quick", "new"])
 async def test_an_import_says_how_far_it_is(path: Path, tmp_path: Path, table: str) -> None:
     (tmp_path / "rows.csv").write_text(CSV)
-    for opener in (open_text(CSV), open_file(tmp_path, "rows.csv")):
+    for opener in (open_text(CSV), open_file(tmp_path, "rows.csv", find_version(tmp_path, "rows.csv"))):
         job = Job(20)
         async with opened(path) as database:
             work = partial(importing.import_csv, Import(table, opener, Written()), Consent())

@@ -294,6 +294,26 @@ async def test_consent_to_the_import_of_a_csv_is_for_no_other(path: Path, db: sq
     assert count(db, "log") == 0
 
 
+@every_era
+async def test_consent_to_the_import_of_a_file_is_to_the_file_as_it_was_asked_for(
+    path: Path, db: sqlite3.Connection, tmp_path: Path, era: str
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("said\nx\n")
+
+    def meanwhile() -> None:
+        if file.read_text() == "said\nx\n":
+            file.write_text("said\nother\n")
+
+    async with wired_inside(app, "--allow-write", "--confirm", "--files", tmp_path, path, era=era) as wire:
+        peer = AskedPeer(wire, era, "accept decline", meanwhile)
+        wire.answers["elicitation/create"] = peer.answer
+        text = await peer.text("import_csv", table="log", file="rows.csv")
+    # Without a session, the user is asked again.
+    assert text.startswith("declined: " if era == STATELESS else "changed: the file has been changed")
+    assert count(db, "log") == 0
+
+
 async def test_a_dry_run_and_what_fails_are_not_asked_for(path: Path) -> None:
     async with asking(path, "2025-11-25", 0) as peer:
         assert (await peer.text("write_query", query="DROP TABLE t", dry_run=True)).startswith("dry run: ")
