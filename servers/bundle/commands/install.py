@@ -53,19 +53,18 @@ def main(argv: Sequence[str]) -> int:
         selection = choose_entry(options, arguments)
         with _target_of(options) as target:
             if options.scope == "project":
-                selection = selection._replace(
-                    server=shareable(selection.client, target.machine, Path.cwd(), selection.server)
-                )
+                server = shareable(selection.client, target.machine, Path.cwd(), selection.server)
+                selection = selection._replace(server=server)
             change = installing.install(target, selection.server, options.replace)
+            notes, title = [*change.notes], target.client.title
             former = _former_arguments(target, selection)
             if former is not None and not change.is_none:
-                change = change._replace(notes=(*change.notes, f"the previous arguments: {former}"))
+                notes.append(f"the previous arguments: {former}")
             if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
-                note = f"the file is shared, and {target.client.title} has no notation for paths on this machine"
-                change = change._replace(notes=(*change.notes, note))
+                notes.append(f"the file is shared, and {title} has no notation for paths on this machine")
             if options.scope == "user" and change.before is None:
-                note = f"{target.client.title} had no such file, so check that {target.client.title} is installed"
-                change = change._replace(notes=(*change.notes, note))
+                notes.append(f"{title} had no such file, so check that {title} is installed")
+            change = change._replace(notes=tuple(notes))
             _show_and_make(change, selection.secrets, options.dry_run)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
