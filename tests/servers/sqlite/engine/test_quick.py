@@ -234,9 +234,14 @@ async def test_a_large_value_is_left_to_threads(file: Path, other: sqlite3.Conne
         assert (await read(database, statement, -1), await read(database, statement, -2)) == ([(1,)], None)
 
 
-async def test_wrong_parameters_cost_a_statement_none_of_its_tries(file: Path) -> None:
+async def test_wrong_parameters_cost_a_statement_none_of_its_tries(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     statement = "SELECT ? + 1"
+    for name in ("_SLOW_SECONDS", "_LATE_SECONDS"):
+        monkeypatch.setattr(quick, name, PATIENCE)  # else a machine that is busy elsewhere would have it rest
     async with opened(file) as database:
+        database.quick._seconds = PATIENCE
         await learn(database, statement)
         for parameters in ([], [1, 2], [1 << 64], ["\ud800"]):
             assert await read(database, statement, *parameters) is None
