@@ -1,6 +1,8 @@
 """Image types that models accept, detected by first bytes: hosts and models refuse an image whose declared type is
-wrong.
+wrong, or that is damaged, and in some hosts that ends the conversation.
 """
+
+from zlib import crc32
 
 _SIGNS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8,6 +10,8 @@ _SIGNS = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+_MAX_PARTS = 10_000
+"""Maximum number of chunks of a PNG, or segments of a JPEG; others count as damaged."""
 
 
 def image_type(data: bytes) -> str | None:
@@ -15,3 +19,46 @@ def image_type(data: bytes) -> str | None:
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media_type for sign, media_type in _SIGNS if data.startswith(sign)), None)
+
+
+def is_whole(data: bytes) -> bool:
+    """Return False if an image of such a type is cut off, or is a PNG with a wrong checksum. Other damage remains
+    unknown, since pixels are not decoded."""
+    match image_type(data):
+        case "image/png":
+            return _is_whole_png(data)
+        case "image/jpeg":
+            return _is_whole_jpeg(data)
+        case "image/webp":
+            return int.from_bytes(data[4:8], "little") + 8 <= len(data)
+        case _:
+            # The trailer of a GIF follows the end of a block; other bytes may follow it.
+            return b"\0;" in data[13:]
+
+
+def _is_whole_png(data: bytes) -> bool:
+    position, has_pixels = 8, False
+    for _ in range(_MAX_PARTS):
+        # A chunk is its length, its type, its data and its checksum (PNG, section 5.3).
+        end = position + 12 + int.from_bytes(data[position : position + 4])
+        kind = data[position + 4 : position + 8]
+        if end > len(data) or crc32(memoryview(data)[position + 4 : end - 4]) != int.from_bytes(data[end - 4 : end]):
+            return False
+        if kind == b"IEND":
+            return has_pixels
+        has_pixels = has_pixels or kind == b"IDAT"
+        position = end
+    return False
+
+
+def _is_whole_jpeg(data: bytes) -> bool:
+    position = 2
+    for _ in range(_MAX_PARTS):
+        # A segment is a marker and its length; what is within one, such as a smaller image, is skipped.
+        marker = data[position : position + 2]
+        if marker[:1] != b"\xff" or len(marker) < 2:
+            return False
+        if marker == b"\xff\xda":
+            return data.rfind(b"\xff\xd9") > position
+        position += 1 if marker == b"\xff\xff" else 2 + int.from_bytes(data[position + 2 : position + 4])
+    return False

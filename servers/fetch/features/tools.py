@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from servers.common.images import is_whole
 from shared import CallToolResult, Features, ImageContent, Text, TextContent, ToolError
 from shared.extensions.apps import show, shows_apps
 
@@ -85,7 +86,8 @@ async def fetch(
     if image:
         if len(image) * 4 / 3 > ctx.budget.result_bytes - OVERHEAD_BYTES:
             raise FetchError("too_large", f"the image has {len(image):,} bytes, more than a result may contain")
-        blocks.append(ImageContent.of(image, snapshot.page.image_type))
+        damaged = TextContent(text="[damaged or incomplete image: not shown]")
+        blocks.append(ImageContent.of(image, snapshot.page.image_type) if is_whole(image) else damaged)
     if shows_apps(ctx):
         show(ctx, view_of(request, snapshot, piece))
     return CallToolResult(content=blocks, meta=facts_of(snapshot, piece, version))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from anyio import from_thread, to_thread
 from pydantic import Field
 
-from servers.common.images import image_type
+from servers.common.images import image_type, is_whole
 from shared import (
     AudioContent,
     BlobResourceContents,
@@ -42,6 +42,7 @@ from .reports import report_cut
 
 tools = Features[Files]()
 
+_DAMAGED = "[damaged or incomplete image, as bytes]"
 _Block = TextContent | ImageContent | AudioContent | EmbeddedResource
 
 
@@ -82,15 +83,18 @@ async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     """Read an image or audio file, or any other file as bytes."""
     place = ctx.state.place(path)
     read = await ctx.state.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
-    return CallToolResult(content=[_block_of(read, ctx.state.uri(place), read_budget(ctx))], meta={"etag": read.etag})
+    shown = image_type(read.data)
+    is_damaged = shown is not None and not is_whole(read.data)
+    note = [TextContent(text=_DAMAGED)] if is_damaged else []
+    block = _block_of(read, None if is_damaged else shown, ctx.state.uri(place), read_budget(ctx))
+    return CallToolResult(content=[*note, block], meta={"etag": read.etag})
 
 
-def _block_of(read: BytesRead, uri: str, budget: int) -> _Block:
-    """Return a file in a form that hosts can show. An SVG drawing is returned as text, of at most `budget` bytes."""
+def _block_of(read: BytesRead, shown: str | None, uri: str, budget: int) -> _Block:
+    """Return a file in a form that hosts can show. An SVG drawing is returned as text, of at most `budget` bytes.
+    `shown` is the type of an image that models accept; in some hosts others end the conversation."""
     if not read.data:
         return TextContent(text=EMPTY)
-    # None for image types that models do not support: in some hosts they end the conversation.
-    shown = image_type(read.data)
     if shown is not None:
         return ImageContent.of(read.data, shown)
     if read.mime.startswith("audio/"):

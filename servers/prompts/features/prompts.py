@@ -6,6 +6,7 @@ from typing import Any
 
 from anyio import to_thread
 
+from servers.common.images import is_whole
 from shared import (
     AudioContent,
     CompletionArgument,
@@ -225,12 +226,12 @@ def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Comple
 
 
 def make_message(name: str, rendered: Rendered) -> PromptMessage:
-    """Return a message of the prompt `name`."""
+    """Return a message of the prompt `name`. A damaged image, which some hosts can't recover from, is a resource."""
     content = rendered.content
     block: TextContent | ImageContent | AudioContent | EmbeddedResource
     if isinstance(content, Text):
         block = TextContent(text=content.text)
-    elif content.kind == "image":
+    elif content.kind == "image" and is_whole(content.data):
         block = ImageContent.of(content.data, content.mime_type)
     elif content.kind == "audio":
         block = AudioContent.of(content.data, content.mime_type)

@@ -1,8 +1,10 @@
 """Images that models see, by their first bytes."""
 
+from zlib import crc32
+
 import pytest
 
-from servers.common.images import image_type
+from servers.common.images import image_type, is_whole
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,37 @@ from servers.common.images import image_type
 )
 def test_an_image_is_known_by_its_first_bytes(data: bytes, expected: str | None) -> None:
     assert image_type(data) == expected
+
+
+def png(*chunks: tuple[bytes, bytes]) -> bytes:
+    """A PNG with these chunks."""
+    parts = [len(data).to_bytes(4) + kind + data + crc32(kind + data).to_bytes(4) for kind, data in chunks]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+PNG = png((b"IHDR", bytes(13)), (b"IDAT", b"pixels"), (b"IEND", b""))
+THUMBNAIL = b"\xff\xd8\xff\xda\0\2\xff\xd9"
+JPEG = b"\xff\xd8\xff\xe1" + (2 + len(THUMBNAIL)).to_bytes(2) + THUMBNAIL + b"\xff\xff\xda\0\2pixels\xff\xd9"
+GIF = b"GIF89a" + bytes(7) + b",\0\0;"
+WEBP = b"RIFF\x08\0\0\0WEBPVP8 "
+
+
+@pytest.mark.parametrize("image", [PNG, JPEG, GIF, WEBP])
+def test_an_image_is_whole_up_to_its_end_and_with_more_after_it(image: bytes) -> None:
+    assert is_whole(image)
+    assert is_whole(image + b"\0more")
+    assert not is_whole(image[:-1])
+    assert not is_whole(image[:14])
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        PNG.replace(b"pixels", b"pixelz"),
+        png((b"IHDR", bytes(13)), (b"IEND", b"")),
+        png(*[(b"tEXt", b"")] * 10_001),
+        b"\xff\xd8\xff\xe1\0\0" + b"\xff" * 20_000,
+    ],
+)
+def test_a_damaged_image_is_known(image: bytes) -> None:
+    assert not is_whole(image)

@@ -125,6 +125,14 @@ async def test_an_image_block_is_one_that_models_see(
     assert expected.items() <= {**block, **block.get("resource", {})}.items()
 
 
+async def test_a_damaged_image_is_bytes(tmp_path: Path) -> None:
+    (tmp_path / "cut.png").write_bytes(PIXEL[:-1])
+    async with inside(tmp_path) as peer:
+        note, block = (await peer.call("read_media_file", path="cut.png"))["content"]
+    assert note["text"] == "[damaged or incomplete image, as bytes]"
+    assert base64.b64decode(block["resource"]["blob"]) == PIXEL[:-1]
+
+
 async def test_an_empty_result_says_so(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     (tmp_path / "empty").mkdir()

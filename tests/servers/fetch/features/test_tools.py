@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 from pydantic_core import to_json
 
+from tests.pictures import PNG
 from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.packing import PACK
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
@@ -23,7 +24,6 @@ from tests.wire import PATIENCE, STATELESS, with_envelope
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LONG = "".join(f"Line {number} of a long text.\n" for number in range(1_000))
-PICTURE = b"\x89PNG\r\n\x1a\n"
 PAGE = "<html lang=de><title>Brot</title><main><h1>Brot</h1><p>Ein Brot braucht zwei Tage Zeit.</p></main></html>"
 
 
@@ -171,16 +171,21 @@ async def test_a_refresh_asks_the_site_again(peer: Peer, site: Site) -> None:
 
 
 async def test_an_image_is_shown_as_one(peer: Peer, site: Site) -> None:
-    result = await peer.call("fetch", url=site.url(added(site, answer(PICTURE, content_type="image/png"))))
+    result = await peer.call("fetch", url=site.url(added(site, answer(PNG, content_type="image/png"))))
     assert result["content"][1] == {
         "type": "image",
         "mimeType": "image/png",
-        "data": base64.b64encode(PICTURE).decode(),
+        "data": base64.b64encode(PNG).decode(),
     }
 
 
+async def test_a_damaged_image_is_not_shown(peer: Peer, site: Site) -> None:
+    result = await peer.call("fetch", url=site.url(added(site, answer(PNG[:-1], content_type="image/png"))))
+    assert result["content"][1] == {"type": "text", "text": "[damaged or incomplete image: not shown]"}
+
+
 async def test_an_image_that_no_answer_could_hold_is_refused(any_peer: Peer, site: Site) -> None:
-    url = site.url(added(site, answer(PICTURE + b"\0" * 900_000, content_type="image/png")))
+    url = site.url(added(site, answer(PNG + b"\0" * 900_000, content_type="image/png")))
     assert (await any_peer.error("fetch", url=url)).startswith("too_large: the image has 900,")
     read = await any_peer.request("resources/read", uri=url)
     assert read["error"]["message"].startswith("too_large: the image has 900,")

@@ -11,6 +11,7 @@ from servers.prompts.arguments import parse_values
 from servers.prompts.features import prompts
 from servers.prompts.format.definitions import Prompt
 from shared.protocol.wire.jsonrpc import Request, Response
+from tests.pictures import PNG
 from tests.servers.peers import ERAS, InnerPeer, Json
 from tests.servers.prompts.folders import OURS, SIMPLE, asking, front, put
 from tests.servers.prompts.serving import asked, completed, error, folder, got, inside, names, served
@@ -18,7 +19,7 @@ from tests.wire import PATIENCE, STATELESS, with_envelope
 
 every_era = pytest.mark.parametrize("era", ERAS)
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
-PNG, WAV = b"\x89PNG\r\n\x1a\n", b"RIFF\0\0\0\0WAVE"
+WAV = b"RIFF\0\0\0\0WAVE"
 ASKS = front(
     "title: Ask",
     "arguments:",

@@ -9,6 +9,7 @@ import pytest
 
 from servers.prompts.server import app
 from servers.prompts.write.files import make_etag
+from tests.pictures import PNG
 from tests.servers.hosts import shown, view_of
 from tests.servers.peers import ERAS, AskedPeer, Peer, wired_inside
 from tests.servers.prompts.folders import OURS, SIMPLE, asking, front
@@ -65,7 +66,7 @@ async def test_a_search_without_words_names_all_prompts() -> None:
 
 async def test_several_messages_come_with_their_roles(tmp_path: Path) -> None:
     talk = front("messages:", "  - {role: assistant, text: Well?}", "  - {image: a.png}")
-    async with inside(folder(tmp_path, {"a.md": talk, "a.png": b"1234"})) as peer:
+    async with inside(folder(tmp_path, {"a.md": talk, "a.png": PNG})) as peer:
         result = await peer.call("render_prompt", name="a")
     before, *blocks, after = result["content"]
     assert before["text"].startswith("<library-")
@@ -73,7 +74,7 @@ async def test_several_messages_come_with_their_roles(tmp_path: Path) -> None:
     assert blocks == [
         {"type": "text", "text": "[assistant]\nWell?"},
         {"type": "text", "text": "[user]"},
-        {"type": "image", "data": base64.b64encode(b"1234").decode(), "mimeType": "image/png"},
+        {"type": "image", "data": base64.b64encode(PNG).decode(), "mimeType": "image/png"},
         {"type": "text", "text": "[user]\nSay it."},
     ]
 
