@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any, Literal, NamedTuple
 
 from ..protocol.session.events import Outgoing
+from ..protocol.types.tools import named_tools
 from ..protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
 from ..server.run import Run
 
@@ -119,10 +120,8 @@ class Metrics:
     def learn(self, series: Series, answer: Response) -> None:
         """Remember the tool names in `answer`, a `tools/list` answer counted in `series`, so that calls of these
         tools are counted by name."""
-        tools = answer.result.get("tools") if series is self._methods.get(_LIST) else None
-        for tool in tools if isinstance(tools, list) else ():
-            name = tool.get("name") if isinstance(tool, dict) else None
-            if isinstance(name, str) and len(self._listed) < MAX_LISTED_TOOLS:
+        for name, _ in named_tools(answer.result) if series is self._methods.get(_LIST) else ():
+            if len(self._listed) < MAX_LISTED_TOOLS:
                 self._listed.add(name)
 
     # As a watcher of the replica

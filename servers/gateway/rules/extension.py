@@ -15,7 +15,7 @@ from typing import Any
 from shared.errors import InvalidParams, McpError, PeerError, RpcError, ToolError, UnknownTool
 from shared.extensions.apps import shows_apps
 from shared.protocol.methods import REQUESTS, Method
-from shared.protocol.types.tools import CallToolParams, ListParams
+from shared.protocol.types.tools import CallToolParams, ListParams, named_tools
 from shared.server.dispatch.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
@@ -93,7 +93,7 @@ class _Run:
     async def _page(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         version = 0 if self._guard is None else self._guard.version
         result = await self.handlers[_LIST](running, context, params)
-        tools = _tools_of(result)
+        tools = [tool for _, tool in named_tools(result)]
         replaced = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
         if replaced is not None and not self._has_warned:
             self._has_warned = True
@@ -135,20 +135,13 @@ class _Run:
                 params = ListParams(cursor=cursor)
                 inner = replace(context, call=context.call.inner(_LIST_ROW, params))
                 result = await self.handlers[_LIST](running, inner, params)
-                tools += _tools_of(result)
+                tools += (tool for _, tool in named_tools(result))
                 before, cursor = cursor, result.get("nextCursor")
                 if cursor is None or cursor == before:
                     break
             return tools
 
         return list_all
-
-
-def _tools_of(result: dict[str, Any]) -> Tools:
-    """Return the tools of a page that have names."""
-    tools = result.get("tools")
-    listed = tools if isinstance(tools, list) else []
-    return [tool for tool in listed if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
 
 
 def _limited(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:

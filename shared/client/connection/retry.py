@@ -12,6 +12,7 @@ from typing import Any
 from ...errors import PeerError
 from ...protocol.http.retry_after import BUSY
 from ...protocol.http.routing_headers import HeaderMismatch
+from ...protocol.types.tools import named_tools
 from ..errors import SessionLost, Unreached
 
 MAX_ATTEMPTS = 4
@@ -55,10 +56,7 @@ class RetryPolicy:
 
     def remember_idempotent_tools(self, result: Mapping[str, Any]) -> None:
         """Remember which tools in a result of `tools/list` are idempotent."""
-        tools = result.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
-                continue
+        for name, tool in named_tools(result):
             hints = tool.get("annotations")
             if isinstance(hints, dict) and True in (hints.get("idempotentHint"), hints.get("readOnlyHint")):
                 self._tools[name] = None

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...protocol.types.tools import CallToolResult
+from ...protocol.types.tools import CallToolResult, named_tools
 from .following import OnTask, TaskChannel, TaskState, cancel, fetch_state, follow
 
 MAX_TOOLS = 5_000
@@ -74,10 +74,7 @@ class TaskSupport:
 
     def learn(self, listed: Mapping[str, Any]) -> None:
         """Remember the task support in a result of `tools/list`."""
-        tools = listed.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            if not isinstance(tool, dict) or not isinstance(name := tool.get("name"), str):
-                continue
+        for name, tool in named_tools(listed):
             execution = tool.get("execution")
             support = execution.get("taskSupport") if isinstance(execution, dict) else None
             self._tools[name] = support if support in ("optional", "required") else "forbidden"

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..session.envelope import claims_envelope
 from ..types.base import PROTOCOL_VERSION
+from ..types.tools import named_tools
 from ..wire.jsonrpc import Failure, Message, Notification, Request, Response
 from .header_annotations import find_annotation_error
 from .routing_headers import METHOD_HEADER, NAME_HEADER, NAMED_BY, Parameter, parameter_headers
@@ -64,14 +65,12 @@ class ClientHeaders:
             self.session_id = session_id if session_id is not None and is_session_id(session_id) else None
         if request.method != "tools/list":
             return
-        tools = answer.result.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-            if isinstance(schema, dict) and isinstance(tool.get("name"), str):
+        for name, tool in named_tools(answer.result):
+            if isinstance(schema := tool.get("inputSchema"), dict):
                 # Removed first, so that the most recently listed tools are forgotten last.
-                self._parameters.pop(tool["name"], None)
+                self._parameters.pop(name, None)
                 if marked := tuple(parameter_headers(schema)):
-                    self._parameters[tool["name"]] = marked
+                    self._parameters[name] = marked
         while len(self._parameters) > MAX_TOOLS:
             del self._parameters[next(iter(self._parameters))]
 

@@ -1,5 +1,6 @@
 """Tools (2026-07-28, Server Features, Tools)."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -73,3 +74,11 @@ class CallToolResult(Wire):
     def text(self) -> str:
         """The text blocks, joined."""
         return "".join(block.text for block in self.content if isinstance(block, TextContent))
+
+
+def named_tools(result: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the tools in a result of `tools/list` from any server, with their names, without malformed ones."""
+    tools = result.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
+            yield name, tool

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 from ....errors import McpError
 from ....protocol.http.routing_headers import Parameter, parameter_headers
 from ....protocol.identity import Principal
+from ....protocol.types.tools import named_tools
 from ....server.run import Run
 from ....server.tools import RegisteredTool
 
@@ -46,11 +47,7 @@ class RepeatedArguments:
         """Remember the tools in a result of `tools/list` before it is sent, except for the server's own."""
         if self._running.features.tools:
             return
-        tools = result.get("tools")
-        for tool in tools if isinstance(tools, list) else ():
-            name = tool.get("name") if isinstance(tool, dict) else None
-            if not isinstance(name, str):
-                continue
+        for name, tool in named_tools(result):
             schema = tool.get("inputSchema")
             marked = tuple(parameter_headers(schema)) if isinstance(schema, dict) else ()
             self._listed.pop(name, None)
