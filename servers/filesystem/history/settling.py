@@ -5,6 +5,7 @@ deleted. If a change was partly made, the records of the completed steps remain,
 """
 
 import os
+import stat
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -56,12 +57,17 @@ def seen(rooted: RootedFiles, path: str) -> State:
 
 
 def _drop_second_names(rooted: RootedFiles, steps: Iterable[Step]) -> None:
-    """Delete the temporary names of new files whose process was killed just after giving them their final name (see
-    `give_name`): a file with two names is never changed."""
+    """Delete the temporary names of new files, and the old names of moved ones, whose process was killed just after
+    giving them their final name (see `give_name`): a file with two names is never changed."""
     for step in steps:
         with suppress(FilesError), rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
             status = current(entry)
-            if status is not None and status.st_nlink > 1:
+            if status is None or status.st_nlink < 2 or stat.S_ISDIR(status.st_mode):
+                continue
+            moved = None if step.destination is None else _stat(rooted, step.destination)
+            if moved is not None and os.path.samestat(moved, status):
+                unlink(entry)
+            else:
                 _drop_fresh_names(entry, status)
 
 
@@ -88,7 +94,7 @@ def _stat(rooted: RootedFiles, path: str) -> os.stat_result | None:
 def _is_made(rooted: RootedFiles, step: Step, failed: bool) -> bool:
     if step.destination is not None:
         source, moved = _stat(rooted, step.path), _stat(rooted, step.destination)
-        # A file briefly has both names.
+        # A file briefly has both names, also where the old one can't be removed now.
         return moved is not None and (source is None or os.path.samestat(source, moved))
     now = seen(rooted, step.path)
     return now.is_like(step.after) if failed else not now.is_like(step.before)

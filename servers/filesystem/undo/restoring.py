@@ -129,13 +129,8 @@ def _move(rooted: RootedFiles, source: str, destination: str, state: State) -> N
         old = named._replace(stat=current(named))
         if not is_as_moved(rooted, old, state):
             raise changed(source)
-        present = current(new)
-        if present is not None and old.stat is not None and os.path.samestat(present, old.stat):
-            # The move was interrupted while the file had both names.
-            unlink_same(old)
-        else:
-            require_free(present, destination)
-            rename_entry(rooted, old, new, lambda: None)
+        require_free(current(new), destination)
+        rename_entry(rooted, old, new, lambda: None)
         sync_directory(new)
         sync_directory(old)
 

@@ -61,6 +61,16 @@ def test_a_file_that_has_both_names_was_moved_and_gets_its_old_one(files, root, 
     later.close()
 
 
+def test_a_file_that_has_both_names_loses_the_old_one(files, root, folder, history) -> None:
+    (root / "a").write_text("a")
+    begin_move(files, history)
+    (root / "b").hardlink_to(root / "a")
+    later = again(folder)
+    (change,) = find_changes(later, files, None, 0)
+    assert (change.status, [path.name for path in root.iterdir()]) == ("done", ["b"])
+    later.close()
+
+
 def test_a_change_elsewhere_is_left_to_who_works_there(files, root, outside, folder, history) -> None:
     (root / "a").write_text("a")
     begin_move(files, history)
