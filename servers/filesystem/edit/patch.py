@@ -16,29 +16,27 @@ from servers.filesystem.errors import FilesError
 MAX_FILES = 100
 """Maximum number of files that one patch changes."""
 
-_HUNK = re.compile(r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*")
+_HUNK = r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*"
 _NOWHERE = "/dev/null"
 _NO_END = "\\"
 """Start of the marker after a line without a line end, which only the last line of a file can be."""
 _MARKS = (" ", "+", "-", _NO_END)
 _PREFIXES = "abciow12"
 """Letters that git writes before the slash of a path, including those of `diff.mnemonicPrefix`."""
-_QUOTED = re.compile(r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"')
+_QUOTED = r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"'
 """A path quoted by git (`core.quotePath`), whose escapes denote bytes."""
-_VERSION = re.compile(r"\d+\.\d.*")
+_VERSION = r"\d+\.\d.*"
 _REFUSED = {
-    re.compile(pattern): reason
-    for pattern, reason in {
-        "rename from ": "renames a file: use move_file",
-        "copy from ": "copies a file: use copy_file",
-        "new file mode ": "creates a new file: use write_file",
-        "deleted file mode ": "deletes a file: use delete_file",
-        "new mode ": "changes a file mode, which no tool can do",
-        "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool can do",
-        "Only in .*: ": "names a file that exists on one side only: use write_file or delete_file",
-        "@@@": "begins a merge hunk: use a diff against one of the parents",
-    }.items()
+    "rename from ": "renames a file: use move_file",
+    "copy from ": "copies a file: use copy_file",
+    "new file mode ": "creates a new file: use write_file",
+    "deleted file mode ": "deletes a file: use delete_file",
+    "new mode ": "changes a file mode, which no tool can do",
+    "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool can do",
+    "Only in .*: ": "names a file that exists on one side only: use write_file or delete_file",
+    "@@@": "begins a merge hunk: use a diff against one of the parents",
 }
+"""The beginnings of lines outside hunks that no edit can do, as patterns, and what the line does."""
 
 
 class FilePatch(NamedTuple):
@@ -55,13 +53,13 @@ def read_patch(text: str) -> list[FilePatch]:
     at, end = 0, -1
     while at < len(lines):
         line = lines[at]
-        refused = next((reason for pattern, reason in _REFUSED.items() if pattern.match(line)), None)
+        refused = next((reason for pattern, reason in _REFUSED.items() if re.match(pattern, line)), None)
         if refused is not None:
             raise _bad(at, refused)
         if _begins_file(lines, at):
             files.append(FilePatch(_path(lines, at), []))
             at += 2
-        elif _HUNK.fullmatch(line):
+        elif re.fullmatch(_HUNK, line):
             if not files:
                 raise _bad(at, "begins a hunk, but no `+++ b/PATH` line precedes it")
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
@@ -90,7 +88,7 @@ def _ends_hunk(lines: list[str], at: int) -> bool:
     return (
         bool(lines[at] and not lines[at].startswith(_MARKS))
         or _begins_file(lines, at)
-        or (lines[at].rstrip() == "--" and any(map(_VERSION.match, lines[at + 1 : at + 2])))
+        or (lines[at].rstrip() == "--" and any(re.match(_VERSION, line) for line in lines[at + 1 : at + 2]))
     )
 
 
@@ -112,7 +110,7 @@ def _path(lines: list[str], at: int) -> str:
 
 
 def _unquoted(path: str) -> str:
-    quoted = _QUOTED.fullmatch(path)
+    quoted = re.fullmatch(_QUOTED, path)
     if quoted is None:
         return path
     return os.fsdecode(quoted[1].encode("utf-8", "surrogatepass").decode("unicode_escape").encode("latin-1"))
@@ -126,7 +124,7 @@ def _edit(lines: list[str], at: int, end: int) -> Edit:
     old = "".join(line for mark, line in _marked(body) if mark != "+")
     if not old:
         raise _bad(at, "has no context lines: include unchanged lines around the addition")
-    match = _HUNK.fullmatch(lines[at])
+    match = re.fullmatch(_HUNK, lines[at])
     new = "".join(line for mark, line in _marked(body) if mark != "-")
     return Edit(old, new, line=int(match[1]) if match and match[1] else 0)
 

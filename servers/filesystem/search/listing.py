@@ -9,7 +9,6 @@ import os
 import stat
 from collections.abc import Iterator, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
@@ -26,8 +25,7 @@ _OVERHEAD_BYTES = 10
 _START = "file:///"
 
 
-@dataclass(frozen=True, slots=True)
-class ListedEntry:
+class ListedEntry(NamedTuple):
     """One entry: its displayed `name`; its `kind`: file, directory, symlink or other; the `size` of a file in bytes;
     and `modified` in seconds since 1970.
 
@@ -47,8 +45,7 @@ class ListedEntry:
         return with_uri(self.name, lambda: self.uri)
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """Some entries of a directory, and their total number. If `truncated`, `cursor` continues after the last one."""
 
     entries: tuple[ListedEntry, ...]

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -41,8 +40,7 @@ _OVERHEAD_BYTES = 40
 _EVERYTHING = "**"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One entry: `kind` is created, modified or deleted; `path` is the displayed path; `time` is when it was
     detected, in seconds since 1970.
     """
@@ -52,8 +50,7 @@ class Change:
     time: float
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """The changes since a cursor, oldest first, and the cursor to continue from.
 
     `more`: more changes can be read at once. `overflow`: the cursor was too old, so changes are missing and the
