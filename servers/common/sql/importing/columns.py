@@ -40,7 +40,7 @@ _LIKE_NUMBER = re.compile(r"[ \d.,'’+()/:eE-]*\d[ \d.,'’+()/:eE-]*", re.ASCI
 _REASONS: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r" *[+-]?0\d.*", re.ASCII), "leading zeros"),
     (re.compile(r" *\+[\d ()/.-]+", re.ASCII), "a plus sign, as in phone numbers"),
-    (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number keeps"),
+    (re.compile(r" *[+-]?\d{16,} *", re.ASCII), "more digits than a number can keep"),
     (re.compile(r".*", re.DOTALL), "mixed with text"),
 )
 _LONG_FIELD = 19

@@ -89,7 +89,7 @@ KEPT = [
     (["007", "8"], "leading zeros: '007' in row 1"),
     (["1", "08"], "leading zeros: '08' in row 2"),
     (["+4930123", "+4940123"], "a plus sign, as in phone numbers: '+4930123' in row 1"),
-    (["12345678901234567890"], "more digits than a number keeps: '12345678901234567890' in row 1"),
+    (["12345678901234567890"], "more digits than a number can keep: '12345678901234567890' in row 1"),
     (["1", "2", "many"], "mixed with text: 'many' in row 3"),
     (["1e5", "2e6"], "codes or numbers, such as 1e5"),
     (["1/2/2024"], "dates whose day and month can't be told apart: specify the type date dmy or date mdy"),
