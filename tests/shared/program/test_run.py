@@ -145,7 +145,7 @@ REFUSED = [
     (["--root", "root:wr"], {}, "--root: root:wr is not a directory; write DIR, DIR:ro or DIR:rw"),
     (["--root", ":rw"], {}, "--root: a directory name is empty"),
     (["--root", "root:rw", "--root", "root:ro"], {}, "root is listed as both read-only and writable"),
-    (["--deny", "/etc/*"], {}, "--deny: pattern /etc/*: a pattern must be relative to the start"),
+    (["--deny", "/etc/*"], {}, "--deny: pattern /etc/*: a pattern must be relative to the starting directory"),
     (["--allow", "{a,b}" * 9], {}, "--allow: pattern"),
     (["--disable-tool", "raed_file"], {}, "--disable-tool: there is no tool 'raed_file'"),
     ([], {"MCP_FILESYSTEM_DISABLE_TOOL": "read_file,x"}, "--disable-tool: there is no tool 'x'"),

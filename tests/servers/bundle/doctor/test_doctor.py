@@ -280,7 +280,7 @@ async def test_a_directory_that_may_not_be_read(home: Home) -> None:
     home.start("filesystem", f"{home.path}/notes")
     found = await home.only()
     (home.path / "notes").chmod(0o700)
-    assert "is not readable by you" in found.what
+    assert "you are not allowed to read" in found.what
     assert "chmod u+rX" in found.fix
 
 
