@@ -117,6 +117,26 @@ async def test_a_page_that_a_script_redirects_names_the_target(peer: Peer, site:
     assert f'note: A script may redirect a browser from here to "{site.url("/new/place")}".' in text
 
 
+async def test_a_page_that_only_refreshes_names_the_target(peer: Peer, site: Site) -> None:
+    page = added(site, html('<title>Moved</title><meta http-equiv="refresh" content="5; url=/new/place">'))
+    text = await peer.text("fetch", url=site.url(page))
+    assert f'note: A browser would be redirected from here to "{site.url("/new/place")}" after 5 s.' in text
+
+
+async def test_tags_stay_in_the_plain_texts_of_a_feed(peer: Peer, site: Site) -> None:
+    entry = "<entry><title type='text'>The &lt;main&gt; tag</title><summary>Write &lt;p&gt;.</summary></entry>"
+    feed = f"<feed xmlns='http://www.w3.org/2005/Atom'><title>Tags</title>{entry}</feed>"
+    url = site.url(added(site, answer(feed, content_type="application/atom+xml")))
+    assert within(await peer.text("fetch", url=url)).endswith("## The <main> tag\n\nWrite <p>.")
+
+
+async def test_a_quote_in_an_aside_stays(peer: Peer, site: Site) -> None:
+    words = "<p>The quick brown fox jumps over the lazy dog, and the dog does not mind it at all.</p>" * 3
+    quote = "<aside class=quote><div>ann:</div><blockquote><p>How deep is the den?</p></blockquote></aside>"
+    url = site.url(added(site, html(f"<title>Foxes</title><main><h1>Foxes</h1>{words}{quote}{words}</main>")))
+    assert "> How deep is the den?" in within(await peer.text("fetch", url=url))
+
+
 async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:
     path = added(site, plain(LONG))
     first = await peer.call("fetch", url=site.url(path), max_length=20_000)
