@@ -608,7 +608,7 @@ class TaskRecord:
     message: str | None = None
     """Its progress, or the reason for its end, in readable text."""
     questions: Mapping[str, Any] = field(default_factory=dict)
-    """The requests to the client for whose answers the task waits: method and params by key. A key is never
+    """The requests whose answers the task waits for: method and params by key. A key is never
     reused."""
     answers: Mapping[str, Any] = field(default_factory=dict)
     """The answers that have arrived and were not taken yet, by key: `{"result": ...}`, or `{"error": ...}`."""

@@ -81,7 +81,7 @@ def wide_codec(start: bytes) -> str | None:
     spaces or line ends.
     """
     sample = start[:_WIDE_SAMPLE]
-    best, most = None, 0
+    best, best_length = None, 0
     for name in WIDE:
         try:
             text = codecs.getincrementaldecoder(name)().decode(sample)
@@ -89,8 +89,8 @@ def wide_codec(start: bytes) -> str | None:
             continue
         ascii_only = text.encode("ascii", "ignore")
         shown = all(part.isprintable() for part in text.split())
-        if len(ascii_only) > most and not {32, 10}.isdisjoint(ascii_only) and shown:
-            best, most = name, len(ascii_only)
+        if len(ascii_only) > best_length and not {32, 10}.isdisjoint(ascii_only) and shown:
+            best, best_length = name, len(ascii_only)
     return best
 
 
@@ -133,8 +133,8 @@ def likely_charsets(sample: bytes) -> list[Likely]:
     western = None
     for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _UNNAMED_CONFIDENCE)):
         # Faults only lower the confidence.
-        most = confidence.get(name, _UNNAMED_CONFIDENCE)
-        if most < best * _RIVAL_SHARE**2 and name != _WESTERN:
+        best_length = confidence.get(name, _UNNAMED_CONFIDENCE)
+        if best_length < best * _RIVAL_SHARE**2 and name != _WESTERN:
             continue
         codec = _EAST_ASIAN.get(name, name)
         try:
@@ -143,7 +143,7 @@ def likely_charsets(sample: bytes) -> list[Likely]:
         except UnicodeDecodeError:
             continue
         faults = _loans(text) if name in _EAST_ASIAN else len(re.findall(_FAULT, sample.translate(_classes(codec))))
-        likely.append(Likely(codec, most * _FAULT_FACTOR ** (faults / others)))
+        likely.append(Likely(codec, best_length * _FAULT_FACTOR ** (faults / others)))
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]

@@ -5,7 +5,7 @@ Errors of `servers.common.files` give the reason; `features/advice.py` adds advi
 
 from shared.coded_errors import PathError as FilesError
 
-__all__ = ["FilesError", "changed", "explained"]
+__all__ = ["FilesError", "changed_error", "explained"]
 
 
 def explained(error: FilesError) -> str:
@@ -13,6 +13,6 @@ def explained(error: FilesError) -> str:
     return f"{error.code}: {error}"
 
 
-def changed(written: str) -> FilesError:
+def changed_error(written: str) -> FilesError:
     """Return the error for a file that has changed since the cursor was made."""
     return FilesError("changed", written, "has changed since", "Read it from the start again.")

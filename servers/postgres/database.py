@@ -139,21 +139,21 @@ class PostgresDatabase:
             with statement_span(query.sql, self.system, self.name):
                 return await self._snapshots.read(query, limits, who, cursor, job)
 
-    async def explain(self, query: Query, most: int) -> Plan:
+    async def explain(self, query: Query, limit: int) -> Plan:
         """Return the plan of a reading statement. Raises SqlError."""
-        return await self._explain(query, most, analyze=False)
+        return await self._explain(query, limit, analyze=False)
 
-    async def analyze(self, query: Query, most: int) -> Plan:
+    async def analyze(self, query: Query, limit: int) -> Plan:
         """Run a reading statement, and return its plan with the time it took. Raises SqlError."""
-        return await self._explain(query, most, analyze=True)
+        return await self._explain(query, limit, analyze=True)
 
-    async def explain_change(self, query: Query, most: int) -> Plan:
+    async def explain_change(self, query: Query, limit: int) -> Plan:
         """Return the plan of a statement that changes the database. Raises SqlError."""
         sql, values = bind(query)
         check_change(sql, self._allowed)
         deadline = Deadline(self._limits.seconds)
         async with self._writer(deadline) as link:
-            return await plans.explain(sql, values, most, self._open_session(link, deadline))
+            return await plans.explain(sql, values, limit, self._open_session(link, deadline))
 
     async def list_tables(self, page: TablePage) -> TableList:
         """List the tables and views by name. Raises SqlError."""
@@ -170,10 +170,10 @@ class PostgresDatabase:
         async with self._session() as session:
             return await overview.summarize(self.name, self.writable, budget, session.ask, drawn=drawn)
 
-    async def read_schema(self, most: int) -> str:
+    async def read_schema(self, limit: int) -> str:
         """Return statements that recreate the schema. Raises SqlError."""
         async with self._session() as session:
-            return await script.read_schema(most, session.ask)
+            return await script.read_schema(limit, session.ask)
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
         """Return the first rows of a table. Raises SqlError."""
@@ -238,12 +238,12 @@ class PostgresDatabase:
         async with self._writing(job) as session:
             return await importing.import_csv(request, consent, session)
 
-    async def _explain(self, query: Query, most: int, *, analyze: bool) -> Plan:
+    async def _explain(self, query: Query, limit: int, *, analyze: bool) -> Plan:
         sql, values = bind(query)
         async with self._suggesting(query):
             statement = await check(sql)
             async with self._session() as session:
-                return await plans.explain(statement.body, values, most, session, analyze=analyze)
+                return await plans.explain(statement.body, values, limit, session, analyze=analyze)
 
     @asynccontextmanager
     async def _suggesting(self, query: Query) -> AsyncIterator[None]:

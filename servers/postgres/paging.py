@@ -30,18 +30,18 @@ async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limi
     Raises SqlError, including `too_large` if not even one row fits.
     """
     await session.run(f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR {sql}", parameters)
-    most = 1
-    result = await session.run(f"FETCH FORWARD {most} FROM {_CURSOR}", ())
+    limit = 1
+    result = await session.run(f"FETCH FORWARD {limit} FROM {_CURSOR}", ())
     types = await session.types.read([column.oid for column in result.columns], session.ask)
     names = [column.name for column in result.columns]
     page = PageBuilder(names, limits, Codec(types).encode)
     rest = page.add(result.rows)
-    while not rest and len(result.rows) == most and (count := page.rows_to_fetch):
+    while not rest and len(result.rows) == limit and (count := page.rows_to_fetch):
         size = sum(len(cell) for row in result.rows for cell in row if cell is not None)
-        most = min(count, most * _GROWTH_FACTOR) if size < _LARGE_PAGE_BYTES else 1
-        result = await session.run(f"FETCH FORWARD {most} FROM {_CURSOR}", ())
+        limit = min(count, limit * _GROWTH_FACTOR) if size < _LARGE_PAGE_BYTES else 1
+        result = await session.run(f"FETCH FORWARD {limit} FROM {_CURSOR}", ())
         rest = page.add(result.rows)
-    if not rest and len(result.rows) == most:
+    if not rest and len(result.rows) == limit:
         rest = [*(await session.run(f"FETCH FORWARD 1 FROM {_CURSOR}", ())).rows]
     await session.run(f"CLOSE {_CURSOR}", ())
     return Filled(names, Page(page.made, [kind.name for kind in types]), bool(rest))

@@ -82,14 +82,14 @@ class SqliteDatabase:
         declared = await self._database.find_declared_types(query.sql, result.answer.schema_version)
         return _query_rows(result.answer, declared, result.cursor, changed=result.changed)
 
-    async def explain(self, query: Query, most: int) -> Plan:
+    async def explain(self, query: Query, limit: int) -> Plan:
         """Return the plan of a statement, compiled on a reading connection. Raises SqlError."""
-        return await self._read(partial(queries.explain, query, most))
+        return await self._read(partial(queries.explain, query, limit))
 
-    async def explain_change(self, query: Query, most: int) -> Plan:
+    async def explain_change(self, query: Query, limit: int) -> Plan:
         """Return the plan of a statement, compiled on the writing connection. Raises SqlError."""
         async with self._database.writer() as connection:
-            return await connection.run(partial(queries.explain, query, most))
+            return await connection.run(partial(queries.explain, query, limit))
 
     async def list_tables(self, page: TablePage) -> TableList:
         """List the tables and views by name. Raises SqlError."""
@@ -103,9 +103,9 @@ class SqliteDatabase:
         """Summarize as much of the schema as fits into the `budget`. Raises SqlError."""
         return await self._read(partial(overview.summarize, self.name, self.writable, budget, drawn))
 
-    async def read_schema(self, most: int) -> str:
+    async def read_schema(self, limit: int) -> str:
         """Return the statements that create the schema. Raises SqlError."""
-        return await self._read(partial(build_schema_sql, most))
+        return await self._read(partial(build_schema_sql, limit))
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
         """Return the first rows of a table. Raises SqlError."""

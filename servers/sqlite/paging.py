@@ -14,8 +14,8 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
     """
     page = PageBuilder(names, limits, encode_rows)
     rest: list[Row] = []
-    while most := page.rows_to_fetch:
-        fetched = fetch(rows, most, page.left)
+    while limit := page.rows_to_fetch:
+        fetched = fetch(rows, limit, page.left)
         rest = page.add(fetched)
         if rest or not fetched:
             break

@@ -41,7 +41,7 @@ from .tasks.own_tasks import OwnTasks
 from .tasks.tool_task import StartedTool
 
 MAX_WAITING = 1_000
-"""Number of messages waiting for a slow server from which droppable messages are dropped."""
+"""Number of messages waiting for a slow server above which droppable messages are dropped."""
 
 
 class Client(TypedCalls, Entered):

@@ -86,8 +86,8 @@ class ClientOptions:
     capabilities: Mapping[str, Any] = field(default_factory=dict)
     """Capabilities to declare in addition to those that follow from the handlers, or instead of them."""
     relay: Relay | None = None
-    """Receives all questions and notifications of the server that belong to no request of a `Caller`, instead of the
-    handlers: only `capabilities` are declared then, and lists and reads are not cached."""
+    """Receives all questions and notifications from the server that belong to no request of a `Caller`, instead of
+    the handlers: only `capabilities` are declared then, and lists and reads are not cached."""
     permit: Permit | None = None
     """Called before every tool call, read and prompt, and before every question from the server reaches its handler.
     An exception, such as `Denied`, prevents the act. A repeated request needs no new permission."""

@@ -10,7 +10,7 @@ from ..protocol.wire.jsonrpc import Gap
 
 
 class Relay(Protocol):
-    """Receives the requests and notifications of a server, unchanged."""
+    """Receives the requests and notifications from a server, unchanged."""
 
     async def answer(self, question: ServerRequest) -> dict[str, Any]:
         """Return the answer to a question from the server. Raises RpcError to refuse the question; cancelled if the

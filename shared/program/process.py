@@ -327,15 +327,15 @@ def _end(number: int, stop: Callable[[], None]) -> None:
 def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[anyio.Event]:
     """Run the block for a listener: yields an event that is set when a signal ends the program, in time."""
     stop, worker = anyio.Event(), this_worker()
-    with ExitStack() as around:
+    with ExitStack() as stack:
         if worker is not None:
             drain_seconds += LINGER_SECONDS
             worker.siblings.drain_seconds = drain_seconds
             tasks.start_soon(worker.siblings.attend, stop.set)
-            around.callback(worker.siblings.end)
+            stack.callback(worker.siblings.end)
         tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
-        around.enter_context(ending_signals(stop.set))
-        around.enter_context(starting(f"can't listen on {options.host} port {options.port}"))
+        stack.enter_context(ending_signals(stop.set))
+        stack.enter_context(starting(f"can't listen on {options.host} port {options.port}"))
         yield stop
 
 

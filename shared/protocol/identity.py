@@ -98,7 +98,7 @@ class Identity:
 
     @cached_property
     def server_info(self) -> dict[str, Any]:
-        """The implementation as on the wire."""
+        """The implementation in the form that is sent."""
         return self.implementation.to_wire()
 
     def has(self, path: tuple[str, ...]) -> bool:

@@ -39,9 +39,9 @@ class PromptSource(Protocol):
     A declared prompt hides a prompt of the source with the same name.
     """
 
-    async def page(self, context: Context[Any], after: str, most: int) -> Sequence[Prompt]:
-        """Return the first `most` prompts whose names follow `after` in a fixed order of names; "" precedes all
-        names. Fewer than `most` prompts mean that there are no more."""
+    async def page(self, context: Context[Any], after: str, limit: int) -> Sequence[Prompt]:
+        """Return the first `limit` prompts whose names follow `after` in a fixed order of names; "" precedes all
+        names. Fewer than `limit` prompts mean that there are no more."""
 
     async def get(self, context: Context[Any], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
         """Return the rendered prompt; None if there is no prompt with that name."""
@@ -167,17 +167,17 @@ class Prompts:
         return [prompt.listed for prompt in self._prompts.values()]
 
     async def page(
-        self, context: Context[Any], source: PromptSource, at: int | str, most: int
+        self, context: Context[Any], source: PromptSource, at: int | str, limit: int
     ) -> tuple[list[dict[str, Any]], int | str | None]:
         """Return the prompts from `at` on, those of `source` after the declared ones, and the position of the next
         page; None at the end. A numeric position is an index into the declared prompts; a name is the last prompt of
         the source before the page."""
         shown, after = [], at
         if isinstance(at, int):
-            shown, after = self.listed()[at : at + most], ""
-            if at + most < len(self):
-                return shown, at + most
-        room = most - len(shown)
+            shown, after = self.listed()[at : at + limit], ""
+            if at + limit < len(self):
+                return shown, at + limit
+        room = limit - len(shown)
         # One more than is shown, to know if there is a next page.
         prompts = await source.page(context, str(after), room + 1)
         shown += [prompt.to_wire() for prompt in prompts[:room] if prompt.name not in self._prompts]

@@ -147,17 +147,17 @@ class Resources:
     def __len__(self) -> int:
         return len(self._resources) + len(self.listers)
 
-    async def page(self, context: Context[Any], start: int, most: int) -> list[Resource]:
-        """Return up to `most` resources from the number `start` on: the fixed resources, followed by those of the
+    async def page(self, context: Context[Any], start: int, limit: int) -> list[Resource]:
+        """Return up to `limit` resources from the number `start` on: the fixed resources, followed by those of the
         listers. Listers beyond the page are not called."""
         part = [resource.entry for resource in self._resources.values() if isinstance(resource.entry, Resource)]
-        shown = part[start : start + most]
+        shown = part[start : start + limit]
         for lister in self.listers:
-            if len(shown) == most:
+            if len(shown) == limit:
                 break
             start = max(start - len(part), 0)
             part = [resource for resource in await lister(context) if self._can_be_listed(resource)]
-            shown += part[start : start + most - len(shown)]
+            shown += part[start : start + limit - len(shown)]
         return shown
 
     def _can_be_listed(self, resource: Resource) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from ..contracts import Rate
 
 CLEANUP_THRESHOLD = 1_024
-"""The number of stored keys from which on keys at rest are deleted."""
+"""The number of stored keys above which keys at rest are deleted."""
 _ROUNDING = 1e-9
 """Maximum rounding error, in seconds, of sums of many small costs."""
 

@@ -39,8 +39,8 @@ class MemoryStream:
         "_behind",
         "_dropped",
         "_events",
-        "_kept",
         "_limits",
+        "_messages",
         "_sent",
         "_size",
         "answered",
@@ -60,7 +60,7 @@ class MemoryStream:
         self.refusal: Refusal | None = None
         self._events = events
         self._limits = events.log.limits
-        self._kept: list[bytes] = []  # an empty deque is ten times as large
+        self._messages: list[bytes] = []  # an empty deque is ten times as large
         self._size = 0
         self._dropped = 0
         self._sent = 0
@@ -71,7 +71,7 @@ class MemoryStream:
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
         """Add a message. With `once`, or with `everywhere`, which all replicas use for the same message, it is not
         added if an equal message is unsent. Cuts off a reader that is too far behind."""
-        is_again = (once or everywhere) and message in islice(self._kept, self._unsent_from, None)
+        is_again = (once or everywhere) and message in islice(self._messages, self._unsent_from, None)
         if self.is_over or self.is_lost or is_again:
             return
         if self.crowds(message) and self.reader is not None:
@@ -95,7 +95,7 @@ class MemoryStream:
         self._end()
 
     def _add(self, message: bytes) -> None:
-        self._kept.append(message)
+        self._messages.append(message)
         self._count(len(message) + _OVERHEAD_BYTES)
         self._behind += len(message)
         if self.reader is not None:
@@ -136,7 +136,7 @@ class MemoryStream:
             self._events.log.unread.stop(self)
         # Without an id the client wants the messages that were not taken; those dropped in the meantime are lost.
         self._sent = max(self._sent, self._dropped) if after is None else after
-        self._behind = sum(map(len, islice(self._kept, self._sent - self._dropped, None)))
+        self._behind = sum(map(len, islice(self._messages, self._sent - self._dropped, None)))
         self.reader = reader
 
     def leave(self, reader: EventReader) -> None:
@@ -165,7 +165,7 @@ class MemoryStream:
 
     def take(self) -> list[ServerSentEvent]:
         """Return the unsent messages, which are considered sent from now on."""
-        unsent = islice(self._kept, self._unsent_from, None)
+        unsent = islice(self._messages, self._unsent_from, None)
         numbered = enumerate(unsent, self._sent + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
         self._sent = self._last
@@ -188,7 +188,7 @@ class MemoryStream:
     @property
     def sole_answer(self) -> bytes | None:
         """The answer, if it is the only message and no client can reconnect for it."""
-        return self._kept[0] if self.answered and self._last == 1 and not self.name else None
+        return self._messages[0] if self.answered and self._last == 1 and not self.name else None
 
     def has(self, number: int) -> bool:
         """Return True if there has been a message with that number; 0 is the beginning."""
@@ -214,21 +214,21 @@ class MemoryStream:
 
     def shed(self) -> bool:
         """Delete the oldest message, unless a reader still needs it; return False if there was none."""
-        if not self._kept or (self.reader is not None and self._dropped >= self._sent):
+        if not self._messages or (self.reader is not None and self._dropped >= self._sent):
             return False
-        self._count(-len(self._kept.pop(0)) - _OVERHEAD_BYTES)
+        self._count(-len(self._messages.pop(0)) - _OVERHEAD_BYTES)
         self._dropped += 1
         return True
 
     def forget(self) -> None:
         """Delete everything."""
-        self._dropped += len(self._kept)
-        self._kept.clear()
+        self._dropped += len(self._messages)
+        self._messages.clear()
         self._count(-self._size)
 
     @property
     def _last(self) -> int:
-        return self._dropped + len(self._kept)
+        return self._dropped + len(self._messages)
 
     @property
     def _unsent_from(self) -> int:
@@ -240,9 +240,9 @@ class MemoryStream:
 
     def _trim(self) -> None:
         limits = self._limits
-        while self._size > limits.replay_bytes or len(self._kept) > limits.replay_events:
+        while self._size > limits.replay_bytes or len(self._messages) > limits.replay_events:
             unsent = self._dropped >= self._sent
-            if (self.answered and len(self._kept) == 1) or not self.shed():
+            if (self.answered and len(self._messages) == 1) or not self.shed():
                 return
             if unsent and not self.ids:
                 log.warning("no one reads the messages of a session; the oldest of %d was dropped", self._last)

@@ -112,16 +112,16 @@ class Audit:
         self._again = 0.0
         self._floods = Floods(self._write_refusal, clock)
 
-    def write(self, entry: dict[str, Any], most: int = MAX_WAITING) -> None:
-        """Write a line after the waiting ones, up to `most` of which are kept. Never raises."""
+    def write(self, entry: dict[str, Any], max_waiting: int = MAX_WAITING) -> None:
+        """Write a line after the waiting ones, up to `max_waiting` of which are kept. Never raises."""
         self.flush()
-        self._write(_line(entry), most)
+        self._write(_line(entry), max_waiting)
 
-    def write_together(self, entry: dict[str, Any], most: int = MAX_WAITING) -> None:
+    def write_together(self, entry: dict[str, Any], max_waiting: int = MAX_WAITING) -> None:
         """Like `write`, but with the next `flush`, together with other lines."""
         # The next request must not be accepted if a required line can't be written.
         if self._required:
-            self.write(entry, most)
+            self.write(entry, max_waiting)
             return
         line = _line(entry)
         self._together.append(line)
@@ -136,10 +136,10 @@ class Audit:
             if not self._written(b"".join(lines)):
                 self.lost += len(lines)
 
-    def _write(self, line: bytes, most: int) -> None:
+    def _write(self, line: bytes, max_waiting: int) -> None:
         if not self._waiting and self._written(line):
             return
-        if self._required and len(self._waiting) < most:
+        if self._required and len(self._waiting) < max_waiting:
             self._waiting.append(line)
         else:
             self.lost += 1

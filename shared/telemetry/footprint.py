@@ -101,7 +101,7 @@ async def stay_small(used: asyncio.Event) -> None:
         await anyio.sleep(QUIET_SECONDS)
         used.clear()
         if (_resident() or 0) > before + GROWTH_BYTES:
-            # Not in the event loop: it takes a while if much is free.
+            # Not in the event loop: it takes a while if much memory is free.
             await to_thread.run_sync(trim, 0)
 
 

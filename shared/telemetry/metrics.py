@@ -193,7 +193,7 @@ class Meter:
                 self.received(item)
 
     def sent(self, outgoing: Sequence[Outgoing]) -> None:
-        """Time each request whose answer is sent. A cancelled request has no answer."""
+        """Record the duration of each request that is answered. A cancelled request has no answer."""
         for item in outgoing:
             if item.message is None and item.retry_ms is None and item.about is not None:
                 self._over(item.about)

@@ -148,13 +148,13 @@ class Redaction:
         return shown
 
     def _shown(self, text: str) -> str:
-        most = self._text
-        self._text -= min(len(text), most)
-        if len(text) <= most:
+        limit = self._text
+        self._text -= min(len(text), limit)
+        if len(text) <= limit:
             return _without_secrets(text)
         # With the text that follows, from which a secret at the end is recognized.
-        return _without_secrets(text[: most + _MAX_NAME_LENGTH])[:most] + self._left_out(
-            len(text) - most, " characters"
+        return _without_secrets(text[: limit + _MAX_NAME_LENGTH])[:limit] + self._left_out(
+            len(text) - limit, " characters"
         )
 
     def _left_out(self, count: int, what: str = "") -> str:

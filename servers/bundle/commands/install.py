@@ -36,7 +36,7 @@ from ..terminal.output import console, wrap
 from .config import EntryChoice, HostParser, choose_entry
 
 SECONDS = 60.0
-"""The time limit for an answer of the server: clients wait as long, since uvx may have packages to fetch."""
+"""The time limit for an answer from the server: clients wait as long, since uvx may have packages to fetch."""
 
 _STYLES = {"-": "red", "+": "green", " ": "dim"}
 
@@ -160,8 +160,8 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
         out.print(f"{path} already has this entry")
         return
     is_new, is_gone = change.before is None, change.after is None
-    gone = ": deleted, since install created it and nothing else is in it"
-    suffix = ": a new file" if is_new else gone if is_gone else ""
+    deletion = ": deleted, since install created it and nothing else is in it"
+    suffix = ": a new file" if is_new else deletion if is_gone else ""
     out.print(f"{path}{suffix}")
     before, after = change.before or b"", change.after or b""
     for line in find_differences(change.target.client, before, after, change.shown, secrets):

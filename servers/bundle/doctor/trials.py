@@ -122,11 +122,11 @@ async def converse(client: AbstractAsyncContextManager[Client], mode: str, secon
     result = Attempt(mode, Outcome.SILENT, f"no answer within {seconds:g} seconds")
     with anyio.move_on_after(seconds), suppress(TimeoutError):
         try:
-            async with client as entered:
-                server = entered.server
-                tools = len(await entered.plain.list_tools()) if server.can("tools") else 0
+            async with client as session:
+                server = session.server
+                tools = len(await session.plain.list_tools()) if server.can("tools") else 0
                 result = Attempt(mode, Outcome.ANSWERED, version=server.version, info=server.info, tools=tools)
-                result = result._replace(problems=await read_problems(entered))
+                result = result._replace(problems=await read_problems(session))
         except PeerError as error:
             result = Attempt(mode, Outcome.REFUSED, str(error), code=error.code)
         except (McpError, ConnectionError) as error:

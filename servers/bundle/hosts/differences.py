@@ -44,20 +44,20 @@ def find_differences(
     Values are hidden except those of the entry at `shown` in `after`, where only `secrets` are hidden.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    same = _common(old, new)
-    tail = _common(old[same:][::-1], new[same:][::-1])
-    if any(len(line) > MAX_LINE for line in [*old[same : len(old) - tail], *new[same : len(new) - tail]]):
+    head = _common(old, new)
+    tail = _common(old[head:][::-1], new[head:][::-1])
+    if any(len(line) > MAX_LINE for line in [*old[head : len(old) - tail], *new[head : len(new) - tail]]):
         view = _View(shown, secrets)
         start = _common_bytes(before, after)
         tail = _common_bytes(before[start:][::-1], after[start:][::-1])
-        gone = _masked(client, before, (start, len(before) - tail), view._replace(shown=None))
-        come = _masked(client, after, (start, len(after) - tail), view)
-        return [_cut(Line(sign, text)) for sign, texts in (("-", gone), ("+", come)) for text in texts]
-    first, past = max(0, same - CONTEXT_LINES), min(len(old), len(old) - tail + CONTEXT_LINES)
-    grown = len(new) - len(old)
-    seen_old = _masked(client, before, _offsets(old, first, past), _View(None, secrets))
-    seen_new = _masked(client, after, _offsets(new, first, past + grown), _View(shown, secrets))
-    above, below = same - first, past - (len(old) - tail)
+        removed = _masked(client, before, (start, len(before) - tail), view._replace(shown=None))
+        added = _masked(client, after, (start, len(after) - tail), view)
+        return [_cut(Line(sign, text)) for sign, texts in (("-", removed), ("+", added)) for text in texts]
+    first, end = max(0, head - CONTEXT_LINES), min(len(old), len(old) - tail + CONTEXT_LINES)
+    growth = len(new) - len(old)
+    seen_old = _masked(client, before, _offsets(old, first, end), _View(None, secrets))
+    seen_new = _masked(client, after, _offsets(new, first, end + growth), _View(shown, secrets))
+    above, below = head - first, end - (len(old) - tail)
     lines = [Line(" ", text) for text in seen_new[:above]]
     lines += [Line("-", text) for text in seen_old[above : len(seen_old) - below]]
     lines += [Line("+", text) for text in seen_new[above : len(seen_new) - below]]
@@ -86,9 +86,9 @@ def _common(old: list[bytes], new: list[bytes]) -> int:
     return count
 
 
-def _offsets(lines: list[bytes], first: int, past: int) -> tuple[int, int]:
+def _offsets(lines: list[bytes], first: int, end: int) -> tuple[int, int]:
     start = sum(len(line) for line in lines[:first])
-    return start, start + sum(len(line) for line in lines[first:past])
+    return start, start + sum(len(line) for line in lines[first:end])
 
 
 def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
@@ -104,10 +104,10 @@ def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> 
         places += _comments(text, max(part[0], last), part[1])
     except RecursionError:
         raise ValueError("the file is nested too deeply") from None
-    for start, past in places:
-        covered = text[max(at, start) : min(end, past)]
-        pieces += [text[at : max(at, start)], b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))]
-        at = min(end, past)
+    for hidden_start, hidden_end in places:
+        covered = text[max(at, hidden_start) : min(end, hidden_end)]
+        pieces += [text[at : max(at, hidden_start)], b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))]
+        at = min(end, hidden_end)
     pieces.append(text[at:end])
     lines = b"".join(pieces).decode().removeprefix("\ufeff").split("\n")
     return [line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1])]

@@ -183,8 +183,8 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
         raise ValueError(f"{path}: the server {name!r} {why}: remove it by hand")
     with _named(path):
         text, remaining = _EDITS[client.format].take(before, client, name, record.entries)
-    gone = not text and record.made_file
-    return Change(target, before, None if gone else text, record._replace(entries=remaining))
+    deletes = not text and record.made_file
+    return Change(target, before, None if deletes else text, record._replace(entries=remaining))
 
 
 @contextmanager

@@ -72,7 +72,7 @@ class Session:
     seconds: float = 60.0
     """The time limit of the start, and of each request."""
     is_verbose: bool = False
-    """True if log messages of the server are shown."""
+    """True if log messages from the server are shown."""
     variant: ProtocolVariant = field(default_factory=ProtocolVariant)
 
     def say(self, text: str) -> None:

@@ -96,16 +96,16 @@ def open_to_read(entry: Entry) -> Handle:
     return Handle(descriptor, status)
 
 
-def read_file(entry: Entry, most: int) -> bytes | None:
-    """Return the contents of the regular file; None if it has more than `most` bytes. Raises OSError."""
+def read_file(entry: Entry, max_bytes: int) -> bytes | None:
+    """Return the contents of the regular file; None if it has more than `max_bytes` bytes. Raises OSError."""
     handle = open_to_read(entry)
     try:
         if not stat.S_ISREG(handle.stat.st_mode):
             raise FileNotFoundError
         parts: list[bytes] = []
         size = 0
-        while size <= most:
-            part = os.read(handle.descriptor, min(most + 1 - size, 1 << 20))
+        while size <= max_bytes:
+            part = os.read(handle.descriptor, min(max_bytes + 1 - size, 1 << 20))
             if not part:
                 return b"".join(parts)
             parts.append(part)

@@ -41,16 +41,16 @@ _LAYOUT = ("table", "form")
 def language(element: HtmlElement) -> str:
     """Return the language of a block of code, from its classes or those of enclosing elements; "" if none is
     given."""
-    around = [*element.iter("code"), element]
+    elements = [*element.iter("code"), element]
     parent = element.getparent()
     while (
         parent is not None
-        and len(around) < _LANGUAGE_LEVELS + 2
+        and len(elements) < _LANGUAGE_LEVELS + 2
         and parent.tag in ("div", "figure", "td", "tr", "tbody", "table")
     ):
-        around.append(parent)
+        elements.append(parent)
         parent = parent.getparent()
-    for candidate in around[:10]:
+    for candidate in elements[:10]:
         classes = candidate.get("class") or ""
         matches = (pattern.search(classes) for pattern in (_NAMED, _NAMED_AFTER))
         named = (

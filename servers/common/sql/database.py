@@ -57,10 +57,10 @@ class Database(Protocol):
     ) -> QueryRows:
         """Return the first rows of `query`, or the rows after a `cursor` from an earlier result for `who`."""
 
-    async def explain(self, query: Query, most: int) -> Plan:
-        """Return the plan of a reading statement, in at most `most` bytes."""
+    async def explain(self, query: Query, limit: int) -> Plan:
+        """Return the plan of a reading statement, in at most `limit` bytes."""
 
-    async def explain_change(self, query: Query, most: int) -> Plan:
+    async def explain_change(self, query: Query, limit: int) -> Plan:
         """Return the plan of a statement that changes the database. For one caller at a time."""
 
     async def list_tables(self, page: TablePage) -> TableList:
@@ -72,8 +72,8 @@ class Database(Protocol):
     async def summarize(self, budget: ByteBudget, *, drawn: bool) -> DatabaseSummary:
         """Summarize as much of the schema as fits the `budget`."""
 
-    async def read_schema(self, most: int) -> str:
-        """Return the statements that create the schema, in at most `most` bytes."""
+    async def read_schema(self, limit: int) -> str:
+        """Return the statements that create the schema, in at most `limit` bytes."""
 
     async def read_table(self, table: str, limits: AnswerLimits) -> TableRows:
         """Return the first rows of a table, ordered by its key if it has one."""

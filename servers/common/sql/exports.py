@@ -75,9 +75,9 @@ class Exports:
         counts = Counter(export.who for export in self._exports.values())
         if counts[who] > _MAX_EXPORTS or len(self._exports) > _MAX_TOTAL:
             whose = who if counts[who] > _MAX_EXPORTS else counts.most_common(1)[0][0]
-            gone = next(export for export in self._exports.values() if export.who == whose)
-            del self._exports[gone.name]
-            await to_thread.run_sync(partial(gone.path.unlink, missing_ok=True))
+            oldest = next(export for export in self._exports.values() if export.who == whose)
+            del self._exports[oldest.name]
+            await to_thread.run_sync(partial(oldest.path.unlink, missing_ok=True))
         return export
 
     def get(self, name: str, who: str | None) -> Export:

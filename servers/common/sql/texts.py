@@ -66,9 +66,9 @@ def format_names(names: Iterable[str | None]) -> str:
     return ", ".join("(expression)" if name is None else format_name(name) for name in names)
 
 
-def shorten(text: str, most: int) -> str:
-    """Return the first `most` characters, followed by the total length if there are more."""
-    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
+def shorten(text: str, limit: int) -> str:
+    """Return the first `limit` characters, followed by the total length if there are more."""
+    return text if len(text) <= limit else f"{text[:limit]} … ({len(text)} characters)"
 
 
 def find_nearest(name: str, names: Iterable[str]) -> Sequence[str]:

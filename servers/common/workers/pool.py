@@ -102,14 +102,14 @@ class Worker:
     @asynccontextmanager
     async def _killed_on_failure(self) -> AsyncIterator[None]:
         """Kill the process on a failure, so that no part of a request or an answer stays in a pipe that is reused."""
-        whole = False
+        succeeded = False
         try:
             yield
-            whole = True
+            succeeded = True
         except _BROKEN:
             raise WorkerError(f"the process that read the {self._program.subject} crashed") from None
         finally:
-            if not whole:
+            if not succeeded:
                 await self.end()
 
     async def _ready(self, kind: str) -> None:

@@ -68,8 +68,8 @@ class _Worker:
 
     def _ended(self, head: Head) -> Head:
         self._requests -= 1
-        grown = _resident() - self._small
-        return head | {"last": self._requests <= 0 or grown > MAX_GROWTH}
+        growth = _resident() - self._small
+        return head | {"last": self._requests <= 0 or growth > MAX_GROWTH}
 
 
 def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: int, requests: int) -> None:

@@ -1,5 +1,5 @@
-"""Messages to the user in addition to results, logged to clients that request their level. They contain only the host
-of a URL, since the rest may be secret.
+"""Messages to the user in addition to results, sent as log messages to clients that request their level. They contain
+only the host of a URL, since the rest may be secret.
 """
 
 from typing import Any

@@ -158,8 +158,8 @@ class Exchange:
                 if body.limits.share is not None:
                     size = body.size + len(piece)
                     # A body that is larger than declared is compressed without a declaration.
-                    most = body.limits.bytes if size > length else min(length, body.limits.bytes)
-                    await body.limits.share.need(size, most)
+                    limit = body.limits.bytes if size > length else min(length, body.limits.bytes)
+                    await body.limits.share.need(size, limit)
                 if not body.add(piece):
                     return
             # One read may yield many small chunks; other tasks need a turn in between.

@@ -1,7 +1,7 @@
 """Request headers: the name of this server, and headers that the operator sets for one host, such as credentials.
 
-The values of the latter are secret. Nothing slow is imported here, because the settings are checked with it at
-startup.
+The values of the operator's headers are secret. Nothing slow is imported here, because the settings are checked with
+it at startup.
 """
 
 import re

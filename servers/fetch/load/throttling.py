@@ -61,13 +61,13 @@ class Slots:
         self._per_host = per_host
         self._hosts: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
         self._present = 0
-        self._most = total * (1 + MAX_QUEUE_FACTOR)
+        self._max_present = total * (1 + MAX_QUEUE_FACTOR)
 
     @asynccontextmanager
     async def occupied(self, host: str) -> AsyncIterator[None]:
         """Occupy a slot for the time of the block. Raises FetchError with code `busy` if too many requests are
         already waiting."""
-        if self._present >= self._most:
+        if self._present >= self._max_present:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have finished.")
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._present += 1
@@ -157,8 +157,8 @@ class Share:
         self.limit: CancelScope | None = None
         """The time limit of the load. Its deadline is extended by the time spent waiting here."""
 
-    async def need(self, size: int, most: int) -> None:
-        """Ensure that there are `size` bytes. If that exceeds the free amount, reserve `most` at once."""
+    async def need(self, size: int, maximum: int) -> None:
+        """Ensure that there are `size` bytes. If that exceeds the free amount, reserve `maximum` at once."""
         if size <= max(FREE_BYTES, self._size):
             return
         self.shrink_to(0)
@@ -167,10 +167,10 @@ class Share:
             limit = self.limit or CancelScope()
             remaining, limit.deadline = limit.deadline - anyio.current_time(), math.inf
             try:
-                await self._budget.take(most)
+                await self._budget.take(maximum)
             finally:
                 limit.deadline = anyio.current_time() + remaining
-        self._size = most
+        self._size = maximum
 
     def shrink_to(self, size: int) -> None:
         """Return all but `size` bytes."""

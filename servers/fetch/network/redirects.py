@@ -24,14 +24,14 @@ def follow(url: URL, location: str | None) -> URL:
 class Redirects:
     """The URLs of one load, from the requested one to the final one."""
 
-    def __init__(self, first: URL, most: int) -> None:
+    def __init__(self, first: URL, limit: int) -> None:
         self.url = first.copy_with(fragment=None)
         self.fragment = first.fragment
         """The fragment of the last URL that had one (RFC 9110, 10.2.2)."""
         self.passed: list[str] = []
         self.was_safe = first.scheme == "https"
         """True once a URL used https. From then on, secrets are only sent over https."""
-        self._most = most
+        self._limit = limit
         self._requested_host = host_of(first)
 
     @property
@@ -49,6 +49,6 @@ class Redirects:
         if str(self.url) in self.passed:
             suggestion = "Sites that require a cookie do this, but cookies are never kept here."
             raise FetchError("too_many_redirects", "the site redirects in a loop", suggestion)
-        if len(self.passed) > self._most:
-            raise FetchError("too_many_redirects", f"the site redirects more than {self._most} times")
+        if len(self.passed) > self._limit:
+            raise FetchError("too_many_redirects", f"the site redirects more than {self._limit} times")
         self.was_safe = self.was_safe or self.url.scheme == "https"

@@ -85,13 +85,13 @@ def _plain(words: str) -> str:
     return _ESCAPED.sub(r"\1", _SIGNS.sub("", words)).strip()[:_MAX_WORDS]
 
 
-def _within(entries: Iterator[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+def _within(entries: Iterator[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
     """Return as many of the first entries as the limits allow."""
     chosen: list[dict[str, Any]] = []
     remaining = _MAX_BYTES
     for entry in entries:
         remaining -= sum(len(str(value).encode("utf-8", "replace")) + 20 for value in entry.values())
-        if len(chosen) == most or remaining < 0:
+        if len(chosen) == limit or remaining < 0:
             break
         chosen.append(entry)
     return chosen

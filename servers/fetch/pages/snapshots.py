@@ -77,7 +77,7 @@ class Snapshots:
     """The latest snapshot of each page, least recently used ones dropped first."""
 
     def __init__(self, characters: int = MAX_CHARACTERS, pages: int = MAX_PAGES) -> None:
-        self._most, self._pages = characters, pages
+        self._max_weight, self._pages = characters, pages
         self._weight = 0
         self._stored: OrderedDict[tuple[Hashable, PageRequest], Snapshot] = OrderedDict()
         self._earlier = _Earlier()
@@ -97,7 +97,7 @@ class Snapshots:
         self._drop((client, request))
         self._stored[client, request] = snapshot
         self._weight += snapshot.weight
-        while len(self._stored) > 1 and (self._weight > self._most or len(self._stored) > self._pages):
+        while len(self._stored) > 1 and (self._weight > self._max_weight or len(self._stored) > self._pages):
             self._drop(next(iter(self._stored)))
 
     def earlier(self, client: Hashable, request: PageRequest, version: str) -> str | None:

@@ -124,10 +124,10 @@ def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
 def _places(text: str, needle: str, count: int, step: int) -> list[int]:
     """Return the offsets of `needle` in `text`, including at most a few more than requested."""
     # One more than is allowed or shown tells the caller that there are more.
-    most = max(count or MAX_PLACES, _MAX_SHOWN) + 1
+    max_places = max(count or MAX_PLACES, _MAX_SHOWN) + 1
     places: list[int] = []
     at = text.find(needle)
-    while at >= 0 and len(places) < most:
+    while at >= 0 and len(places) < max_places:
         places.append(at)
         # A single place must be the only one even among overlapping ones.
         at = text.find(needle, at + (1 if count == 1 else step))

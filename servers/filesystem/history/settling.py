@@ -45,7 +45,7 @@ def settle_all(journal: Journal, rooted: RootedFiles) -> None:
                 settle(journal, rooted, change.number)
 
 
-def seen(rooted: RootedFiles, path: str) -> State:
+def current_state(rooted: RootedFiles, path: str) -> State:
     """Return the current state of a path; absent also if its directory is missing. Raises PathError."""
     try:
         with rooted.locate(rooted.roots.place(path), follow=False) as entry:
@@ -96,5 +96,5 @@ def _is_made(rooted: RootedFiles, step: Step, failed: bool) -> bool:
         source, moved = _stat(rooted, step.path), _stat(rooted, step.destination)
         # A file briefly has both names, also where the old one can't be removed now.
         return moved is not None and (source is None or os.path.samestat(source, moved))
-    now = seen(rooted, step.path)
+    now = current_state(rooted, step.path)
     return now.is_like(step.after) if failed else not now.is_like(step.before)

@@ -25,7 +25,7 @@ from shared.program.files.atomic import write_all
 from shared.program.files.entries import create, entry_at
 
 MAX_SIZE = 1 << 20
-"""Size in bytes at which a spool is moved to the database at the latest."""
+"""Size in bytes at which a spool's records are moved to the database, if no process has read the journal before."""
 _HEADER = struct.Struct("<III")
 _MARK = struct.Struct("<Q?")
 """The number of a record, and a flag that is True if its change is done."""
@@ -47,9 +47,9 @@ class Spool:
         self._folder = folder
         self._run = run
         self._generation = 0
-        self._last = 0
+        self._last_number = 0
         self._descriptor: int | None = None
-        self._late = b""
+        self._unwritten_marks = b""
         """Marks that could not be written yet."""
         self.size = 0
 
@@ -60,11 +60,11 @@ class Spool:
 
     def begin(self, time: float, act: str, step: Step) -> int:
         """Record a change that is about to be made, and return its number in the spool. Raises OSError."""
-        self._last += 1
+        self._last_number += 1
         size, data = (step.image.size, step.image.data) if step.image else (-1, None)
-        facts = self._last, time, act, step.path, (*step.before,), (*step.after,), size, data is not None
+        facts = self._last_number, time, act, step.path, (*step.before,), (*step.after,), size, data is not None
         self._append(_record(as_json(facts), data or b""))
-        return self._last
+        return self._last_number
 
     def mark(self, number: int, done: bool) -> None:
         """Record that the change is done, or that it failed and is pending."""
@@ -73,7 +73,7 @@ class Spool:
             self._append(mark)
         except OSError:
             # Without its mark, the change would seem to be in progress.
-            self._late += mark
+            self._unwritten_marks += mark
 
     def renew(self) -> None:
         """Delete the file, whose records must be in the database. The next change creates a new one."""
@@ -88,8 +88,8 @@ class Spool:
     def _append(self, record: bytes) -> None:
         if self._descriptor is None:
             self._descriptor = create(entry_at(self._folder / self.name), 0o600)
-        if self._late:
-            record = self._late + record
+        if self._unwritten_marks:
+            record = self._unwritten_marks + record
         try:
             write_all(self._descriptor, record)
         except OSError:
@@ -97,7 +97,7 @@ class Spool:
             os.ftruncate(self._descriptor, self.size)
             os.lseek(self._descriptor, self.size, os.SEEK_SET)
             raise
-        self._late = b""
+        self._unwritten_marks = b""
         self.size += len(record)
 
 
@@ -116,7 +116,7 @@ def read_spool(path: Path, position: int, is_alive: bool) -> tuple[list[Record],
     begun: list[tuple[int, Sequence[Any], bytes]] = []
     marks: dict[int, bool] = {}
     end = 0
-    for start, encoded, data in _parsed(content):
+    for start, encoded, data in _parse(content):
         if encoded:
             begun.append((start, json.loads(encoded.decode()), data))
         else:
@@ -141,7 +141,7 @@ def _record(facts: bytes, data: bytes) -> bytes:
     return _HEADER.pack(zlib.crc32(body), len(facts), len(data)) + body
 
 
-def _parsed(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+def _parse(content: bytes) -> Iterator[tuple[int, bytes, bytes]]:
     """Yield the start, the facts and the data of each whole record."""
     start = 0
     while len(content) - start >= _HEADER.size:

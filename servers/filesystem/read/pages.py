@@ -24,7 +24,7 @@ from servers.filesystem.read.charsets import (
     marked,
     named,
 )
-from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_possible
+from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_valid
 from shared.program.files.entries import Held, Place, etag_of
 from shared.text import format_count
 
@@ -71,7 +71,7 @@ def read_text(
     Raises FilesError with code `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since
     the cursor.
     """
-    require_possible(part, place.written)
+    require_valid(part, place.written)
     with rooted.open_file(place) as handle:
         return _text_of(Opened(handle), etag_of(handle.stat), place.written, budget, part, check)
 
@@ -82,13 +82,13 @@ def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE, pla
     """
     if plain is not None and part == WHOLE and len(small_file.data) * _MAX_ESCAPE_BYTES <= budget:
         return TextRead(plain, len(small_file.data), etag_of(small_file.stat))
-    require_possible(part, place.written)
+    require_valid(part, place.written)
     return _text_of(small_file, etag_of(small_file.stat), place.written, budget, part)
 
 
 def text_in_document(data: bytes, etag: str, written: str, budget: int, part: Part) -> TextRead:
     """Return a part of the text, in UTF-8, of a document with this etag. Raises FilesError like `read_text`."""
-    require_possible(part, written)
+    require_valid(part, written)
     return _text_of(_Extracted(data), etag, written, budget, part)
 
 

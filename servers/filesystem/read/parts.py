@@ -8,7 +8,7 @@ and only gives access to the file it is used with.
 import re
 from typing import NamedTuple
 
-from servers.filesystem.errors import FilesError, changed
+from servers.filesystem.errors import FilesError, changed_error
 from servers.filesystem.read.charsets import is_known
 
 _CURSOR = r"([0-9a-f]{16})\.(\d{1,18})\.(\d{1,18})\.(\d{1,18})\.([a-z0-9_-]{1,20})"
@@ -48,7 +48,7 @@ class Cursor(NamedTuple):
         return f"{self.etag}.{self.position}.{self.line}.{self.left}.{self.charset}"
 
 
-def require_possible(part: Part, written: str) -> None:
+def require_valid(part: Part, written: str) -> None:
     """Raise FilesError with code `bad_range` if the arguments contradict each other."""
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
@@ -60,11 +60,11 @@ def require_possible(part: Part, written: str) -> None:
 
 
 def cursor_of(text: str, etag: str, written: str) -> Cursor:
-    """Parse a cursor. Raises FilesError with code `changed` if the file's etag has changed."""
+    """Parse a cursor. Raises FilesError with code `changed_error` if the file's etag has changed."""
     match = re.fullmatch(_CURSOR, text, re.ASCII)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"
         raise FilesError("bad_range", written, reason, "Copy it from the last line of the truncated text.")
     if match[1] != etag:
-        raise changed(written)
+        raise changed_error(written)
     return Cursor(match[1], int(match[2]), int(match[3]), int(match[4]), match[5])

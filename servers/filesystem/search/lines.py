@@ -28,7 +28,7 @@ from shared.program.files.entries import Handle
 BLOCK_BYTES = 1 << 20
 """Number of bytes read at a time. The first block shows a file's charset, or that it is binary."""
 SMALL_FILE_BYTES = 1 << 16
-"""Size in bytes from which on a file is searched alone."""
+"""Minimum size in bytes of a file that is searched by itself."""
 MAX_WHOLE = 16 << 20
 """Maximum size in bytes of a file that is searched as a whole."""
 MAX_SHOWN = 500

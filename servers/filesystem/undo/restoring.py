@@ -64,7 +64,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
         # Read once, so that what other programs append after the comparison is not taken for a part of it.
         now = _content(rooted, entry)
         if not state_of(rooted, entry, now).is_like(step.before):
-            raise changed(step.path)
+            raise changed_error(step.path)
         lost: list[str] = []
         if step.after.kind == "absent":
             _remove(rooted, entry)
@@ -90,7 +90,7 @@ def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
         return [] if directory is None else give_metadata(directory, state.stat, state.raw_attributes)
 
 
-def changed(path: str) -> FilesError:
+def changed_error(path: str) -> FilesError:
     """Return the error for a path whose state differs from the one that the change left."""
     return FilesError("changed", path, "is not as that change left it", "Undo later changes first, or edit it.")
 
@@ -128,7 +128,7 @@ def _move(rooted: RootedFiles, source: str, destination: str, state: State) -> N
     ):
         old = named._replace(stat=current(named))
         if not is_as_moved(rooted, old, state):
-            raise changed(source)
+            raise changed_error(source)
         require_free(current(new), destination)
         rename_entry(rooted, old, new, lambda: None)
         sync_directory(new)

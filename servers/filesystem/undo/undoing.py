@@ -15,9 +15,9 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import Change, NotRecorded, Step
 from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.recording import History, Recorder, Survey
-from servers.filesystem.history.settling import seen, settle_all
+from servers.filesystem.history.settling import current_state, settle_all
 from servers.filesystem.history.states import digest_of
-from servers.filesystem.undo.restoring import changed, finish_directory, is_as_moved, restore
+from servers.filesystem.undo.restoring import changed_error, finish_directory, is_as_moved, restore
 from shared.coded_errors import os_errors
 from shared.program.files.entries import Place
 
@@ -86,7 +86,7 @@ def find_change(journal: Journal, rooted: RootedFiles, number: int) -> Change:
 def undo_change(history: History, rooted: RootedFiles, change: Change, protected: bool = False) -> Undone:
     """Undo a change.
 
-    With `protected`, write-protected files are replaced too. Raises `changed` if a file has changed since,
+    With `protected`, write-protected files are replaced, too. Raises `changed` if a file has changed since,
     `already_undone`, `too_large` if the undo itself could not be undone, and PathError. Nothing is changed then.
     """
     journal = open_journal(history, rooted)
@@ -143,7 +143,7 @@ def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
     data = journal.images.read(step.image, now)
     if digest_of(data) != step.before.content:
         if step.image.data is None and step.image.name is None:
-            raise changed(step.path)
+            raise changed_error(step.path)
         raise FilesError("damaged", step.path, "its earlier content is no longer complete in the journal")
     return data
 
@@ -154,16 +154,17 @@ def _require_as_left(rooted: RootedFiles, step: Step, protected: bool) -> None:
     if step.destination is not None:
         with rooted.locate(rooted.roots.place(step.destination), follow=False) as entry:
             if not is_as_moved(rooted, entry, step.before):
-                raise changed(step.destination)
-    elif not seen(rooted, step.path).is_like(step.after):
-        raise changed(step.path)
+                raise changed_error(step.destination)
+    elif not current_state(rooted, step.path).is_like(step.after):
+        raise changed_error(step.path)
     elif step.after.kind == step.before.kind == "file":
         with rooted.locate(rooted.roots.place(step.path), follow=False) as entry:
             require_replaceable(entry, entry.stat, step.path, protected)
 
 
 def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
-    """Record what undoing the step is about to change. Raises `changed` if the file is not as the step left it."""
+    """Record what undoing the step is about to change. Raises `changed` if the file is not as the step left
+    it."""
     roots = rooted.roots
     if step.destination is not None:
         with (
@@ -180,7 +181,7 @@ def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
             survey.changes(entry, step.before)
         # Another program may have changed it since `_require_as_left`.
         if len(survey.steps) == count or not survey.steps[count].before.is_like(step.after):
-            raise changed(step.path)
+            raise changed_error(step.path)
 
 
 def _restore_all(journal: Journal, rooted: RootedFiles, number: int, data: Sequence[bytes]) -> list[str]:
@@ -189,12 +190,12 @@ def _restore_all(journal: Journal, rooted: RootedFiles, number: int, data: Seque
     """
     steps = journal.steps(number)
     lost: dict[str, None] = {}
-    done: list[Step] = []
+    restored: list[Step] = []
     with ExitStack() as on_failure:
-        on_failure.callback(_put_back, journal, rooted, done)
+        on_failure.callback(_put_back, journal, rooted, restored)
         for step, content in zip(steps, data, strict=True):
             lost |= dict.fromkeys(restore(rooted, step, content))
-            done.append(step)
+            restored.append(step)
         for step in reversed(steps):
             if step.after.kind == "directory" and step.destination is None:
                 lost |= dict.fromkeys(finish_directory(rooted, step.path, step.after))
@@ -202,8 +203,8 @@ def _restore_all(journal: Journal, rooted: RootedFiles, number: int, data: Seque
     return list(lost)
 
 
-def _put_back(journal: Journal, rooted: RootedFiles, done: Sequence[Step]) -> None:
-    for step in reversed(done):
+def _put_back(journal: Journal, rooted: RootedFiles, restored: Sequence[Step]) -> None:
+    for step in reversed(restored):
         with suppress(FilesError, OSError):
             data = b"" if step.image is None else journal.images.read(step.image)
             path, destination = (step.path, None) if step.destination is None else (step.destination, step.path)

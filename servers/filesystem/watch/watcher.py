@@ -268,14 +268,14 @@ class Watcher:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
             dues = [watched.due for watched in self._which(remote=False) if watched.due is not None]
             now = time.monotonic()
-            seconds, took = max(0.0, min([*dues, self._sweep_at]) - now), now - begun
+            seconds, duration = max(0.0, min([*dues, self._sweep_at]) - now), now - begun
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
                 # A continuous stream of notices must not cause continuous checks of everything.
                 self._sweep_at = min(self._sweep_at, max(time.monotonic() + _RECHECK_SECONDS, self._rests_until))
             if noticed is None and self._stale:
                 # A client's many subscriptions cause one check of all of them, not one for each.
-                await anyio.sleep(max(_GATHER_SECONDS, min(_MAX_GATHER_SECONDS, took)))
+                await anyio.sleep(max(_GATHER_SECONDS, min(_MAX_GATHER_SECONDS, duration)))
 
     def _note(self, noticed: set[str] | None) -> None:
         """Schedule the checks that are due."""

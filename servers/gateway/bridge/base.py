@@ -112,8 +112,8 @@ class Base:
         return _joined(self._watchers, on_turn)
 
     def listen(self, listener: OnServerMessage) -> Callable[[], None]:
-        """Call `listener` with each message of the server that belongs to no request. Return a function that stops
-        this."""
+        """Call `listener` with each message from the server that belongs to no request. Return a function that
+        removes the listener."""
         return _joined(self._listeners, listener)
 
     def doubt(self) -> None:

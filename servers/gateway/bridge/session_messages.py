@@ -74,7 +74,7 @@ class SessionMessages:
     # Events of clients' sessions
 
     def on_session_notification(self, link: Connection, notice: Notified) -> None:
-        """Forward a notification of the server to the client of `link`. Never waits or raises."""
+        """Forward a notification from the server to the client of `link`. Never waits or raises."""
         forward(link, notice)
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:

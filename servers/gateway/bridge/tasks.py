@@ -82,7 +82,7 @@ def unrelated(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_task(request: ServerRequest) -> ServerRequest:
-    """Return a request of the server without a task: a bridge does not declare that its clients run any, so a
+    """Return a request from the server without its task: a bridge does not declare that its clients run any, so a
     requested one is ignored (2025-11-25, Tasks, Capability Negotiation)."""
     return replace(request, params={key: value for key, value in unrelated(request.params).items() if key != "task"})
 

@@ -8,7 +8,7 @@ from .part import Part
 
 
 class Conditions(MutableMapping[str, LogMessage]):
-    """The conditions of all servers that are open now, and those of the gateway itself. Only the latter can be
+    """The conditions of all servers that are open now, and those of the gateway itself. Only the gateway's own can be
     changed."""
 
     def __init__(self, parts: Sequence[Part]) -> None:

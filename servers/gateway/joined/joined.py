@@ -57,7 +57,7 @@ class Joined:
         self._is_wanted = False
         self._changed_lists: set[str] = set()
         self._pausing: asyncio.TimerHandle | None = None
-        self._said: tuple[Any, ...] | None = None
+        self._last_card: tuple[Any, ...] | None = None
 
     @asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
@@ -163,9 +163,9 @@ class Joined:
         rows = [*self._own_rows, *methods_of(self.parts, self._own_rows)]
         declared = (capabilities_of(self.parts), instructions_of(self.parts))
         spans, level = spans_of(self.parts), log_level_of(self.parts)
-        if self._said == (rows, declared, spans, level):
+        if self._last_card == (rows, declared, spans, level):
             return
-        self._said = (rows, declared, spans, level)
+        self._last_card = (rows, declared, spans, level)
         self._opening.features.methods[:] = rows
         self._opening.describe(*declared, spans=spans, log_level=level)
 

@@ -1,4 +1,5 @@
-"""Subscriptions to resources of the joined servers: one at the owner for all clients that share its key.
+"""Subscriptions to resources of the joined servers. An owner is the server that has the resource; one subscription
+there serves all clients with the same key.
 
 Each client's subscription is made at the owner, which accepts or refuses it; the first client's is kept until the
 last one ends. If the owner closes, they remain, and are renewed when it returns.
@@ -40,7 +41,8 @@ class Subscriptions:
         self._tell = tell
         self._subscriptions: dict[str, _Subscription] = {}
         self._ours: dict[tuple[Part, str], set[str]] = {}
-        """The gateway's keys by the owner's keys. Two may share one if the owner reused it after it was closed."""
+        """The gateway's keys by server and the server's own key. Several share one if the server reused a key after
+        it was reopened."""
 
     async def begin(self, context: Context[Any], uri: str) -> str:
         """Begin a subscription for the call of `context`, and return the gateway's key. Raises the same errors as
@@ -73,7 +75,8 @@ class Subscriptions:
         await _release(subscription.part, subscription.running, subscription.key)
 
     def changed(self, part: Part, key: str, of: str | None) -> None:
-        """Notify clients that the resource with `key` at `part` has changed, or the part `of` it."""
+        """Notify clients that the resource with `key` at `part` has changed; `of` is the URI of the changed part, if
+        known."""
         for ours in self._ours.get((part, key), ()):
             self._tell(ours, of)
 

@@ -225,7 +225,7 @@ def _exposed(settings: ForeignSettings, where: str, directory: Path, *, readable
 
 def pins_path(configuration: Path, name: str, machine: Machine | None = None) -> Path:
     """Return the path of the pins of the server called `name` in the `configuration`: `NAME.pins.json` next to it, or
-    a file in the user's state directory if the former can't be created. Raises ValueError if the home directory is
+    a file in the user's state directory if that file can't be created. Raises ValueError if the home directory is
     unknown."""
     beside = configuration.absolute().parent / f"{name}.pins.json"
     if beside.exists() or os.access(beside.parent, os.W_OK):

@@ -115,15 +115,15 @@ class Link:
         *,
         deadline: Deadline,
         before: str = "",
-        most: int | None = None,
+        max_bytes: int | None = None,
         take: Take | None = None,
     ) -> Rows:
         """Run one statement, sent after the text `before`, which positions in errors don't count.
 
-        At least one row is kept, and further rows up to `most` bytes of memory. Without `most`, the statement is
-        stopped if its rows exceed the maximum size of one value. With `take`, no rows are kept; they are passed to it
-        while they arrive. Raises SqlError, including `timeout` at the `deadline`. The statement is also stopped if
-        the caller is cancelled.
+        At least one row is kept, and further rows up to `max_bytes` bytes of memory. Without `max_bytes`, the
+        statement is stopped if its rows exceed the maximum size of one value. With `take`, no rows are kept; they are
+        passed to it while they arrive. Raises SqlError, including `timeout` at the `deadline`. The statement is also
+        stopped if the caller is cancelled.
         """
         text = encode_text(before + sql, "bad_statement")
         if any(value is not None and b"\0" in value for value in parameters):
@@ -131,7 +131,7 @@ class Link:
                 "bad_parameters", "a value contains the character U+0000, which PostgreSQL does not allow in text"
             )
         most_row = self.limits.value_bytes
-        room = Room(most_row if most is None else most, most_row, most is not None, take)
+        room = Room(most_row if max_bytes is None else max_bytes, most_row, max_bytes is not None, take)
         if any(isinstance(value, ListText) for value in parameters):
             parameters = await self._fit_lists(sql, before, parameters, deadline)
         async with self._working(deadline):

@@ -98,10 +98,10 @@ class Collector:
         self._rows, self._left = [], self._room.bytes
 
 
-def row_too_large(most: int) -> SqlError:
-    """Return the error for a row of more than `most` bytes."""
+def row_too_large(limit: int) -> SqlError:
+    """Return the error for a row of more than `limit` bytes."""
     suggestion = "Select fewer columns, or parts of long values."
-    return SqlError("too_large", f"one row has more than {most:,} bytes", suggestion)
+    return SqlError("too_large", f"one row has more than {limit:,} bytes", suggestion)
 
 
 def find_columns(result: PGresult) -> tuple[Column, ...]:

@@ -59,8 +59,8 @@ class TransactionStart:
 
     def format(self, mode: str, seconds: float) -> str:
         """Return one message that begins a transaction in that `mode`, whose statements may take `seconds`."""
-        most = _shorter(round((seconds + _BACKSTOP_SECONDS) * 1_000), self._statement)
-        return f"BEGIN {mode}; SET LOCAL statement_timeout = {most}; {self._settings}"
+        timeout_ms = _shorter(round((seconds + _BACKSTOP_SECONDS) * 1_000), self._statement)
+        return f"BEGIN {mode}; SET LOCAL statement_timeout = {timeout_ms}; {self._settings}"
 
 
 def format_end(*, writes: bool) -> str:

@@ -33,9 +33,9 @@ def _text(words: str | None) -> str:
 
 
 def _tell_connections(rows: Sequence[Row]) -> Iterator[str]:
-    for used, active, idle, most, reserved in rows:
-        yield f"{used} of {most} are used ({active} active, {idle} idle in a transaction; {reserved} for superusers)"
-        if used >= 0.8 * (most - reserved):
+    for used, active, idle, limit, reserved in rows:
+        yield f"{used} of {limit} are used ({active} active, {idle} idle in a transaction; {reserved} for superusers)"
+        if used >= 0.8 * (limit - reserved):
             yield "WARNING: few are left; use a connection pool, or increase max_connections"
 
 
@@ -74,8 +74,8 @@ def _tell_tables(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _tell_wraparound(rows: Sequence[Row]) -> Iterator[str]:
-    for database, age, most, table, table_age in rows:
-        yield f"the oldest transaction of {format_name(database)} is {age:,} old, and autovacuum acts at {most:,}"
+    for database, age, maximum, table, table_age in rows:
+        yield f"the oldest transaction of {format_name(database)} is {age:,} old, and autovacuum acts at {maximum:,}"
         if table is not None:
             yield f"the oldest table is {_sql_name(table)}, {table_age:,}"
         if age > 1_000_000_000:

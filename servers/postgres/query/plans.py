@@ -54,9 +54,9 @@ class _Step(NamedTuple):
 
 
 async def explain(
-    sql: str, parameters: Sequence[Cell], most: int, session: Session, *, analyze: bool = False
+    sql: str, parameters: Sequence[Cell], limit: int, session: Session, *, analyze: bool = False
 ) -> Plan:
-    """Return the plan of one statement, in at most `most` bytes.
+    """Return the plan of one statement, in at most `limit` bytes.
 
     Without its parameters, it is the generic plan for all values. With `analyze`, the statement is run as well, in
     the current transaction, which must be read-only.
@@ -71,7 +71,7 @@ async def explain(
     cost = partial(_find_cost, session, sql, parameters)
     notes += await suggest_indexes(session.ask, tables, nodes, cost)
     names = list(dict.fromkeys(SqlName(table.name) for table in tables))
-    return make_plan(shown, names, most, cut=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
+    return make_plan(shown, names, limit, cut=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
 
 
 async def _find_cost(session: Session, sql: str, parameters: Sequence[Cell]) -> float:

@@ -73,22 +73,24 @@ class _Source:
         self._is_lost = False
         self.columns: Sequence[Column] = ()
 
-    async def fetch(self, most: int) -> list[Row]:
-        """Return the next rows: `most`, unless there are fewer.
+    async def fetch(self, max_rows: int) -> list[Row]:
+        """Return the next rows: `max_rows`, unless there are fewer.
 
         Rows beyond the memory limit are lost, and can only be read by running the query again.
         """
         if self._waiting:
-            next_rows, self._waiting = self._waiting[:most], self._waiting[most:]
+            next_rows, self._waiting = self._waiting[:max_rows], self._waiting[max_rows:]
             return next_rows
         if self.is_ended:
             return []
         result = await self._link.run(
-            f"FETCH FORWARD {most} FROM {_CURSOR}", deadline=self._deadline, most=self._link.limits.value_bytes
+            f"FETCH FORWARD {max_rows} FROM {_CURSOR}",
+            deadline=self._deadline,
+            max_bytes=self._link.limits.value_bytes,
         )
         self.columns = result.columns
         self._is_lost = result.cut
-        self.is_ended = result.cut or len(result.rows) < most
+        self.is_ended = result.cut or len(result.rows) < max_rows
         return result.rows
 
     def leave(self, rejected: Sequence[Row]) -> Remainder | None:

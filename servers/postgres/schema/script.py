@@ -34,8 +34,8 @@ _LATER: Sequence[str] = (
 )
 
 
-async def read_schema(most: int, ask: Ask) -> str:
-    """Return the statements, in at most `most` bytes; omitted ones are counted. Raises SqlError."""
+async def read_schema(max_bytes: int, ask: Ask) -> str:
+    """Return the statements, in at most `max_bytes` bytes; omitted ones are counted. Raises SqlError."""
     statements: list[str] = []
     for question in _PARTS:
         statements += [statement for (statement,) in await ask(question)]
@@ -43,7 +43,7 @@ async def read_schema(most: int, ask: Ask) -> str:
     for question in _LATER:
         statements += [statement for (statement,) in await ask(question)]
     ((path,),) = await ask("SELECT coalesce(nullif(pg_catalog.current_setting('search_path'), ''), '''')")
-    return join_statements([f"SET search_path = {path};", _HEAD, *statements] if statements else [], most)
+    return join_statements([f"SET search_path = {path};", _HEAD, *statements] if statements else [], max_bytes)
 
 
 async def _read_views(ask: Ask) -> list[str]:

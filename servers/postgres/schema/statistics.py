@@ -121,8 +121,8 @@ async def _compare(ask: Ask, relation: Relation, column: ReadableColumn) -> tupl
     return distinct, _encode(column.kind, least), _encode(column.kind, greatest)
 
 
-def _select_first(relation: Relation, columns: Sequence[str], most: int) -> str:
-    return f"SELECT {', '.join(columns)} FROM {relation.name} LIMIT {most}"  # noqa: S608
+def _select_first(relation: Relation, columns: Sequence[str], limit: int) -> str:
+    return f"SELECT {', '.join(columns)} FROM {relation.name} LIMIT {limit}"  # noqa: S608
 
 
 async def read_readable(session: Session, relation: Relation) -> list[ReadableColumn]:

@@ -74,7 +74,7 @@ class Watched(watch.Watched):
         self._triggered: dict[int, bool] = {}
         """By oid, True if a table has this package's trigger. Tables that have not been tried yet are missing."""
         self._wrote: set[str] = set()
-        self._heard: list[Notice] = []
+        self._notices: list[Notice] = []
         self._backend = 0
 
     @property
@@ -138,7 +138,7 @@ class Watched(watch.Watched):
                 self.notice()
                 self.on_mode_changed()
                 async for notice in wait_for_notices(link):
-                    self._heard.append(notice)
+                    self._notices.append(notice)
                     self.notice()
             if self._listening.is_set():
                 self._listening, self._missed = anyio.Event(), True
@@ -179,7 +179,7 @@ class Watched(watch.Watched):
         if self.is_unreachable:
             # Changes up to that point are reported with the rest.
             await self._wait_for_notices(_DETECTION_SECONDS)
-        notices, self._heard = self._heard, []
+        notices, self._notices = self._notices, []
         if self.is_unreachable or (self._missed and self._listening.is_set()):
             self.is_unreachable = self._missed = False
             self.on_mode_changed()

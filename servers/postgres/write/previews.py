@@ -144,17 +144,17 @@ class _Preview:
 
     async def _pair(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
         """Return the first changed rows, each before and after."""
-        gone = [] if is_new or not counts.updated + counts.deleted else await self._find_gone(table)
-        gone = gone[: _MAX_ROWS if table.key or not counts.inserted + counts.updated else _MAX_ROWS // 2]
-        before = await self._read(self._then, table, gone)
+        removed = [] if is_new or not counts.updated + counts.deleted else await self._find_gone(table)
+        removed = removed[: _MAX_ROWS if table.key or not counts.inserted + counts.updated else _MAX_ROWS // 2]
+        before = await self._read(self._then, table, removed)
         after: dict[str, tuple[Any, ...]] = {}
         by_key: dict[Key, str] = {}
-        if gone and table.key:
-            changed = await self._find(self._now, table.find_keys(), *_turn(gone))
+        if removed and table.key:
+            changed = await self._find(self._now, table.find_keys(), *_turn(removed))
             by_key = {row.key: row.place for row in changed}
             after = await self._read(self._now, table, changed)
         pairs: list[tuple[Any, Any]] = [
-            (before[row.place], after.get(by_key.get(row.key, ""))) for row in gone if row.place in before
+            (before[row.place], after.get(by_key.get(row.key, ""))) for row in removed if row.place in before
         ]
         # A row without a key, or whose key has changed, looks like a new one.
         if len(pairs) < _MAX_ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):

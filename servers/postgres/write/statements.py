@@ -70,9 +70,9 @@ class _Batch:
         sql, values = bind(Query(*statement))
         # PostgreSQL does not count the rows that a TRUNCATE deletes.
         emptied = await self._find_emptied(sql) if words[0] == "TRUNCATE" else NONE
-        most = session.link.limits.value_bytes
+        max_bytes = session.link.limits.value_bytes
         session.link.notices.clear()
-        rows = await session.link.run(sql, values, deadline=session.deadline, most=most)
+        rows = await session.link.run(sql, values, deadline=session.deadline, max_bytes=max_bytes)
         notices = tuple(session.link.notices)
         if is_last:
             # Deferred errors are raised now, rather than while it is unknown whether the changes are committed.
@@ -125,8 +125,8 @@ class _Batch:
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
         builder = PageBuilder(names, self._limits, Codec(types).encode)
         rest = rows.rows
-        while rest and (most := builder.rows_to_fetch):
-            rest = [*builder.add(rest[:most]), *rest[most:]]
+        while rest and (max_rows := builder.rows_to_fetch):
+            rest = [*builder.add(rest[:max_rows]), *rest[max_rows:]]
         return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.cut
 
     async def _explain(self, error: PostgresError, sql: str) -> SqlError:

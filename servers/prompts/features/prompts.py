@@ -56,14 +56,14 @@ _MAX_AT_ONCE = 10_000
 class LibraryPrompts:
     """The prompts of all libraries. File access and rendering run in a thread, in the client's turn."""
 
-    async def page(self, context: Context[Opened], after: str, most: int) -> Sequence[Prompt]:
+    async def page(self, context: Context[Opened], after: str, limit: int) -> Sequence[Prompt]:
         """Return the next prompts by name, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
-            prompts = await to_thread.run_sync(_list_current, libraries, after, most)
+            prompts = await to_thread.run_sync(_list_current, libraries, after, limit)
             if prompts is None:
                 await watch.look()
-                prompts = await to_thread.run_sync(list_page, libraries, after, most)
+                prompts = await to_thread.run_sync(list_page, libraries, after, limit)
         return prompts
 
     async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
@@ -138,15 +138,15 @@ async def _has(opened: Opened, name: str) -> bool:
     return name in opened.libraries
 
 
-def _list_current(libraries: Libraries, after: str, most: int) -> list[Prompt] | None:
+def _list_current(libraries: Libraries, after: str, limit: int) -> list[Prompt] | None:
     """Return the page; None if the libraries are behind their folders. Blocks."""
     # Another replica may have detected the change first, and notified the client that sends this request.
-    return None if libraries.is_behind() else list_page(libraries, after, most)
+    return None if libraries.is_behind() else list_page(libraries, after, limit)
 
 
-def list_page(libraries: Libraries, after: str, most: int) -> list[Prompt]:
+def list_page(libraries: Libraries, after: str, limit: int) -> list[Prompt]:
     """Return the next prompts by name, without those whose file is broken. Blocks."""
-    return [_make_prompt(prompt) for prompt in libraries.page(after, most)]
+    return [_make_prompt(prompt) for prompt in libraries.page(after, limit)]
 
 
 def _make_prompt(prompt: definitions.Prompt) -> Prompt:

@@ -152,13 +152,13 @@ def _format_prompt(prompt: Prompt) -> str:
     return join_lines(f"{prompt.name}{takes}: {prompt.description}")
 
 
-def _format_problems(libraries: Libraries, most: int) -> list[str]:
+def _format_problems(libraries: Libraries, maximum: int) -> list[str]:
     """Return the problems of files, one per line. Reads all files."""
     for item in libraries.all:
         item.count()  # reads every file, so that all problems are known
     problems = [f"{root.name}: {problem}" for root, problem in libraries.problems()]
-    more = [f"and {len(problems) - most:,} more, listed in prompt://"] if len(problems) > most else []
-    lines = [escape(item)[:_MAX_PROBLEM] for item in problems[:most]]
+    more = [f"and {len(problems) - maximum:,} more, listed in prompt://"] if len(problems) > maximum else []
+    lines = [escape(item)[:_MAX_PROBLEM] for item in problems[:maximum]]
     return ["", f"{format_count(len(problems), 'problem')}:", *lines, *more] if problems else []
 
 

@@ -136,7 +136,7 @@ class Key(NamedTuple):
     kind: str
     """text, texts, boolean, value, items, or a name for one of the checks below."""
     description: str
-    most: int = 2_000
+    limit: int = 2_000
     """Maximum number of characters, or of items in a list."""
     required: bool = False
 
@@ -201,14 +201,14 @@ def _check_value(key: Key, value: Any) -> str | None:
                 return "is not a finite number"
             return None if isinstance(value, str | int | float) else "can't be the value of an argument"
         case "texts":
-            if not isinstance(value, list) or not value or len(value) > key.most:
-                return f"is not a list of 1 to {key.most} texts"
+            if not isinstance(value, list) or not value or len(value) > key.limit:
+                return f"is not a list of 1 to {key.limit} texts"
             line = Key("text", "", 500)
             wrong = next(filter(None, (_check_text(line, item) for item in value)), None)
             return None if wrong is None else f"has an item that {wrong}"
         case "items":
             whole = isinstance(value, list) and all(isinstance(element, YamlMapping) for element in value)
-            return None if whole and len(value) <= key.most else f"is not a list of at most {key.most} mappings"
+            return None if whole and len(value) <= key.limit else f"is not a list of at most {key.limit} mappings"
     choices = TYPES if key.kind == "type" else _ROLES
     return None if value in choices else f"is not one of: {', '.join(choices)}"
 
@@ -216,8 +216,8 @@ def _check_value(key: Key, value: Any) -> str | None:
 def _check_text(key: Key, value: Any) -> str | None:
     if not isinstance(value, str):
         return "is not a text; put it in quotes" if isinstance(value, int | float) else "is not a text"
-    if len(value) > key.most:
-        return f"has more than {key.most:,} characters"
+    if len(value) > key.limit:
+        return f"has more than {key.limit:,} characters"
     if key.kind == "name" and NAME.fullmatch(value) is None:
         return (
             "is not a valid name: it must have 1 to 128 characters, no control characters, and no space at its ends"

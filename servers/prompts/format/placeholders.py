@@ -1,6 +1,6 @@
 """Placeholders: the replacements that each host makes for `$1`, `$ARGUMENTS` and so on, and their arguments.
 
-A host takes one text after a command's name and splits it into words; a client of MCP sends arguments by name. A text
+A host takes one text after a command's name and splits it into words; an MCP client sends arguments by name. A text
 whose numbered placeholders have no gaps therefore gets one argument per number. Any other text with placeholders gets
 a single argument, `arguments`, which is split as the host would split it. Nothing is executed (`!`) or read (`@`),
 and the user's input is never searched for placeholders.

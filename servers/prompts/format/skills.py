@@ -19,7 +19,7 @@ NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
 """The valid names of skills."""
 MAX_DESCRIPTION_LENGTH = 1_024
 _MAX_FILES, MAX_BYTES = 512, 16 * 1024 * 1024
-"""The limits of one skill that all hosts support."""
+"""The maximum number of files of a skill and their total size in bytes, as far as all hosts support."""
 LIMIT = f"a skill may have at most {_MAX_FILES} files and {MAX_BYTES:,} bytes"
 
 
@@ -41,7 +41,7 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
     Raises PromptError if a skill can't have its name or description.
     """
-    _require_possible(prompt)
+    _require_valid(prompt)
     front: dict[str, Any] = {"name": prompt.name, "description": prompt.description}
     if prompt.syntax == "claude" and prompt.hint:
         front["argument-hint"] = prompt.hint
@@ -54,7 +54,7 @@ def format_manifest(prompt: Prompt, body: str) -> str:
 
 def require_named(prompt: Prompt, document: Document) -> None:
     """Check that the SKILL.md of the prompt is valid for other readers too. Raises PromptError."""
-    _require_possible(prompt)
+    _require_valid(prompt)
     front = document.front or YamlMapping(1)
     for key in ("name", "description"):
         if not get_text(front, key):
@@ -71,7 +71,7 @@ def require_size(files: Iterable[int]) -> None:
         raise PromptError("too_large", LIMIT)
 
 
-def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
+def find_excess_files(others: Mapping[str, int], manifest: int) -> set[str]:
     """Return the files next to a SKILL.md of `manifest` bytes that exceed the limits of all hosts. Files are counted
     in path order until a limit is reached. `others` contains their sizes, without hidden files."""
     unfitting: set[str] = set()
@@ -84,7 +84,7 @@ def find_unfitting(others: Mapping[str, int], manifest: int) -> set[str]:
     return unfitting
 
 
-def _require_possible(prompt: Prompt) -> None:
+def _require_valid(prompt: Prompt) -> None:
     if NAME.fullmatch(prompt.name) is None:
         suggestion = "Its name must have 1 to 64 of the characters a-z 0-9, with single - between them."
         raise PromptError("bad_prompt", f"a skill can't be called {prompt.name!r}", suggestion)

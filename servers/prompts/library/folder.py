@@ -53,7 +53,7 @@ class Folder:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
 
-    def read(self, path: str, most: int) -> bytes:
+    def read(self, path: str, max_bytes: int) -> bytes:
         """Return the content of the file. Raises PromptError if it does not exist, is too large, or if the path has a
         link."""
         refusal = check_path(path)
@@ -62,11 +62,11 @@ class Folder:
         *above, name = path.split("/")
         try:
             with self.opened(above) as directory:
-                data = read_file(entry_in(directory, name), most)
+                data = read_file(entry_in(directory, name), max_bytes)
         except OSError:
             raise PromptError("not_found", f"there is no file {path[:200]!r}, or it can't be read") from None
         if data is None:
-            raise PromptError("too_large", f"{path[:200]!r} has more than {most:,} bytes")
+            raise PromptError("too_large", f"{path[:200]!r} has more than {max_bytes:,} bytes")
         return data
 
     def is_executable(self, path: str) -> bool:

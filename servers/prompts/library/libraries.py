@@ -86,11 +86,11 @@ class Libraries:
         """Return the prompt. Raises PromptError: `not_found`, or `bad_prompt` if its file is broken."""
         return self.library(name).prompt(name)
 
-    def page(self, after: str, most: int) -> list[Prompt]:
+    def page(self, after: str, limit: int) -> list[Prompt]:
         """Return the next prompts in the order of names, without those whose file is broken."""
         prompts: list[Prompt] = []
         for name in self._names[bisect_right(self._names, after) :]:
-            if len(prompts) == most:
+            if len(prompts) == limit:
                 break
             with suppress(PromptError):
                 prompts.append(self.prompt(name))

@@ -18,7 +18,7 @@ from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind, parse_file
 from servers.prompts.format.front_matter import parse_document
-from servers.prompts.format.skills import MAX_BYTES, find_unfitting, format_manifest, require_named, require_size
+from servers.prompts.format.skills import MAX_BYTES, find_excess_files, format_manifest, require_named, require_size
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
 from servers.prompts.templates.budget import MAX_FILE_BYTES
@@ -34,8 +34,8 @@ overhead."""
 class Cache(Generic[V]):
     """A cache of the most recently used values, up to a total weight. Thread-safe."""
 
-    def __init__(self, most: int) -> None:
-        self._left = most
+    def __init__(self, max_bytes: int) -> None:
+        self._left = max_bytes
         self._lock = Lock()
         self._values: OrderedDict[Hashable, tuple[V, int]] = OrderedDict()
 
@@ -136,10 +136,10 @@ class Library:
         file = snapshot.names.get(name)
         return None if file is None else self._compiled.get((snapshot.number, file.path))
 
-    def read(self, path: str, most: int) -> bytes:
+    def read(self, path: str, max_bytes: int) -> bytes:
         """Return the contents of a file in the folder. Raises PromptError: `not_found`, or `too_large` for more
         bytes."""
-        return self._folder.read(path, most)
+        return self._folder.read(path, max_bytes)
 
     def has_file(self, path: str) -> bool:
         """Return True if the folder has an entry at this path, even one that is not read, such as a link."""
@@ -184,7 +184,7 @@ class Library:
         sizes = {
             path: signature[1] for path, signature in _find_siblings(snapshot, file).items() if signature is not None
         }
-        left_out = find_unfitting(sizes, len(file.data))
+        left_out = find_excess_files(sizes, len(file.data))
         return {path: size for path, size in sizes.items() if path not in left_out}
 
     def note(self, name: str, file: str, reason: str) -> None:
@@ -206,11 +206,11 @@ class Library:
         """Return a function that reads the files that the prompt refers to, relative to its base."""
         base = _make_prefix(prompt.base)
 
-        def read(path: str, most: int) -> bytes:
+        def read(path: str, max_bytes: int) -> bytes:
             # A library may be a project, whose .git and .env must not be readable through prompts.
             if is_hidden(path):
                 raise PromptError("not_found", f"{path[:200]!r} is hidden")
-            return self.read(base + path, most)
+            return self.read(base + path, max_bytes)
 
         return read
 

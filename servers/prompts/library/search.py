@@ -39,7 +39,7 @@ class _Word(NamedTuple):
     """The same, with spaces instead of characters other than letters and digits."""
 
 
-def search(libraries: Libraries, query: str, most: int) -> Matches:
+def search(libraries: Libraries, query: str, limit: int) -> Matches:
     """Return the prompts that contain words of the query. Those with more words come first, then those with words in
     the name, in title, description and tags, or in the rest of the file. Without words, return all prompts by name.
     Blocks."""
@@ -60,7 +60,7 @@ def search(libraries: Libraries, query: str, most: int) -> Matches:
     prompts: list[Prompt] = []
     total = sum(map(len, groups.values()))
     for name in _order(libraries, groups, words):
-        if len(prompts) == most:
+        if len(prompts) == limit:
             break
         try:
             prompts.append(libraries.prompt(name))

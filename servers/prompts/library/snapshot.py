@@ -6,7 +6,7 @@ from typing import NamedTuple
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.forms import SKILL, Kind, find_kind, find_longer_names, find_name, parse_file
 from servers.prompts.format.front_matter import MAX_FILE_BYTES, NAME
-from servers.prompts.format.skills import LIMIT, find_unfitting
+from servers.prompts.format.skills import LIMIT, find_excess_files
 from servers.prompts.library.folder import MAX_TOTAL_BYTES, Entry, Signature, is_hidden
 from servers.prompts.templates.rendering import Read
 from shared.text import is_unicode
@@ -99,7 +99,7 @@ def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
                 inside[below] = signature[1]
     for above, inside in sizes.items():
         manifest = inside.pop(SKILL, 0)
-        yield from (f"{above}/{path}".lstrip("/") for path in find_unfitting(inside, manifest))
+        yield from (f"{above}/{path}".lstrip("/") for path in find_excess_files(inside, manifest))
 
 
 def compare(old: Snapshot, new: Snapshot) -> Changed:

@@ -55,7 +55,7 @@ class Watch:
         not block."""
         self._broken: frozenset[str] = frozenset()
         self._reported: frozenset[LibraryProblem] = frozenset()
-        self._took = 0.0
+        self._scan_seconds = 0.0
         self._looked_at = time.monotonic()
         self._around: frozenset[str] = frozenset()
         """The directories that are watched only because a library's folder is in them."""
@@ -70,7 +70,7 @@ class Watch:
     @property
     def stalled(self) -> bool:
         """True if no scan has finished for far too long."""
-        return time.monotonic() - self._looked_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._took
+        return time.monotonic() - self._looked_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._scan_seconds
 
     async def run(self, on_change: Callable[[Changed], None]) -> None:
         """Watch until cancelled. After each burst of changes, once the libraries have been updated, call `on_change`
@@ -91,7 +91,8 @@ class Watch:
                     await self.look()
                 self.on_polling(self.degraded)
                 rest = max(
-                    _POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS, _SCAN_TIME_DIVISOR * self._took
+                    _POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS,
+                    _SCAN_TIME_DIVISOR * self._scan_seconds,
                 )
         finally:
             self._notices.close()
@@ -145,7 +146,7 @@ class Watch:
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.look()
         self._looked_at = time.monotonic()
-        self._took = self._looked_at - begun
+        self._scan_seconds = self._looked_at - begun
         if changed is None:
             return None
         there = changed.names.intersection(self._libraries.names)

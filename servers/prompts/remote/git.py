@@ -117,8 +117,8 @@ class Git:
     def read(self, blobs: Sequence[Blob]) -> Iterator[bytes]:
         """Yield the contents of the files, in order. Raises PromptError."""
         request = "".join(f"{blob.id}\n" for blob in blobs).encode()
-        most = MAX_TOTAL_BYTES + 200 * len(blobs)
-        data, at = self._run(["cat-file", "--batch"], most, request), 0
+        max_bytes = MAX_TOTAL_BYTES + 200 * len(blobs)
+        data, at = self._run(["cat-file", "--batch"], max_bytes, request), 0
         for blob in blobs:
             start = data.find(b"\n", at) + 1
             if data[at:start] != f"{blob.id} blob {blob.size}\n".encode():
@@ -126,8 +126,8 @@ class Git:
             at = start + blob.size + 1
             yield data[start : at - 1]
 
-    def _run(self, words: Sequence[str], most: int = 1_000, data: bytes = b"") -> bytes:
-        """Return git's output, within `most` bytes. Raises PromptError."""
+    def _run(self, words: Sequence[str], max_bytes: int = 1_000, data: bytes = b"") -> bytes:
+        """Return git's output, within `max_bytes` bytes. Raises PromptError."""
         settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
         if words[0] not in ("init", "ls-remote"):
             settings.append("--git-dir=repository")
@@ -153,7 +153,7 @@ class Git:
                     _kill(process)
         if process.returncode:
             raise PromptError("not_fetched", _explain(complaint.read_text(errors="replace")))
-        if answer.stat().st_size > most:
+        if answer.stat().st_size > max_bytes:
             raise PromptError("too_large", "the library has too many files; name a subdirectory of the repository")
         return answer.read_bytes()
 

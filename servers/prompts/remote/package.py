@@ -145,10 +145,10 @@ class _Marketplace:
         return (self._path.read_bytes() for _ in blobs)
 
 
-def _hash_file(path: Path, most: int) -> str:
+def _hash_file(path: Path, max_bytes: int) -> str:
     try:
-        if path.stat().st_size > most:
-            raise PromptError("too_large", f"the file has more than {most:,} bytes")
+        if path.stat().st_size > max_bytes:
+            raise PromptError("too_large", f"the file has more than {max_bytes:,} bytes")
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:

@@ -17,10 +17,10 @@ STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 """Filters that `sandbox` inserts into templates. Authors can't write their names."""
 
 
-def require_size(value: int, most: int = MAX_CHARACTERS) -> None:
+def require_size(value: int, maximum: int = MAX_CHARACTERS) -> None:
     """Check the size of a text or list. Raises PromptError if it would become too large."""
-    if value > most:
-        raise PromptError("too_large", f"a text or list in a template grows larger than {most:,}")
+    if value > maximum:
+        raise PromptError("too_large", f"a text or list in a template grows larger than {maximum:,}")
 
 
 def count_made(value: Any) -> Any:

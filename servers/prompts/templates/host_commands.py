@@ -144,7 +144,7 @@ def _name_left_out(prompt: Prompt, fixed: Collection[str]) -> Iterator[str]:
             yield f"the {what} argument{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
 
 
-def _read_nothing(path: str, most: int) -> bytes:
+def _read_nothing(path: str, max_bytes: int) -> bytes:
     raise PromptError("not_found", f"a command of a host has no file {path[:200]!r}")
 
 
@@ -183,8 +183,8 @@ def _has_places(arguments: Sequence[Argument], host: Host) -> bool:
 def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) -> dict[str, str]:
     """Return the host's placeholder for each argument, by name. Raises PromptError."""
     if not _has_places(arguments, host):
-        most = "no arguments" if host.all is None else f"one argument, {host.all}"
-        reason = f"commands of {host.title} take {most}, and it needs {format_names(arguments)}"
+        accepted = "no arguments" if host.all is None else f"one argument, {host.all}"
+        reason = f"commands of {host.title} take {accepted}, and it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
     # A prompt's only argument is the whole text; a named or numbered placeholder would be its first word.
     is_text = prompt.syntax == "jinja" and host.named is not host.word

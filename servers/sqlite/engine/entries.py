@@ -203,8 +203,8 @@ def _read_identifier(written: str) -> str:
     return text[1:-1].replace(text[-1] * 2, text[-1]) if text[0] in '"`[' else text
 
 
-def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
-    """Return the statements that recreate the schema, in at most `most` bytes; omitted ones are counted."""
+def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
+    """Return the statements that recreate the schema, in at most `max_bytes` bytes; omitted ones are counted."""
     question = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
@@ -214,7 +214,7 @@ def build_schema_sql(most: int, connection: sqlite3.Connection, deadline: Statem
         rows = [(table, sql) for table, sql in ask_schema(connection, question) if table not in shadows]
         hidden = find_hidden(connection)
         statements = [f"{sql};" for _, sql in rows] if hidden is None else [*_show(rows, hidden)]
-    return join_statements(statements, most)
+    return join_statements(statements, max_bytes)
 
 
 def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str]:

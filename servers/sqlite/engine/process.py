@@ -1,7 +1,7 @@
 """A process for work that can't be interrupted, started when it is needed, and killed after the time limit.
 
-It works like the threads, on its own connection. It is also killed when the caller is cancelled; uncommitted changes
-are rolled back. Few such processes work at once, since each may use a part of the memory.
+It does the same work as a thread would, on its own connection. It is also killed when the caller is cancelled;
+uncommitted changes are rolled back. Few such processes work at once, since each may use part of the memory.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ T = TypeVar("T")
 _MAX_PROCESSES = 2
 """Maximum number of processes that work at once in the whole server."""
 _MEMORY_DIVISOR = 4
-"""Each process may use one part in this many of the memory."""
+"""Each process may use the server's memory divided by this."""
 _MIN_MEBIBYTES = 16
 _GRACE_SECONDS = 0.5
-"""Seconds beyond its time limit within which a statement that checks the clock has ended."""
+"""Seconds beyond the time limit after which a statement is killed. A statement that checks the clock ends before."""
 _START_SECONDS = 60
 """Maximum number of seconds for starting a process. A slow disk is not a statement's fault."""
 _IDLE_SECONDS = 45.0
@@ -45,7 +45,7 @@ from importlib import import_module
 import_module(sys.argv[1]).main()
 """
 
-_places: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
+_slots: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
 
 
 class WorkerProcess:
@@ -56,7 +56,7 @@ class WorkerProcess:
         limits = opening.limits._replace(memory_mebibytes=memory)
         self._opening = opening._replace(killable=True, limits=limits)
         self._process: Process | None = None
-        self._answers: BufferedByteReceiveStream | None = None
+        self._output: BufferedByteReceiveStream | None = None
         self._idle: asyncio.TimerHandle | None = None
 
     @property
@@ -65,17 +65,17 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     async def ensure_started(self) -> bool:
-        """Start a process unless one is running. Return True if it is a new one. Raises SqlError."""
+        """Start a process unless one is running. Return True if one was started. Raises SqlError."""
         if self._idle is not None:
             self._idle.cancel()
         if self._process is not None and self._process.returncode is None:
             return False
         await self.end()
-        async with self._killed_unless_whole():
+        async with self._killed_on_failure():
             with anyio.fail_after(_START_SECONDS):
                 process = self._process = await start_worker(_START, f"{__package__}.worker")
                 assert process.stdout is not None
-                self._answers = BufferedByteReceiveStream(process.stdout)
+                self._output = BufferedByteReceiveStream(process.stdout)
                 await self._send(self._opening)
                 _, refused = await self._receive()
             if isinstance(refused, SqlError):
@@ -88,7 +88,7 @@ class WorkerProcess:
         The process is killed if it takes longer or the caller is cancelled. Raises SqlError.
         """
         limits = self._opening.limits
-        async with _place(limits.seconds), self._killed_unless_whole():
+        async with _slot(limits.seconds), self._killed_on_failure():
             # Until it sends "begun", it imports modules for the work, which does not count towards the statement's
             # time.
             with anyio.fail_after(_START_SECONDS):
@@ -120,17 +120,17 @@ class WorkerProcess:
             self._process.kill()
 
     @asynccontextmanager
-    async def _killed_unless_whole(self) -> AsyncIterator[None]:
-        whole = False
+    async def _killed_on_failure(self) -> AsyncIterator[None]:
+        succeeded = False
         try:
             yield
-            whole = True
+            succeeded = True
         except _BROKEN:
             raise SqlError("failed", "the process that ran the statement has ended", "Ask for less.") from None
         finally:
-            if not whole:
+            if not succeeded:
                 await self.end()
-            if not whole and self._opening.mode == "rw":
+            if not succeeded and self._opening.mode == "rw":
                 # Readers can't read before a writer has recovered the file. If this fails, the next writer does it.
                 with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
                     seconds = self._opening.limits.busy_seconds
@@ -144,7 +144,7 @@ class WorkerProcess:
 
     async def _receive(self) -> tuple[str, Any]:
         """Return the kind and value of the next message from the process."""
-        answers = self._answers
+        answers = self._output
         assert answers is not None
         (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
         kind, value = unpack(await answers.receive_exactly(length), RemoteCursor)
@@ -161,12 +161,12 @@ def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _place(seconds: float) -> AsyncIterator[None]:
+async def _slot(seconds: float) -> AsyncIterator[None]:
     """Wait until another process may work. Raises SqlError with code `busy`."""
-    places = _places.get(None)
+    places = _slots.get(None)
     if places is None:
         places = anyio.Semaphore(_MAX_PROCESSES)
-        _places.set(places)
+        _slots.set(places)
     try:
         with anyio.fail_after(seconds):
             await places.acquire()

@@ -167,8 +167,8 @@ def _fill(
     return page, Remainder(rest.cursor, unfitting) if unfitting else None
 
 
-def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
-    """Return the plan of one statement, in at most `most` bytes. Its parameters may be omitted.
+def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> Plan:
+    """Return the plan of one statement, in at most `limit` bytes. Its parameters may be omitted.
 
     Indexes from CREATE INDEX statements before it are tried out. Raises SqlError for a statement that the connection
     may not run.
@@ -190,7 +190,7 @@ def explain(query: Query, most: int, connection: sqlite3.Connection, deadline: S
     intermediate = {match[1] for match in map(_MADE.fullmatch, details) if match is not None}
     scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
     scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
-    return make_plan(steps, list(scanned), most, cut=len(rows) > _MAX_STEPS, notes=notes)
+    return make_plan(steps, list(scanned), limit, cut=len(rows) > _MAX_STEPS, notes=notes)
 
 
 def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:

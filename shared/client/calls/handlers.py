@@ -1,4 +1,4 @@
-"""The answers of a client to requests and notifications of its server: the functions of `ClientOptions`, which accept
+"""A client's answers to requests and notifications from its server: the functions of `ClientOptions`, which accept
 and return models, called with the dictionaries from the wire."""
 
 import logging

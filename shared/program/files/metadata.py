@@ -79,7 +79,7 @@ def give_metadata(descriptor: int, original: os.stat_result, attributes: Attribu
         lost.append("owner")
     if current_stat.st_gid != original.st_gid and not _set_owner(descriptor, -1, original.st_gid):
         lost.append("group")
-        # Another group must not be able to read what only the former group could.
+        # Another group must not be able to read what only the previous group could.
         mode &= ~stat.S_IRWXG
     lost += _give_attributes(descriptor, attributes)
     if any(name in attributes and (name in lost or "group" in lost) for name in _INHERITED):

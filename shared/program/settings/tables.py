@@ -56,8 +56,9 @@ def read_rules(
     common: Written | None = None,
     within: str = "",
 ) -> Rules:
-    """Return the rules in the tables among `written`, from the file at `path`, for a server with these `settings`,
-    if any. `common` is the table of principals for several servers; `within` is the prefix of the keys.
+    """Return the rules in the tables of `written`, which was read from the file at `path`. `settings` are those of
+    the server, if it has any; `common` is the table of principals for several servers; `within` is the prefix of the
+    keys.
 
     Raises ValueError with a one-line message for an error.
     """

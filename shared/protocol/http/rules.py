@@ -183,7 +183,7 @@ def _name(raw: bytes) -> str:
 
 
 def check_single(headers: Headers, *, all_of_them: bool) -> Refusal | None:
-    """Return a 400 for a repeated header of HTTP, or with `all_of_them`, also of MCP."""
+    """Return a 400 for a repeated HTTP header; with `all_of_them`, for a repeated MCP header, too."""
     # A proxy may use the first of two values and a server the last, so the proxy would check a request other than the
     # one served.
     matters = headers.repeated and (all_of_them or headers.repeated & _GUARDED)
@@ -336,7 +336,7 @@ def is_session_id(text: str) -> bool:
 
 
 def read_session_id(headers: Headers) -> str | Refusal:
-    """Return the session id in a request; a 400 if there is none, or if a header of MCP is repeated."""
+    """Return the session id in a request; a 400 if there is none, or if an MCP header is repeated."""
     refusal = check_single(headers, all_of_them=True)
     if refusal is not None:
         return refusal

@@ -16,7 +16,7 @@ from .questions import FIRST_ROUND, Round
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request of the peer from its admission to its answer. All code that handles the request uses this object.
+    """A request from the peer, from its admission to its answer. All code that handles the request uses this object.
 
     It is compared by identity, not by its id, which another call may use as soon as this one is over. From then on it
     has no params: they may take megabytes, and objects with a reference to the call, such as a cancelled task, may

@@ -173,7 +173,7 @@ class _Standalone(Enum):
 
 
 STANDALONE = _Standalone.STANDALONE
-"""The subject of a question that does not belong to a request of the peer."""
+"""The subject of a question that does not belong to a request from the peer."""
 
 
 def asker(id: RequestId | None) -> int | None:

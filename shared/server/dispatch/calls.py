@@ -349,8 +349,8 @@ class Calls:
         if not (self.room.is_free(link.client) or link.session.is_in_batch(call)):
             await self.room.wait(link.client)
 
-    def _wait(self, link: Link, call: Call, most: int) -> None:
-        if len(link.queue or ()) >= most:
+    def _wait(self, link: Link, call: Call, maximum: int) -> None:
+        if len(link.queue or ()) >= maximum:
             link.session.finish(call, InternalError("too many calls are waiting; send fewer at once"))
             return
         if not self._take_memory(link, call):

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from .limits import CallLimits
 
 MANY_CHANGES = 1_000
-"""The number of waiting changes for one peer from which on parts of resources are no longer distinguished."""
+"""The number of waiting changes for one peer at which parts of resources are no longer distinguished."""
 _MAX_LIGHT_BYTES = 4_096
-"""The size in bytes from which on a result is counted; smaller results are bounded by the number of waiting
+"""The minimum size in bytes of a result that is counted; smaller results are bounded by the number of waiting
 messages."""
 _MAX_ANSWERED_AT_ONCE = 100
 """Maximum number of calls of one batch that are answered at once."""
@@ -407,8 +407,8 @@ class Connection:
         return outcome
 
     def changed(self, change: Change) -> None:
-        """Queue `change`, unless the same change already waits. If many changes wait, changes of parts are reported
-        as a change of the whole resource."""
+        """Queue `change`, unless the same change already waits. If many changes are waiting, changes of parts are
+        reported as a change of the whole resource."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)
@@ -459,10 +459,10 @@ class Connection:
         else:
             self.running -= 1
             calls = self.calls
-            quota, most = calls.hooks.quota, calls.limits.concurrent_calls
+            quota, limit = calls.hooks.quota, calls.limits.concurrent_calls
             if quota is not None:
                 quota.end(self.client)
-            while self.queue and not calls.is_closing and self.running < most:
+            while self.queue and not calls.is_closing and self.running < limit:
                 calls.begin(self, self.queue.popleft())
         self._due()
         if self._moved is not None:

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LARGE_RESULT_BYTES = 32_768
-"""The size in bytes from which on results take room; smaller results are bounded by the number of connections."""
+"""The minimum size in bytes of a result that takes room; smaller results are bounded by the number of connections."""
 
 
 class Room:
     """The room for large results of all clients. A client that has none on the way never waits."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the number of bytes from which on clients wait; one client may use half of it."""
+        """Clients wait once `limit` bytes are in use; one client may use half of it."""
         self._limit = limit
         self.used = 0
         """The bytes that are taken."""

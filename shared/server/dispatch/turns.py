@@ -49,8 +49,8 @@ class Turns:
             self._end(client)
 
     def _may_work(self, client: str) -> bool:
-        most = self._each if client else self._at_once
-        return self._working.total() < self._at_once and self._working.get(client, 0) < most
+        limit = self._each if client else self._at_once
+        return self._working.total() < self._at_once and self._working.get(client, 0) < limit
 
     def _end(self, client: str) -> None:
         self._working[client] -= 1

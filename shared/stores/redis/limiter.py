@@ -42,9 +42,9 @@ class RedisLimiter:
         if not cost and key in self._ahead:
             return 0.0
         try:
-            wanted = max(cost, rate.burst // RESERVATION_DIVISOR) if cost else 0
+            reserved = max(cost, rate.burst // RESERVATION_DIVISOR) if cost else 0
             interval = 1_000_000 / rate.per_second
-            granted, wait = await self._link.ask("take", key, interval, rate.burst, cost, wanted)
+            granted, wait = await self._link.ask("take", key, interval, rate.burst, cost, reserved)
             if int(wait):
                 return int(wait) / 1_000_000
             more = float(granted) - cost

@@ -216,13 +216,13 @@ class RedisReplica:
         arrived = (
             set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
         )
-        gone = (self._alive | arrived) - alive
+        departed = (self._alive | arrived) - alive
         self._newest, self._alive = newest, alive
         if self._log is not None:
             self._log.renewed(alive)
-        if gone and self._tasks is not None:
+        if departed and self._tasks is not None:
             self._tasks.look()
-        if gone:
+        if departed:
             for watcher in self._watchers:
                 watcher.left()
 

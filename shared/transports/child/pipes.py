@@ -28,7 +28,7 @@ class PipeReader(asyncio.Protocol):
         self._pipe: asyncio.ReadTransport | None = None
         self._before: asyncio.BaseProtocol | None = None
         self._chunks: list[bytes] = []
-        self._held = 0
+        self._waiting_bytes = 0
         self._is_over = False
         self._woken = Signal()
 
@@ -40,9 +40,9 @@ class PipeReader(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""
         self._chunks.append(data)
-        self._held += len(data)
+        self._waiting_bytes += len(data)
         # Then the pipe fills, and the child waits: it can't make this process buffer more than this.
-        if self._held > MAX_WAITING_BYTES and self._pipe is not None:
+        if self._waiting_bytes > MAX_WAITING_BYTES and self._pipe is not None:
             self._pipe.pause_reading()
         self._woken.wake()
 
@@ -63,14 +63,14 @@ class PipeReader(asyncio.Protocol):
             if self._is_over:
                 raise anyio.EndOfStream
             await self._woken.wait()
-        if self._held > FLOOD_BYTES:
+        if self._waiting_bytes > FLOOD_BYTES:
             # A task that is woken in every turn of the event loop is never seen waiting, and could not be cancelled.
             await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
-        if self._held > MAX_WAITING_BYTES and self._pipe is not None and not self._is_over:
+        if self._waiting_bytes > MAX_WAITING_BYTES and self._pipe is not None and not self._is_over:
             self._pipe.resume_reading()
-        self._held = 0
+        self._waiting_bytes = 0
         return data
 
 

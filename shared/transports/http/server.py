@@ -17,7 +17,7 @@ from ...telemetry.footprint import fill_free_lists
 from .app.access_log import AccessLog
 from .app.app import Front, HttpApp, HttpOptions
 from .app.mount import Mount
-from .engine.capacity import Capacity, connections_at_most
+from .engine.capacity import Capacity, max_connections
 from .engine.connections import Connection
 from .engine.graceful_close import all_accepted, take_no_more
 from .engine.write_backlog import Unread
@@ -75,8 +75,8 @@ async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, sto
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
     with _bound(asgi.mounts, options) as listener:
         # Behind a proxy all connections come from its address.
-        most = options.connections or connections_at_most()
-        capacity = None if options.trusted_proxies else Capacity(most)
+        maximum = options.connections or max_connections()
+        capacity = None if options.trusted_proxies else Capacity(maximum)
         own = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
         connections = type("Limited", (Connection,), own)
         server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)

@@ -32,18 +32,18 @@ def _end(heading: HtmlElement) -> None:
     """Move the blocks in a heading behind it. A heading without other text becomes its first block."""
     first = next(at for at, child in enumerate(heading) if _has_block(child))
     moved = list(heading)[first:]
-    around = heading.getparent()
+    parent = heading.getparent()
     if not (squeeze(heading.text) or any(length(child) or squeeze(child.tail) for child in heading[:first])):
         inner = moved[0]
         is_short = not any(True for _ in inner.iterdescendants(*BLOCKS)) and length(inner) <= _MAX_HEADING
         if inner.tag not in _NEVER and is_short:
             inner.tag = heading.tag
         heading.tag = "div"
-    elif around is not None:
+    elif parent is not None:
         moved[-1].tail = f"{moved[-1].tail or ''}{heading.tail or ''}"
         heading.tail = None
-        at = around.index(heading) + 1
-        around[at:at] = moved
+        at = parent.index(heading) + 1
+        parent[at:at] = moved
 
 
 def _has_block(element: HtmlElement) -> bool:

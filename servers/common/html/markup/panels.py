@@ -110,12 +110,12 @@ def _target_names(control: HtmlElement) -> Iterator[str]:
 def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
     """Return the panels of tabs that refer to none: as many panels as tabs, in the nearest enclosing element with
     that many."""
-    around = tabs
+    enclosing = tabs
     for _ in range(_PANEL_LEVELS):
-        around = around.getparent()
-        if around is None:
+        enclosing = enclosing.getparent()
+        if enclosing is None:
             break
-        panels = [panel for panel in around.iter() if panel.get("role") == "tabpanel"]
+        panels = [panel for panel in enclosing.iter() if panel.get("role") == "tabpanel"]
         if panels:
             return panels if len(panels) == count else []
     return []

@@ -52,10 +52,10 @@ def _is_candidate(panel: HtmlElement) -> bool:
 def _group_keys(panel: HtmlElement, hidden: Collection[HtmlElement]) -> Iterable[Shape]:
     """Yield keys that the panels of one accordion share: the tag and class of the panel, those of the label, and the
     parent of the panels or of their items."""
-    outer = panel
-    while is_alone(outer):
-        outer = outer.getparent()
-    before, item = outer.getprevious(), outer.getparent()
+    outermost = panel
+    while is_alone(outermost):
+        outermost = outermost.getparent()
+    before, item = outermost.getprevious(), outermost.getparent()
     if before is None or before in hidden or not _is_label(before):
         return
     shapes = (*_shape(panel), *_shape(before))
@@ -71,8 +71,8 @@ def _has_labels(around: HtmlElement, panels: list[HtmlElement], hidden: Collecti
     kinds = {(block.tag, (block.get("class") or "").partition(" ")[0]) for block in blocks}
     if len(visible) != 1 or len(kinds) != 1 or len(blocks) != len(panels) + 1:
         return False
-    outer = around if is_alone(visible[0]) or around.getprevious() is not None else around.getparent()
-    before = None if outer is None else outer.getprevious()
+    outermost = around if is_alone(visible[0]) or around.getprevious() is not None else around.getparent()
+    before = None if outermost is None else outermost.getprevious()
     lists = () if before is None else islice(before.iter(), _MAX_LABEL_COUNT)
     return any(len(candidate) == len(blocks) and all(map(_is_label, candidate)) for candidate in lists)
 

@@ -77,8 +77,8 @@ def limit_rows(ctx: Ctx, max_rows: int | None) -> AnswerLimits:
 
 
 def _row_limit(ctx: Ctx, max_rows: int | None) -> int:
-    most = ctx.state.settings.max_rows
-    return most if max_rows is None else min(max_rows, most)
+    maximum = ctx.state.settings.max_rows
+    return maximum if max_rows is None else min(max_rows, maximum)
 
 
 def job_of(ctx: Ctx) -> Job:

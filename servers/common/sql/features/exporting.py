@@ -100,8 +100,8 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
             return _make_whole(export, format_uri(ctx, export), data, budget)
         first = offset or 0
         # As JSON, a text seldom takes more than twice its bytes.
-        most = budget // 2 if length is None else min(length, budget // 2)
-        data = await ctx.state.exports.read(export, first, most)
+        max_bytes = budget // 2 if length is None else min(length, budget // 2)
+        data = await ctx.state.exports.read(export, first, max_bytes)
     except SqlError as error:
         raise ResourceNotFound(f"{ctx.state.dialect.name}-export:///{name}", f"{error.code}: {error}") from None
     text = _decode(data, ends=first + len(data) >= export.bytes)

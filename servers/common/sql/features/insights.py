@@ -38,6 +38,6 @@ async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1)])
     """Store a finding in the resource memo://insights, for as long as the server runs."""
     if ctx.settings.confirm:
         await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _MAX_SHOWN)}", insight)
-    gone = ctx.state.memos.of(_owner(ctx)).append(insight)
+    removed = ctx.state.memos.of(_owner(ctx)).append(insight)
     ctx.changes.resource(insights_key(ctx))
-    return "Insight added to memo" + (f"; the {gone} oldest were dropped" if gone else "")
+    return "Insight added to memo" + (f"; the {removed} oldest were dropped" if removed else "")

@@ -194,15 +194,15 @@ async def explain(ctx: Ctx, source: Database, query: Query) -> str:
     A reading connection compiles the statement, or a writing one if the statement changes data. Raises SqlError.
     """
     require_unexplained(query.sql)
-    most = limit_answer(ctx, None).bytes
+    max_bytes = limit_answer(ctx, None).bytes
     try:
         async with turn_to_read(ctx, source):
-            plan = await source.explain(query, most)
+            plan = await source.explain(query, max_bytes)
     except SqlError as error:
         if error.code != "refused" or not source.writable:
             raise
         async with turn_to_write(ctx, source):
-            plan = await source.explain_change(query, most)
+            plan = await source.explain_change(query, max_bytes)
     return format_plan(plan)
 
 

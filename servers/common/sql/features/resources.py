@@ -26,7 +26,7 @@ _SCHEMA_PRIORITY = Annotations(priority=0.8)
 """The priority of a schema. A model that has read it needs few of the tables."""
 _MAX_ROWS = 100
 _MAX_TABLES = 1_000
-"""Maximum number of tables of one database among the resources."""
+"""Maximum number of one database's tables that are listed as resources."""
 _STEPS = """
 1. Call describe_database{named} for the tables, their columns and how they refer to each other.
 2. Call describe_table for the tables that matter, with `sample` 5 and `statistics` true, to learn what the values \
@@ -133,11 +133,11 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     return listed
 
 
-async def _list_tables(ctx: Ctx, database: Database, most: int) -> list[ListedTable]:
+async def _list_tables(ctx: Ctx, database: Database, limit: int) -> list[ListedTable]:
     """Return the first tables and views; none if the database can't be read now."""
     try:
         async with turn_to_read(ctx, database):
-            listed = await database.list_tables(TablePage(None, most, ctx.budget.result_bytes))
+            listed = await database.list_tables(TablePage(None, limit, ctx.budget.result_bytes))
     except SqlError:
         return []
     return listed.tables

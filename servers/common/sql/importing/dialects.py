@@ -85,15 +85,15 @@ def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -
     """
     text = _LEADING_COMMENTS.sub("", text)
     candidates = DELIMITERS if delimiter is None else (delimiter,)
-    best, most = Dialect(delimiter or ","), 0.0
+    best, best_score = Dialect(delimiter or ","), 0.0
     for candidate in candidates:
         dialect, rows = _read_quoted(text, candidate, quote, whole)
         score = _score(rows, candidate)
-        if score > most:
-            best, most = dialect, score
+        if score > best_score:
+            best, best_score = dialect, score
     if delimiter is not None:
         best, _ = _read_quoted(text, delimiter, quote, whole)
-    elif most < _LEAST:
+    elif best_score < _LEAST:
         best, rows = _read_quoted(text, " ", quote, whole)
         if not _is_table(rows):
             best, rows = _read_quoted(text, ",", quote, whole)

@@ -58,7 +58,7 @@ class Cursors(Generic[K]):
     def __init__(self, let_go: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
         self._let_go = let_go
         self._kept_seconds = kept_seconds
-        self._kept: OrderedDict[str, tuple[K, float]] = OrderedDict()
+        self._sources: OrderedDict[str, tuple[K, float]] = OrderedDict()
         self._some = anyio.Event()
 
     async def run(self) -> None:
@@ -66,17 +66,17 @@ class Cursors(Generic[K]):
         try:
             while True:
                 await self._some.wait()
-                if not self._kept:
+                if not self._sources:
                     self._some = anyio.Event()
                     continue
                 # All are kept for the same time, so the oldest expires first.
-                cursor, (_, until) = next(iter(self._kept.items()))
+                cursor, (_, until) = next(iter(self._sources.items()))
                 await anyio.sleep(max(until - time.monotonic(), 0))
-                if cursor in self._kept:
-                    await self._let_go(self._kept.pop(cursor)[0])
+                if cursor in self._sources:
+                    await self._let_go(self._sources.pop(cursor)[0])
         finally:
-            while self._kept:
-                await self._let_go(self._kept.popitem()[1][0])
+            while self._sources:
+                await self._let_go(self._sources.popitem()[1][0])
 
     def place(self, position: Position, source: K | None) -> str:
         """Return a cursor for the rows after `position`, and keep the source for it."""
@@ -85,7 +85,7 @@ class Cursors(Generic[K]):
         packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, number)
         cursor = urlsafe_b64encode(packed).decode()
         if source is not None:
-            self._kept[cursor] = source, time.monotonic() + self._kept_seconds
+            self._sources[cursor] = source, time.monotonic() + self._kept_seconds
             self._some.set()
         return cursor
 
@@ -102,18 +102,18 @@ class Cursors(Generic[K]):
 
     def take(self, cursor: str) -> K | None:
         """Return the source kept for a cursor, which the caller now owns; None if it was released."""
-        entry = self._kept.pop(cursor, None)
+        entry = self._sources.pop(cursor, None)
         return None if entry is None else entry[0]
 
     def count(self, is_meant: Callable[[K], bool]) -> int:
         """Count the kept sources that `is_meant` accepts."""
-        return sum(is_meant(source) for source, _ in self._kept.values())
+        return sum(is_meant(source) for source, _ in self._sources.values())
 
     async def press(self, is_meant: Callable[[K], bool]) -> bool:
         """Release the oldest kept source that `is_meant` accepts; return True if there was one."""
-        for cursor, (source, _) in self._kept.items():
+        for cursor, (source, _) in self._sources.items():
             if is_meant(source):
-                del self._kept[cursor]
+                del self._sources[cursor]
                 await self._let_go(source)
                 return True
         return False

@@ -62,7 +62,7 @@ class PageBuilder:
         """Number of bytes left for further rows."""
         self._limits = limits
         self._encode = encode
-        self._most = _SAMPLE_ROWS
+        self._max_fetched = _SAMPLE_ROWS
         self._full = False
 
     @property
@@ -70,7 +70,7 @@ class PageBuilder:
         """Number of rows to fetch next; 0 if the result is full."""
         if self._full or (self.made and self.left <= self._all * (1 - _FULL_SHARE)):
             return 0
-        return min(self._most, self._limits.rows - len(self.made))
+        return min(self._max_fetched, self._limits.rows - len(self.made))
 
     def add(self, rows: Sequence[Row]) -> list[Row]:
         """Add as many of the rows as fit, and return the rest.
@@ -83,7 +83,7 @@ class PageBuilder:
         self.left -= size
         self._full = len(fitting) < len(rows)
         # The next rows are probably as large as these.
-        self._most = max(self.left * len(self.made) // max(self._all - self.left, 1), 1)
+        self._max_fetched = max(self.left * len(self.made) // max(self._all - self.left, 1), 1)
         return [*rows[len(fitting) :]]
 
     def _fit(self, rows: Sequence[Row], *, alone: bool) -> tuple[list[Row], int]:
@@ -117,10 +117,10 @@ def measure(rows: Sequence[Any]) -> int:
     return 2 * len(data) + data.count(b'"') + data.count(b"\\") + len(rows)
 
 
-def fetch(rows: Iterable[Row], most: int, room: int) -> list[Row]:
-    """Return about as many rows as fit into `room` bytes: at least one if there are any, and at most `most`."""
+def fetch(rows: Iterable[Row], max_rows: int, room: int) -> list[Row]:
+    """Return about as many rows as fit into `room` bytes: at least one if there are any, and at most `max_rows`."""
     fetched: list[Row] = []
-    for row in islice(rows, most):
+    for row in islice(rows, max_rows):
         fetched.append(row)
         room -= _CELL_BYTES * len(row)
         # One by one, since a single value may exceed all of the space.

@@ -36,14 +36,14 @@ class Plan(TypedDict):
 def make_plan(
     steps: Sequence[PlanStep],
     scans: Sequence[str],
-    most: int,
+    limit: int,
     *,
     cut: bool,
     notes: Sequence[str] = (),
     ran: bool = False,
 ) -> Plan:
-    """Return the plan in at most `most` bytes. `cut` means that the steps are incomplete."""
-    budget = ByteBudget(most - _FRAME_BYTES)
+    """Return the plan in at most `limit` bytes. `cut` means that the steps are incomplete."""
+    budget = ByteBudget(limit - _FRAME_BYTES)
     shown_notes, more_notes = budget.share(4).fitting(notes, str) if notes else ([], 0)
     shown_scans, more_scans = budget.share(2).fitting(scans, format_name)
     shown_steps, more_steps = budget.fitting(steps, _format_step)

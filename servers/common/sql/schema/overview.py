@@ -49,7 +49,7 @@ class TablePage(NamedTuple):
     """The requested part of a list."""
 
     cursor: str | None
-    most: int
+    limit: int
     bytes: int
     words: Sequence[str] = ()
     """Words in lowercase that a table's name, columns or comments must contain; empty for all tables."""
@@ -67,7 +67,7 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
     budget = ByteBudget(page.bytes - _FRAME_BYTES)
     following = [entry for entry in entries if after is None or entry.name > after]
     tables: list[ListedTable] = []
-    for entry in following[: page.most]:
+    for entry in following[: page.limit]:
         table: ListedTable = {"name": entry.name, "kind": entry.kind, "rows_estimated": estimates.get(entry.name)}
         if not budget.takes(_format_line(table)):
             break

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from servers.common.sql.texts import fence
 
 
-def join_statements(statements: Sequence[str], most: int) -> str:
-    """Join the statements, each with its semicolon, in at most `most` bytes. Omitted ones are counted."""
+def join_statements(statements: Sequence[str], max_bytes: int) -> str:
+    """Join the statements, each with its semicolon, in at most `max_bytes` bytes. Omitted ones are counted."""
     shown: list[str] = []
     for statement in statements:
-        most -= len(statement.encode()) + len("\n\n")
-        if most < 0:
+        max_bytes -= len(statement.encode()) + len("\n\n")
+        if max_bytes < 0:
             shown.append(f"-- {len(statements) - len(shown)} more statements did not fit")
             break
         shown.append(statement)

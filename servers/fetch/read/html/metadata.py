@@ -185,15 +185,15 @@ def _parsed(text: str) -> tuple[Any, bool]:
         return None, False
 
 
-def _things(data: Any, most: int) -> Iterator[dict[str, Any]]:
+def _things(data: Any, limit: int) -> Iterator[dict[str, Any]]:
     """Yield the objects of JSON-LD: at the top level, in a graph, and the main entities of the page."""
     waiting = [data]
     for node in waiting:
-        if most <= 0:
+        if limit <= 0:
             return
         if isinstance(node, list):
             waiting += node[:_MAX_NODES]
         elif isinstance(node, dict):
-            most -= 1
+            limit -= 1
             yield node
             waiting += [node[name] for name in ("@graph", "mainEntity", "mainEntityOfPage") if name in node]

@@ -30,7 +30,7 @@ class LeasedSession:
     """A session with the server, leased to one call or to none; the relay of the server's messages in it."""
 
     def __init__(self, owner: str, key: str, identity: ClientIdentity, session_messages: OnServerMessage) -> None:
-        """`session_messages` is called with messages of the server that belong to no call."""
+        """`session_messages` is called with messages from the server that belong to no call."""
         self.owner = owner
         self.key = key
         """The key of the clients that may use it: the owner, with the same name and capabilities."""

@@ -109,8 +109,8 @@ def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
 
 
 async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str, Any]:
-    """Return the answer of the client of `link` to a request that belongs to none of its calls. Raises RpcError like
-    `CallRelay.answer`."""
+    """Return the answer from the client of `link` to a request that belongs to none of its calls. Raises RpcError
+    like `CallRelay.answer`."""
 
     async def ask(requests: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Any]:
         answers: dict[str, Any] = {}

@@ -34,7 +34,7 @@ class SessionListener(Protocol):
     """Receives the events of a session that belong to none of its calls. None of its methods raises."""
 
     def on_session_notification(self, link: Connection, notice: Notified) -> None:
-        """Handle a notification of the server to the client of `link`. Never waits."""
+        """Handle a notification from the server to the client of `link`. Never waits."""
 
     def updated(self, session: "OwnSession", notice: Notified | Gap) -> None:
         """Called when a resource to which `session` has subscribed has changed, or, after a gap, may have changed.
@@ -168,7 +168,7 @@ class OwnSession:
             client.roots_changed()
 
     def on_client_notification(self, event: UnknownNotification) -> None:
-        """Forward a notification of the client to the server, such as the progress of its answer."""
+        """Forward a notification from the client to the server, such as the progress of its answer."""
         client = self.client
         if client is not None and not client.is_behind and not event.method.startswith(OF_TASKS):
             client.notify(event.method, event.params)

@@ -38,7 +38,7 @@ class Parking:
         *,
         seconds: float = PARKED_SECONDS,
         away_seconds: float = AWAY_SECONDS,
-        most: int = MAX_WAITING_CALLS,
+        max_calls: int = MAX_WAITING_CALLS,
         gather_seconds: float = GATHER_SECONDS,
         visit_seconds: float = VISIT_SECONDS,
     ) -> None:
@@ -48,7 +48,7 @@ class Parking:
         """Seconds that a client may be away while others wait for its session."""
         self._calls: dict[str, UpstreamCall] = {}
         self._gather_seconds = gather_seconds
-        self._most = most
+        self._max_calls = max_calls
         self._clocks = ExpiryQueue(seconds, self._expired)
 
     def __len__(self) -> int:
@@ -105,8 +105,8 @@ class Parking:
         """End the round with `questions`; return the answers to them if the call is a task."""
         if context.call.round.number >= MAX_ROUNDS:
             raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
-        if len(self._calls) >= self._most:
-            raise InternalError(f"{self._most} calls are waiting for their clients, which is the limit")
+        if len(self._calls) >= self._max_calls:
+            raise InternalError(f"{self._max_calls} calls are waiting for their clients, which is the limit")
         id_ = secrets.token_urlsafe(16)
         try:
             return await context.pass_on(questions, {"parked": id_})

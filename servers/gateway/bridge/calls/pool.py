@@ -44,12 +44,12 @@ class Pool:
         session_messages: OnServerMessage,
         *,
         parking: Parking | None = None,
-        most: int = MAX_SESSIONS,
+        max_sessions: int = MAX_SESSIONS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
-        """The tasks of sessions run in `tasks`; `session_messages` is called with messages of a server that belong to
-        no call. `most` is the maximum number of sessions, three quarters of which one client may have. An unused
-        session is closed after `idle_seconds`."""
+        """The tasks of sessions run in `tasks`; `session_messages` is called with messages from a server that belong
+        to no call. `max_sessions` is the maximum number of sessions, three quarters of which one client may have. An
+        unused session is closed after `idle_seconds`."""
         self.parking = Parking() if parking is None else parking
         """The calls whose clients are away."""
         self.upstream_tasks = UpstreamTasks()
@@ -57,8 +57,8 @@ class Pool:
         self._upstream = upstream
         self._tasks = tasks
         self._session_messages = session_messages
-        self._most = most
-        self._most_of_one = max(1, most * 3 // 4)
+        self._max_sessions = max_sessions
+        self._most_of_one = max(1, max_sessions * 3 // 4)
         self._sessions: set[LeasedSession] = set()
         self._idle = ExpiryQueue(idle_seconds, _close)
         self._moved = Signal()
@@ -144,7 +144,7 @@ class Pool:
         # No single client may use more than three quarters of the sessions.
         if len(own) >= self._most_of_one:
             return own
-        return list(self._sessions) if len(self._sessions) >= self._most else []
+        return list(self._sessions) if len(self._sessions) >= self._max_sessions else []
 
     async def _opened(self, session: LeasedSession) -> None:
         """Wait until `session` is open. Raises RpcError with the reason if it can't be opened in time."""

@@ -51,7 +51,7 @@ class UpstreamCall:
         self._session_messages = session_messages
         self._relay: CallRelay | None = None
         self._pending: dict[str, _Pending] = {}
-        self._asked = 0
+        self._question_count = 0
         self._is_task = self._is_settled = False
         self._outcome: dict[str, Any] | McpError | OSError | None = None
         self._moved = Signal()
@@ -97,8 +97,8 @@ class UpstreamCall:
             raise MethodNotFound(f"the client that called can't be asked: {request.method}")
         if self._relay is not None and self._relay.is_detached:
             return await self._relay.answer(request)
-        self._asked += 1
-        key, pending = f"q{self._asked}", _Pending(request, question)
+        self._question_count += 1
+        key, pending = f"q{self._question_count}", _Pending(request, question)
         self._pending[key] = pending
         self._moved.wake()
         try:

@@ -121,7 +121,7 @@ class Watching:
             self._watching_lists()
 
     def on_server_message(self, notice: Notified | Gap) -> None:
-        """Handle a message of the server that belongs to no request. The streams of a stateless server handle their
+        """Handle a message from the server that belongs to no request. The streams of a stateless server handle their
         own."""
         if self._base.stateless:
             return

@@ -8,7 +8,7 @@ from ....concurrency import Signal
 from ....protocol.wire.jsonrpc import Message
 
 MAX_WAITING = 256
-"""The number of waiting messages from which on `put` waits for the client."""
+"""The number of waiting messages at which `put` begins to wait for the client."""
 
 
 class Inbox:

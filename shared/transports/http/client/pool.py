@@ -28,7 +28,7 @@ IDLE_SECONDS = 4.0
 request on a connection that is being closed may or may not have been carried out."""
 MAX_POSTS_AT_ONCE, MAX_POSTS = 100, 1_000
 """For notifications and answers: the number sent at the same time, each on its own connection; and the number pending
-from which on answers are dropped, since a server could ask endlessly and accept no answer."""
+above which answers are dropped, since a server could ask endlessly and accept no answer."""
 PROBE_SECONDS = 30
 """Seconds of silence before the system probes a connection: the reader of a stream would not notice that a router on
 the way has forgotten the connection."""

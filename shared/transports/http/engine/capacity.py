@@ -31,8 +31,8 @@ class Capacity:
     """The connections of one process. One address, or one IPv6 network, may hold at most seven eighths of them."""
 
     def __init__(self, connections: int) -> None:
-        self._most = connections
-        self._most_of_one = connections - connections // 8
+        self._limit = connections
+        self._limit_of_one = connections - connections // 8
         self._taken = 0
         self._by_address: Counter[str] = Counter()
         self._logged = -_LOG_SECONDS
@@ -40,7 +40,7 @@ class Capacity:
     def take(self, address: str) -> bool:
         """Count one connection and return True, unless its address already holds too many."""
         address = network_of(address)
-        if self._by_address[address] < self._most_of_one and self._taken < self._most:
+        if self._by_address[address] < self._limit_of_one and self._taken < self._limit:
             self._by_address[address] += 1
             self._taken += 1
             return True
@@ -60,7 +60,7 @@ class Capacity:
             del self._by_address[address]
 
 
-def connections_at_most() -> int:
+def max_connections() -> int:
     """Raise the soft limit of descriptors, and return the number of connections that this process may hold."""
     descriptors = _MAX_DESCRIPTORS
     if sys.platform != "win32" and resource is not None:

@@ -346,17 +346,17 @@ class _Corked:
         self._may_close = may_close
         self._transport = transport
         self._loop = loop
-        self._held: list[bytes] = []
+        self._corked: list[bytes] = []
         self._size = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        if not self._held:
+        if not self._corked:
             # Head and body are two writes of uvicorn, in the same turn of the loop.
             self._loop.call_soon(self._flush)
-        self._held.append(data)
+        self._corked.append(data)
         self._size += len(data)
         if self._size > _MAX_CORKED_BYTES:
             self._flush()
@@ -379,8 +379,8 @@ class _Corked:
         return self._transport
 
     def _flush(self) -> None:
-        if self._held:
-            chunks, self._held, self._size = self._held, [], 0
+        if self._corked:
+            chunks, self._corked, self._size = self._corked, [], 0
             # A client may hang up between a write and the turn of the loop: uvloop raises in a case that asyncio
             # ignores.
             if not self._transport.is_closing():

@@ -1,8 +1,9 @@
-"""HTTP+SSE, the transport of 2024-11-05, beside the current endpoint: at /sse and /messages if that is at /mcp.
+"""HTTP+SSE, the transport of 2024-11-05, next to the current endpoint: at /sse and /messages if the endpoint is at
+/mcp.
 
     GET /sse          opens a stream. Its first event, `endpoint`, has the address for POSTs, which nobody can
-                      guess, and which is relative, as a proxy may serve both under another path. All messages of the
-                      server are `message` events, including answers.
+                      guess, and which is relative, as a proxy may serve both under another path. All messages
+                      from the server are `message` events, including answers.
     POST /messages    one message from the client. It is answered with 202, and with an event on the stream.
 
 An open stream is the session: when it ends, for any reason, its calls and subscriptions are cancelled, and its
@@ -82,7 +83,7 @@ class LegacySse:
         self._allowances = sessions.allowances
         self._sse, _ = sse_paths(path)
         self._by_id: dict[str, LegacySession] = {}
-        sessions.on_post = self._take_passed_on
+        sessions.on_post = self._take_forwarded
         sessions.replica.watch(self)
 
     def __len__(self) -> int:
@@ -178,11 +179,11 @@ class LegacySse:
         # Someone else's session is treated as unknown.
         return session if session is not None and session.is_of(principal) else None
 
-    def _take_passed_on(self, id: str, post: Post) -> None:
+    def _take_forwarded(self, id: str, post: Post) -> None:
         session = self._find(id, post.principal)
         if session is not None and not session.is_ending:
             self._sessions.shares.use(session)
-            more = _requests_in(session.take_passed_on(post)) - 1
+            more = _requests_in(session.take_forwarded(post)) - 1
             if more > 0 and self._allowances is not None:  # the other replica could not count them
                 self._allowances.charge(session.client, more)
 

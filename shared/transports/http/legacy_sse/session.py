@@ -125,7 +125,7 @@ class LegacySession:
             self._connection.take(message)
         return None
 
-    def take_passed_on(self, post: Post) -> Sequence[Message]:
+    def take_forwarded(self, post: Post) -> Sequence[Message]:
         """Process messages that were posted to another replica, which has already answered, and return them. Refused
         requests are answered with errors on the stream."""
         headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})

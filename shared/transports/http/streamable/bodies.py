@@ -15,7 +15,7 @@ from .reply import Asgi, Gone, Http
 T = TypeVar("T")
 
 _LARGE_BODY_BYTES = 65_536
-"""The length in bytes from which on a body takes a millisecond to decode, and longer if a tool validates it."""
+"""The length in bytes of a body that takes a millisecond to decode, and longer if a tool validates it."""
 _MAX_BODIES_BYTES = 64 * 1_048_576
 """The maximum memory in bytes of all bodies being read or waiting to be decoded; it is larger if one body may exceed
 a quarter of it."""

@@ -39,7 +39,7 @@ _STREAM_HEADERS = [
 MOMENT_SECONDS = 0.02
 """Seconds for which a request is served before its client is watched."""
 MIN_COMPRESSED_BYTES = 1_024
-"""The length in bytes from which on JSON is compressed; shorter JSON fits into one packet anyway."""
+"""The minimum length in bytes of JSON that is compressed; shorter JSON fits into one packet anyway."""
 
 
 class Gone(Exception):

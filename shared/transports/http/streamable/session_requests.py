@@ -55,11 +55,11 @@ class SessionRequests:
         id_, ids = read_session_id(http.headers), request_ids(message)
         if len(ids) > MAX_BATCH:
             ids = ()  # it is refused below, and exceeds the number that a store can claim at once
-        entered = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
-        if isinstance(entered, Refusal):
-            return entered
+        entry = id_ if isinstance(id_, Refusal) else await sessions.enter(id_, http.principal, ids)
+        if isinstance(entry, Refusal):
+            return entry
         # Claimed in the same step in which the session was found: two replicas must not serve one id.
-        session, is_free = entered
+        session, is_free = entry
         # After the session is found, as it has the negotiated version.
         refusal = check_session_message(http.headers, message, session.spoken)
         if len(ids) > 1 and refusal is None and self._allowances is not None:
@@ -150,10 +150,10 @@ class SessionRequests:
     async def _find(self, http: Http) -> HttpSession | Refusal:
         """Return the session of a GET or DELETE."""
         id_ = read_session_id(http.headers)
-        entered = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
-        if isinstance(entered, Refusal):
-            return entered
-        return check_version_header(http.headers, entered[0].spoken) or entered[0]
+        entry = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
+        if isinstance(entry, Refusal):
+            return entry
+        return check_version_header(http.headers, entry[0].spoken) or entry[0]
 
 
 def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:

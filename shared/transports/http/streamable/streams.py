@@ -1,6 +1,6 @@
 """The streams of one session, their readers, and the routing of each message to exactly one of them.
 
-* a message that belongs to a request of the client goes to the stream of its POST, the answer last;
+* a message that belongs to a client's request goes to the stream of its POST, the answer last;
 * every other message goes to the session's own stream, which a GET reads. Without a GET, the message
   waits, without duplicates.
 

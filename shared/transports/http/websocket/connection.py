@@ -28,7 +28,7 @@ stopping listener waits for its connections, once its servers have drained."""
 _COPIES = 3
 """The copies of a message that is being written: the result, its JSON, and the data that the peer has not read."""
 _MAX_UNREAD_BYTES = 65_536
-"""Bytes of unconsumed messages from which on reading is paused."""
+"""Maximum number of bytes of unread messages; beyond it, reading is paused."""
 _FRAME_BYTES = 64
 """Bytes counted for a message in addition to its text, which may be empty."""
 _READ_BYTES = 4_096

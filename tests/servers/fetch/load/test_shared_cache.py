@@ -119,7 +119,7 @@ async def test_what_credentials_open_is_for_no_other_process() -> None:
             await here.load(site.url())
             assert (await here.load(site.url())).from_cache
             assert not (await there.load(site.url())).from_cache
-        assert {data for _, data in blobs._kept.values()} == {b""}
+        assert {data for _, data in blobs._entries.values()} == {b""}
 
 
 async def test_what_is_out_of_reach_or_not_readable_is_nothing() -> None:
@@ -137,5 +137,5 @@ async def test_what_is_out_of_reach_or_not_readable_is_nothing() -> None:
     entries = SharedEntries(blobs, "page", Page, 60.0)
     await entries.put(Page("text", "text"), 4, "a")
     for data in (b"no zlib", b"x\x9c\x03\x00\x00\x00\x00\x01"):
-        await blobs.put(data, 60.0, next(iter(blobs._kept)))
+        await blobs.put(data, 60.0, next(iter(blobs._entries)))
         assert await entries.get("a") is None

@@ -68,7 +68,9 @@ async def test_rows_that_take_more_memory_than_they_may_are_stopped(link: Link) 
 
 
 async def test_rows_without_room_are_not_kept_where_that_is_asked_for(link: Link) -> None:
-    found = await link.run("SELECT repeat('x', 1000) FROM generate_series(1, 5000)", deadline=soon(), most=10_000)
+    found = await link.run(
+        "SELECT repeat('x', 1000) FROM generate_series(1, 5000)", deadline=soon(), max_bytes=10_000
+    )
     assert (found.cut, len(found.rows), found.tag) == (True, 9, "SELECT 5000")
 
 
@@ -84,7 +86,7 @@ async def test_a_row_that_is_too_large_ends_the_connection_or_leaves_it_in_order
 async def test_a_row_that_is_too_large_is_refused_when_it_is_there(postgres: PostgresServer) -> None:
     link = await open_link(parse_target(postgres.url(), False), Limits(value_bytes=1_000))
     with pytest.raises(SqlError) as caught:
-        await link.run("SELECT repeat('x', 5000)", deadline=soon(), most=10)
+        await link.run("SELECT repeat('x', 5000)", deadline=soon(), max_bytes=10)
     assert caught.value.code == "too_large"
     assert not link.is_broken
     link.close()

@@ -186,13 +186,13 @@ def _object(keys: Mapping[str, Key], items: Mapping[str, dict[str, Any]]) -> dic
 def _of(key: Key, item: dict[str, Any] | None) -> dict[str, Any]:
     text = {"type": "string", "maxLength": 500}
     forms: dict[str, dict[str, Any]] = {
-        "text": {"type": "string", "maxLength": key.most},
-        "name": {"type": "string", "minLength": 1, "maxLength": key.most},
+        "text": {"type": "string", "maxLength": key.limit},
+        "name": {"type": "string", "minLength": 1, "maxLength": key.limit},
         "argument": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_]{0,63}$"},
         "boolean": {"type": "boolean"},
         "value": {"type": ["string", "number", "boolean", "array"], "items": {"type": "string"}},
-        "texts": {"type": "array", "items": text, "minItems": 1, "maxItems": key.most},
-        "items": {"type": "array", "items": item, "maxItems": key.most},
+        "texts": {"type": "array", "items": text, "minItems": 1, "maxItems": key.limit},
+        "items": {"type": "array", "items": item, "maxItems": key.limit},
         "type": {"enum": list(TYPES)},
         "role": {"enum": ["user", "assistant"]},
     }

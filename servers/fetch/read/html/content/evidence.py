@@ -306,9 +306,9 @@ class _Around:
     def _row(self, block: Block) -> tuple[float, ...]:
         levels = [self._at(block, level) for level in range(_BLOCK_LEVELS)]
         chain = self.chains[block]
-        most = next((other for other in reversed(chain) if self.of[other][0] < _MAX_LARGEST_SHARE), block)
+        largest = next((other for other in reversed(chain) if self.of[other][0] < _MAX_LARGEST_SHARE), block)
         part = next((other for other in reversed(chain) if self.of[other][0] < _MAX_SECOND_SHARE), block)
-        numbers = [number for other in (*levels, most, part) for number in self.of[other]]
+        numbers = [number for other in (*levels, largest, part) for number in self.of[other]]
         return (*numbers, *(self.alike[_beside(other)] for other in levels), *self._group_of(chain))
 
     def _group_of(self, chain: list[Block]) -> tuple[float, ...]:

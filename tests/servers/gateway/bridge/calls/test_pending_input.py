@@ -151,7 +151,7 @@ async def test_a_call_whose_client_stays_away_is_cancelled() -> None:
 
 
 async def test_only_so_many_calls_wait_for_their_clients() -> None:
-    async with _parking(Parking(most=1, gather_seconds=0)) as (_, peer, parking):
+    async with _parking(Parking(max_calls=1, gather_seconds=0)) as (_, peer, parking):
         first = await round_of(peer, "greet")
         assert (await round_of(peer, "greet"))["error"]["code"] == -32603
         assert len(parking) == 1

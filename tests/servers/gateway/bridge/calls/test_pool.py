@@ -131,7 +131,7 @@ async def test_an_idle_session_is_closed_after_a_while() -> None:
 
 
 async def test_who_finds_no_room_waits_for_it() -> None:
-    async with _pooled(most=1) as (asking, running, _), _talking(running) as peer:
+    async with _pooled(max_sessions=1) as (asking, running, _), _talking(running) as peer:
         first = await round_of(peer, "greet")
         waiting = await peer.start("add", a=1, b=2)
         second = await round_of(peer, "greet", first, q1=named("Ada"))
@@ -142,7 +142,7 @@ async def test_who_finds_no_room_waits_for_it() -> None:
 
 async def test_a_client_that_never_answers_makes_room_for_others_after_a_while() -> None:
     parking = Parking(away_seconds=0.01)
-    async with _pooled(most=1, parking=parking) as (asking, running, pool), _talking(running) as peer:
+    async with _pooled(max_sessions=1, parking=parking) as (asking, running, pool), _talking(running) as peer:
         first = await round_of(peer, "greet")
         assert await peer.text("add", a=1, b=2) == "3"
         assert (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"] == GONE
@@ -150,7 +150,7 @@ async def test_a_client_that_never_answers_makes_room_for_others_after_a_while()
 
 
 async def test_an_idle_session_makes_room_for_another_client() -> None:
-    async with _pooled(most=1) as (asking, running, pool), _talking(running, ADA) as ada:
+    async with _pooled(max_sessions=1) as (asking, running, pool), _talking(running, ADA) as ada:
         await ada.text("add", a=1, b=2)
         async with _talking(running, EVE) as eve:
             assert await eve.text("add", a=1, b=2) == "3"
@@ -158,7 +158,7 @@ async def test_an_idle_session_makes_room_for_another_client() -> None:
 
 
 async def test_who_is_cancelled_while_waiting_for_room_leaves_no_trace() -> None:
-    async with _pooled(most=1) as (asking, running, pool), _talking(running, ADA) as ada:
+    async with _pooled(max_sessions=1) as (asking, running, pool), _talking(running, ADA) as ada:
         first = await round_of(ada, "greet")
         async with _talking(running, EVE) as eve:
             await eve.cancel(await eve.start("add", a=1, b=2))
@@ -185,7 +185,7 @@ async def test_a_server_that_can_not_be_reached_is_named() -> None:
 
 async def test_no_client_has_all_the_sessions() -> None:
     async with (
-        _pooled(most=2) as (_, running, _pool),
+        _pooled(max_sessions=2) as (_, running, _pool),
         _talking(running, ADA) as ada,
         _talking(running, EVE) as eve,
     ):

@@ -13,8 +13,8 @@ RAISED = """
 import resource
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
-from shared.transports.http.engine.capacity import connections_at_most
-most = connections_at_most()
+from shared.transports.http.engine.capacity import max_connections
+most = max_connections()
 soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
 assert soft == wanted and most == soft - 256, (soft, hard, most)
@@ -24,8 +24,8 @@ assert soft == wanted and most == soft - 256, (soft, hard, most)
 FEW = """
 import resource
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-from shared.transports.http.engine.capacity import connections_at_most
-assert connections_at_most() == 128
+from shared.transports.http.engine.capacity import max_connections
+assert max_connections() == 128
 """
 
 
