@@ -78,10 +78,10 @@ class SmallFiles:
 
     def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
         """Return the result of `act` for the last name of `place` in its directory, or None if the work must be done
-        in a thread. Roots themselves are left to the walk, which detects if they no longer exist."""
+        in a thread, which is where a root that no longer exists is opened again."""
         parts = place.parts
         directory, passed = self._beneath.held(place.root_index), -1
-        if directory is None or not 0 < len(parts) <= MAX_DEPTH or ".." in parts:
+        if directory is None or len(parts) > MAX_DEPTH or ".." in parts:
             return None
         if self._beneath.roots.denies(place) or not self._mounts.local(place):
             return None
@@ -89,6 +89,8 @@ class SmallFiles:
         if began < self._rests_until or (self._slow and began < self._slow.get(place[:2], 0.0)):
             return None
         try:
+            if not parts:
+                return act(".", directory) if os.fstat(directory).st_nlink else None
             for name in parts[:-1]:
                 directory = os.open(name, DIRECTORY, dir_fd=directory)
                 if passed >= 0:

@@ -101,8 +101,10 @@ def test_a_root_made_again_is_found_by_the_walk_first(files, read, root):
     root.mkdir()
     (root / "a").write_text("new")
     assert read("a") is None
+    assert SmallFiles(files, Local()).status(files.roots.place(".")) is None
     files.stat(files.roots.place("a"))
     assert read("a") == b"new"
+    assert SmallFiles(files, Local()).status(files.roots.place(".")).st_ino == root.stat().st_ino
 
 
 def test_on_the_file_system_of_the_tests(files, root):
@@ -143,7 +145,8 @@ def test_the_status_of_an_entry_and_not_of_what_a_link_leads_to(files, root, out
         "file": stat.S_IFREG,
         "dir": stat.S_IFDIR,
         "link": stat.S_IFLNK,
-        **dict.fromkeys(("missing", "way/secret", ".")),
+        **dict.fromkeys(("missing", "way/secret")),
+        ".": stat.S_IFDIR,
     }
 
 
@@ -156,6 +159,7 @@ def test_the_entries_of_a_directory_that_has_few(files, root, outside, no_leak):
         return small.scan(files.roots.place(written), lambda entries: [entry.name for entry in entries])
 
     assert names("dir") == []
+    assert names(".") == ["dir", "way"]
     expected = [f"{number:03}" for number in range(MAX_ENTRIES)]
     for name in reversed(expected):
         (root / "dir" / name).touch()
