@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.jobs import Job, Reached
+from servers.common.sql.jobs import Job, WorkDeadline
 
 _SQL_BYTES = 1_000_000
 _MAX_EXPRESSION_DEPTH = 200
@@ -72,22 +72,16 @@ class Uninterruptible(Exception):
     done yet."""
 
 
-class StatementDeadline:
+class StatementDeadline(WorkDeadline):
     """The deadline of one piece of work, which SQLite and the work itself check."""
 
     def __init__(self, seconds: float, busy_seconds: float, job: Job | None = None) -> None:
-        now = time.monotonic()
-        self._job = job
-        self.seconds = seconds
-        self._end = self._until = now + seconds
-        self._busy_end = now + min(busy_seconds, seconds)
+        super().__init__(seconds, job)
+        self._until = self._end
+        self._busy_end = min(self._end, time.monotonic() + busy_seconds)
         self._lock = threading.Lock()
         self._abandoned = False
         self._ended = False
-        self.is_committing = False
-        """True while it is unknown whether the changes will be committed."""
-        self.where = ""
-        """The statement or row that the work has reached, for the text of an error."""
 
     def __call__(self) -> bool:
         """Return True if the work must stop."""
@@ -108,11 +102,6 @@ class StatementDeadline:
         finally:
             self._until = self._end
 
-    def report(self, done: int, total: int | None, words: str) -> None:
-        """Report the progress of the work to its job."""
-        if self._job is not None:
-            self._job.reached = Reached(done, total, words)
-
     def check(self) -> None:
         """Raise SqlError with code `timeout` or `cancelled` if it is time to stop."""
         if self():
@@ -120,27 +109,9 @@ class StatementDeadline:
 
     def reason(self) -> SqlError:
         """Return the error for stopping."""
-        if self.is_committing:
-            reason = "the time ran out while the changes were being committed, so they may or may not have been made"
-            return SqlError("timeout", reason, "Check whether they were made.")
-        if time.monotonic() <= self._end:
+        if not self.is_committing and time.monotonic() <= self._end:
             return SqlError("cancelled", "the call was cancelled")
-        return SqlError(
-            "timeout",
-            f"stopped after {self.seconds:g} seconds",
-            "Ask for less: add a condition or LIMIT, and check with explain_query whether an index is used.",
-        )
-
-    @contextmanager
-    def committing(self) -> Iterator[None]:
-        """Mark the block as one during which it is unknown whether the changes will be committed. Before the block,
-        raises like `check`."""
-        self.check()
-        self.is_committing = True
-        try:
-            yield
-        finally:
-            self.is_committing = False
+        return self._timeout()
 
     def pause(self) -> bool:
         """Wait a moment for a lock; return True to try again."""
