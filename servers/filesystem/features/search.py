@@ -106,7 +106,7 @@ async def search_files(
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
     await report_stopped(ctx, result["stopped"])
-    return search_text(result)
+    return search_text(result, pattern)
 
 
 @tools.tool(read_only=True, task="optional")

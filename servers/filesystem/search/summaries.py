@@ -4,6 +4,7 @@ Names are written with `names.with_uri`, and lines of files follow a path and a 
 server's own words.
 """
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -14,6 +15,8 @@ from .files import FileSearch
 from .listing import FileInfo, Listing
 from .tree import Tree, TreeNode
 
+_EXPRESSION = re.compile(r"^\^|\\|\||\$$")
+_WILDCARD = re.compile(r"[*?\[{]")
 _LABELS = {"file": "[FILE]", "directory": "[DIR]", "symlink": "[LINK]", "other": "[OTHER]"}
 _MAX_NAMED_FILES = 3
 """Maximum number of files named for one charset."""
@@ -66,10 +69,17 @@ def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
         _add_branch(lines, child, indent + "  ")
 
 
-def search_text(result: FileSearch) -> str:
-    """Return one line for each path. Directories end in a slash, links and special files in a mark."""
+def search_text(result: FileSearch, pattern: str) -> str:
+    """Return one line for each path. Directories end in a slash, links and special files in a mark. If nothing matches
+    a `pattern` that may be meant otherwise, a note says how patterns are read."""
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
-    return _lines(paths or ["No matches found"], _notes(result))
+    notes = _notes(result)
+    if not paths and not result["stopped"]:
+        if _EXPRESSION.search(pattern):
+            notes += "\n[a pattern is a glob such as **/*.css, not a regular expression]"
+        elif not _WILDCARD.search(pattern):
+            notes += "\n[a pattern without a wildcard is a whole name; *name* finds it within names]"
+    return _lines(paths or ["No matches found"], notes.strip())
 
 
 def content_text(result: ContentMatches) -> str:

@@ -48,6 +48,17 @@ READING: list[tuple[str, Mapping[str, Any], str]] = [
         "a.py:1: def one():\na.py-2-     pass",
     ),
     ("search_content", {"path": "src", "pattern": "none"}, "No matches found in 2 files"),
+    (
+        "search_files",
+        {"path": "src", "pattern": "none"},
+        "No matches found\n[a pattern without a wildcard is a whole name; *name* finds it within names]",
+    ),
+    (
+        "search_files",
+        {"path": "src", "pattern": r".*\.css"},
+        "No matches found\n[a pattern is a glob such as **/*.css, not a regular expression]",
+    ),
+    ("search_files", {"path": "src", "pattern": "*.css"}, "No matches found"),
 ]
 
 

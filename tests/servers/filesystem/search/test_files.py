@@ -47,7 +47,7 @@ def paths(found):
 def test_names_are_found_at_any_depth_and_told_from_the_start_on(search):
     assert paths(search("*.py")) == ["b.py", "a/.d.py", "a/c.py", "a/x/e.py", "z/g.py"]
     assert paths(search("x/*", start="a")) == ["x/e.py", "x/f.txt"]
-    assert search_text(search("?")).splitlines() == ["a/", "z/", "a/x/"]
+    assert search_text(search("?"), "?").splitlines() == ["a/", "z/", "a/x/"]
     assert paths(search("*.py", "a/x", "z")) == ["b.py", "a/.d.py", "a/c.py"]
 
 
@@ -93,7 +93,7 @@ def test_f8_links_are_not_followed_but_one_to_start_from(search, root, outside):
     (root / "loop").symlink_to(".")
     (root / "link").symlink_to("a")
     assert paths(search("secret")) == []
-    assert search_text(search("loop")) == "loop (link)"
+    assert search_text(search("loop"), "loop") == "loop (link)"
     assert paths(search("c.py", start="link")) == ["c.py"]
     with pytest.raises(FilesError):
         search("*", start="b.py")
@@ -101,7 +101,7 @@ def test_f8_links_are_not_followed_but_one_to_start_from(search, root, outside):
 
 def test_f9_f10_names_forge_nothing_and_lead_back(search, root):
     (root / os.fsdecode(b"a\n\xe9")).touch()
-    assert search_text(search("a??")) == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
+    assert search_text(search("a??"), "a??") == f"a\\n\\xe9 (file://{root}/a%0A%E9)"
 
 
 def test_unreadable_directories_are_counted(search, root):
