@@ -10,6 +10,7 @@ from shared.protocol.session.events import Change, UnknownNotification
 from shared.server.dispatch.connection import Connection
 
 from .base import Base
+from .repairs import repaired_log
 from .tasks import OF_TASKS
 
 LISTS = tuple(Change(what) for what in ("tools", "prompts", "resources"))
@@ -25,8 +26,11 @@ def forward(link: Connection, notice: Notified) -> None:
         link.changed(_CHANGES[notice.method])
     elif link.is_behind or notice.method.startswith(OF_TASKS):
         return
-    elif notice.method != "notifications/message" or _wants(link, notice.params):
+    elif notice.method != "notifications/message":
         link.session.notify_session(notice.method, notice.params)
+        link.soon()
+    elif _wants(link, notice.params):
+        link.session.notify_session(notice.method, repaired_log(notice.params))
         link.soon()
 
 

@@ -1,4 +1,4 @@
-"""Repairs of a server's results that its own hosts may accept, but others refuse.
+"""Repairs of a server's results and log messages that its own hosts may accept, but others refuse.
 
 Many hosts validate strictly: one tool whose `annotations` are null makes them refuse the whole list, and here that
 may include the tools of other servers. Programs in Go, Java and C# write an absent field as null.
@@ -40,6 +40,11 @@ def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
         text = json_of(result["structuredContent"]).decode()
         return {"content": [{"type": "text", "text": text}], **result}
     return result
+
+
+def repaired_log(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the params of a log message without fields that are null, except its data."""
+    return {name: item for name, item in params.items() if item is not None or name == "data"}
 
 
 def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:

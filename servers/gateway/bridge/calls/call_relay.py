@@ -22,6 +22,7 @@ from shared.protocol.wire.jsonrpc import Failure, Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 
+from ..repairs import repaired_log
 from ..tasks import OF_TASKS, unrelated, without_task
 
 _SESSION_NOTIFICATIONS = frozenset(
@@ -91,7 +92,7 @@ class CallRelay:
             case "notifications/message":
                 level: Any = params.get("level")
                 if level in LOG_LEVELS and self.context.wants_log(level):
-                    self.context.link.session.notify(self.context.call, "notifications/message", dict(params))
+                    self.context.link.session.notify(self.context.call, "notifications/message", repaired_log(params))
             case _:
                 self.context.link.session.notify(self.context.call, notice.method, params)
         self.context.link.soon()

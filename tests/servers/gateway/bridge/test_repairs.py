@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from servers.gateway.bridge.repairs import repaired
+from servers.gateway.bridge.repairs import repaired, repaired_log
 
 SCHEMA = {"type": "object", "properties": {"at": {"default": None}}}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -59,3 +59,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 @pytest.mark.parametrize(("method", "result", "expected"), CASES)
 def test_what_hosts_refuse_is_repaired(method: str, result: dict[str, Any], expected: dict[str, Any]) -> None:
     assert repaired(method, result) == expected
+
+
+def test_a_log_message_keeps_data_that_is_null() -> None:
+    assert repaired_log({"level": "info", "logger": None, "data": None}) == {"level": "info", "data": None}
