@@ -165,6 +165,15 @@ class AskedPeer:
         return text_of(await self.call(tool, **arguments))
 
 
+async def consented(wire: InnerWire, tool: str, agreed: Json, other: Json) -> Json:
+    """The result of a call with `other` arguments that brings the consent to those that were `agreed`."""
+    asked = (await wire.stateless("tools/call", {"name": tool, "arguments": agreed}))["result"]
+    brought = {key: {"action": "accept", "content": {}} for key in asked["inputRequests"]}
+    answer = await wire.stateless("tools/call", {"name": tool, "arguments": other, "inputResponses": brought})
+    result: Json = answer["result"]
+    return result
+
+
 def text_of(result: Json) -> str:
     """The text of a result."""
     return "".join(block["text"] for block in result["content"])

@@ -7,11 +7,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from shared import Context, Implementation, Server
+from shared.errors import LimitExceeded
 from shared.extensions.narrowing import narrowing
 from shared.protocol.identity import Principal
 from shared.server.run import Run
 from shared.server.running import Opening
 from shared.stores.memory import Stores
+from shared.telemetry.metrics import Metrics
 from shared.transports.http.limits.endpoint_limits import ClientLimits
 from shared.transports.http.limits.rate_limits import Allowances
 from tests.shared.server.peer import Peer, talking
@@ -136,12 +138,31 @@ async def test_all_of_them_are_seen_by_a_trace() -> None:
             assert trace.count
 
 
-async def test_each_of_them_keeps_the_limit_of_calls() -> None:
+async def test_each_of_them_knows_the_endpoints_of_the_whole() -> None:
     async with opened() as running:
-        running.hooks.quota = Allowances(ClientLimits(calls=0))
+        running.hooks.endpoints = [("127.0.0.1", 80)]
+        async with as_(running, "ada"):
+            assert Opening(running.parts.for_name("ada")).endpoints == [("127.0.0.1", 80)]
+
+
+async def test_the_calls_of_all_of_them_are_counted() -> None:
+    metrics = Metrics()
+    async with opened() as running:
+        metrics.count(running)
+        async with as_(running, "ada", "root") as peers:
+            for peer in peers:
+                await peer.text("whose")
+    assert [series.requests for labels, series in metrics if labels.tool == "whose"] == [2]
+
+
+async def test_each_of_them_keeps_the_limit_of_calls_and_counts_what_it_refuses() -> None:
+    refused: list[LimitExceeded] = []
+    async with opened() as running:
+        running.hooks.quota, running.hooks.on_refused = Allowances(ClientLimits(calls=0)), refused.append
         async with as_(running, "ada", "root") as peers:
             errors = [(await peer.call("whose"))["error"]["message"].partition(";")[0] for peer in peers]
     assert errors == ["too many of your calls are in progress"] * 2
+    assert [error.data for error in refused] == [{"limit": "calls", "retryAfter": 1}] * 2
 
 
 async def test_what_a_run_keeps_for_its_replicas_is_for_no_other_run() -> None:

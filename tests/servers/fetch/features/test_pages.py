@@ -7,8 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from servers.fetch.pages import watch
 from servers.fetch.server import app
 from servers.fetch.settings import Settings
+from shared.protocol.identity import Principal
 from shared.stores.memory import Stores
 from tests.servers.fetch.serving import COMMAND, asked_over_http, client_at_url, open_session, served
 from tests.servers.fetch.sites import Route, Site, answer, opened_site
@@ -78,6 +80,19 @@ async def test_what_is_no_page_is_not_subscribed_to() -> None:
     async with served() as peer:
         for uri in ("file:///etc/passwd", "http://169.254.169.254/", "https://user@site.example/"):
             assert (await peer.request("resources/subscribe", uri=uri))["error"]["code"] == -32002
+
+
+async def test_a_client_can_not_have_all_pages_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "MAX_PAGES", 2)
+    async with (
+        opened_site({"*": page("old")}) as site,
+        app.open(Settings(allow_private=["127.0.0.1:*"])) as running,
+        talking(running, principal=Principal("ada")) as ada,
+        talking(running, principal=Principal("bob")) as bob,
+    ):
+        asked = [(ada, "/1"), (ada, "/2"), (bob, "/2")]
+        answers = [await peer.request("resources/subscribe", {"uri": site.url(path)}) for peer, path in asked]
+    assert ["result" in answer for answer in answers] == [True, False, True]
 
 
 @pytest.mark.slow

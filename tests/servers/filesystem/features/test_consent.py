@@ -8,7 +8,7 @@ import pytest
 from servers.filesystem.server import app
 from tests.servers.filesystem.features.test_edit import edits
 from tests.servers.filesystem.serving import asked
-from tests.servers.peers import FORMS, AskedPeer, Json, text_of, wired_inside
+from tests.servers.peers import FORMS, AskedPeer, Json, consented, text_of, wired_inside
 from tests.wire import STATELESS, Wire
 
 both_eras = pytest.mark.parametrize("era", ["2025-11-25", STATELESS])
@@ -65,6 +65,23 @@ async def test_consent_is_to_what_was_there_when_it_was_asked_for(tmp_path: Path
             file.write_text("oo")
             assert (await peer.text(tool, **arguments)).startswith(said), tool
             assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a", "those")]
+
+
+@pytest.mark.parametrize(
+    ("tool", "agreed", "other"),
+    [
+        ("write_file", {"path": "new", "content": "x"}, {"path": "new", "content": "y"}),
+        ("write_file", {"path": "a", "content": "x"}, {"path": "a", "content": "y"}),
+        ("edit_file", *({"path": "a", "edits": edits("old", "x" * 1_000 + end)} for end in "xy")),
+    ],
+)
+async def test_consent_is_for_nothing_else_of_which_the_user_was_shown_the_same(
+    tmp_path: Path, tool: str, agreed: Json, other: Json
+) -> None:
+    (tmp_path / "a").write_text("old")
+    async with wired_inside(app, "--allow-write", "--confirm", tmp_path, era=STATELESS) as wire:
+        assert (await consented(wire, tool, agreed, other))["resultType"] == "input_required"
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "old")]
 
 
 async def test_what_changes_nothing_or_fails_is_not_asked_for(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from servers.prompts.server import app
 from servers.prompts.write.files import make_etag
 from tests.pictures import PNG
 from tests.servers.hosts import shown, view_of
-from tests.servers.peers import ERAS, AskedPeer, Peer, wired_inside
+from tests.servers.peers import ERAS, AskedPeer, Peer, consented, wired_inside
 from tests.servers.prompts.folders import OURS, SIMPLE, asking, front
 from tests.servers.prompts.serving import folder, inside, names, served
 from tests.shared.server import peer as inner
@@ -146,6 +146,13 @@ async def test_consent_to_a_deletion_is_to_the_file_as_it_was_asked_for(
     assert refusal.split(":")[0] == ("declined" if era == STATELESS else "changed")
     assert peer.questions == ["Delete 'a.md'?"] * len(actions.split())
     assert file.exists()
+
+
+async def test_consent_to_a_text_is_for_no_other(tmp_path: Path) -> None:
+    agreed, other = ({"name": "b", "text": f"{SIMPLE} {number}"} for number in (1, 2))
+    async with wired_inside(app, "--allow-write", "--confirm", tmp_path, era=STATELESS) as wire:
+        assert (await consented(wire, "save_prompt", agreed, other))["resultType"] == "input_required"
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_clients_are_told_of_a_prompt_that_was_saved_and_then_have_it(tmp_path: Path) -> None:

@@ -4,6 +4,10 @@ import pytest
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.insights import Insights, Memos
+from servers.sqlite.server import app
+from shared.protocol.identity import Principal
+from tests.servers.peers import settings_of
+from tests.shared.server.peer import talking
 
 
 def test_without_insights_the_memo_says_how_to_add_some() -> None:
@@ -38,3 +42,17 @@ def test_each_principal_has_a_memo_and_the_longest_unused_go() -> None:
         assert memos.of("ada").memo() == "- mine"
         assert len(memos.of(f"other {n}")) == 0
     assert (len(memos.of("bob")), len(memos.of("ada"))) == (0, 1)
+
+
+async def test_an_insight_is_told_to_its_owner_alone() -> None:
+    async with (
+        app.open(settings_of(app, "--demo")) as running,
+        talking(running, principal=Principal("ada")) as ada,
+        talking(running, principal=Principal("bob")) as bob,
+    ):
+        for peer in (ada, bob):
+            await peer.request("resources/subscribe", {"uri": "memo://insights"})
+        await ada.text("append_insight", insight="It sells.")
+        assert (await ada.other("notifications/resources/updated"))["params"] == {"uri": "memo://insights"}
+        await bob.request("ping")
+        assert bob.others == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from servers.sqlite.server import app
-from tests.servers.peers import FORMS, AskedPeer, wired_inside
+from tests.servers.peers import FORMS, AskedPeer, consented, wired_inside
 from tests.servers.sqlite.serving import inside, served
 from tests.servers.sqlite.writing import SCHEMA
 from tests.wire import STATELESS
@@ -282,15 +282,21 @@ async def test_consent_is_to_the_changes_that_were_asked_for(path: Path, db: sql
     assert count(db) == 3
 
 
-async def test_consent_to_the_import_of_a_csv_is_for_no_other(path: Path, db: sqlite3.Connection) -> None:
+LONG = "INSERT INTO log VALUES ('" + "x" * 1_000
+
+
+@pytest.mark.parametrize(
+    ("tool", "agreed", "other"),
+    [
+        ("import_csv", {"table": "log", "csv": "said\nx\n"}, {"table": "log", "csv": "said\ny\n"}),
+        ("write_query", {"query": f"{LONG}x')"}, {"query": f"{LONG}y')"}),
+    ],
+)
+async def test_consent_is_for_nothing_else_of_which_the_user_was_shown_the_same(
+    path: Path, db: sqlite3.Connection, tool: str, agreed: dict[str, Any], other: dict[str, Any]
+) -> None:
     async with wired_inside(app, "--allow-write", "--confirm", path, era=STATELESS) as wire:
-        first, other = (
-            {"name": "import_csv", "arguments": {"table": "log", "csv": f"said\n{word}\n"}} for word in "xy"
-        )
-        questions = (await wire.stateless("tools/call", first, capabilities=FORMS))["result"]["inputRequests"]
-        brought = {key: {"action": "accept", "content": {}} for key in questions}
-        answer = await wire.stateless("tools/call", {**other, "inputResponses": brought}, capabilities=FORMS)
-    assert answer["result"]["resultType"] == "input_required"
+        assert (await consented(wire, tool, agreed, other))["resultType"] == "input_required"
     assert count(db, "log") == 0
 
 
