@@ -70,8 +70,8 @@ def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
 
 
 def search_text(result: FileSearch, pattern: str) -> str:
-    """Return one line for each path. Directories end in a slash, links and special files in a mark. If nothing matches
-    a `pattern` that may be meant otherwise, a note says how patterns are read."""
+    """Return one line for each path. Directories end in a slash, links and special files in a mark. If nothing
+    matches a `pattern` that may be meant otherwise, a note says how patterns are read."""
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
     notes = _notes(result)
     if not paths and not result["stopped"]:
