@@ -1,1 +1,1 @@
-"""A test bench for client authors, with every behaviour that a client of the protocol can meet."""
+"""A test bench for client authors, with every behavior that a client of the protocol can meet."""

@@ -29,11 +29,14 @@ REFETCH_SECONDS = 30.0
 RETRY_SECONDS = 5.0
 """The number of seconds before the next request to an issuer after a failed request."""
 STALE_SECONDS = 24 * 3600.0
+"""The number of seconds for which keys stay valid while the issuer can't be reached."""
 MAX_TRIED_KEYS = 4
 """Maximum number of keys that are tried for a token that names no key."""
 MAX_WAITING = 256
+"""Maximum number of requests that wait for one issuer; further ones fail."""
 _FRESH_SECONDS = 600.0
 _MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
+"""Seconds for which keys are fresh if the issuer does not say, and the bounds of what it may say."""
 
 _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 
@@ -52,7 +55,7 @@ async def find_metadata(web: Web, issuer: str, near: str | None = None) -> Issue
 async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
     """Return the first document at one of `urls` that belongs to `issuer`; None if none of them has a document.
     Raises AuthError, also if all documents belong to other issuers."""
-    wrong: MetadataError | None = None
+    mismatch: MetadataError | None = None
     for url in urls:
         answer = await web.get_json(url, near=referrer)
         if answer.status != 200 or not isinstance(answer.document, dict):
@@ -60,9 +63,9 @@ async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: s
         try:
             return read_issuer_metadata(answer.document, issuer)
         except MetadataError as error:
-            wrong = error
-    if wrong is not None:
-        raise wrong
+            mismatch = error
+    if mismatch is not None:
+        raise mismatch
     return None
 
 
@@ -85,10 +88,10 @@ class Issuer:
         self._clock = clock
         self._metadata: IssuerMetadata | None = None
         self._keys: Sequence[_Named] | None = None
-        self._fetched = self._until = self._tried = -math.inf
+        self._fetched_at = self._fresh_until = self._tried_at = -math.inf
         self._attempts = 0
         self._fault: AuthError | None = None
-        self._turn = anyio.Lock()
+        self._lock = anyio.Lock()
 
     async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
         """Return the keys that may have signed a token that names `kid` and `algorithm`. Raises AuthError if the keys
@@ -96,10 +99,10 @@ class Issuer:
         matching = self._matching(kid, algorithm)
         now = self._clock()
         # While another task fetches new keys, the old ones are used: the new ones are most likely the same.
-        if matching and (now < self._until or self._turn.locked()):
+        if matching and (now < self._fresh_until or self._lock.locked()):
             return matching
         # Anyone can send the id of a key that does not exist, which could cause any number of requests to the issuer.
-        if self._keys is not None and now < min(self._until, self._tried + REFETCH_SECONDS):
+        if self._keys is not None and now < min(self._fresh_until, self._tried_at + REFETCH_SECONDS):
             return matching
         await self._refresh(self._attempts)
         return self._matching(kid, algorithm)
@@ -113,8 +116,8 @@ class Issuer:
         """Return the metadata of the issuer. Raises AuthError."""
         if self._metadata is not None:
             return self._metadata
-        self._check_crowd()
-        async with self._turn:
+        self._check_waiting()
+        async with self._lock:
             if self._metadata is None:
                 await self._attempt(self._find)
             if self._metadata is None:
@@ -122,23 +125,23 @@ class Issuer:
             return self._metadata
 
     async def _refresh(self, attempt: int) -> None:
-        self._check_crowd()
-        async with self._turn:
+        self._check_waiting()
+        async with self._lock:
             if self._attempts == attempt:
                 await self._attempt(self._load)
             if self._keys is None:
                 raise self._fault or Unreachable(f"the issuer {self.url} can't be reached")
 
-    def _check_crowd(self) -> None:
-        if self._turn.statistics().tasks_waiting >= MAX_WAITING:
+    def _check_waiting(self) -> None:
+        if self._lock.statistics().tasks_waiting >= MAX_WAITING:
             raise Unreachable(f"too many requests are waiting for the issuer {self.url}")
 
     async def _attempt(self, ask: Callable[[], Awaitable[None]]) -> None:
         now = self._clock()
-        if self._fault is not None and now < self._tried + RETRY_SECONDS:
+        if self._fault is not None and now < self._tried_at + RETRY_SECONDS:
             return
         self._attempts += 1
-        self._tried = now
+        self._tried_at = now
         try:
             await ask()
         except AuthError as error:
@@ -146,10 +149,10 @@ class Issuer:
                 log.warning("the issuer %s did not provide its keys: %s", self.url, error)
             # The metadata may be outdated, such as the URL of the keys: they are read again.
             self._fault, self._metadata = error, None
-            self._until = now + REFETCH_SECONDS
+            self._fresh_until = now + REFETCH_SECONDS
             # An issuer that is down for an hour must not lock everyone out; one that is down for a day may have
             # revoked keys.
-            if now - self._fetched > STALE_SECONDS:
+            if now - self._fetched_at > STALE_SECONDS:
                 self._keys = None
         else:
             self._fault = None
@@ -160,10 +163,10 @@ class Issuer:
 
     async def _load(self) -> None:
         await self._find()
-        place = None if self._metadata is None else self._metadata.jwks_uri
-        if place is None:
+        url = None if self._metadata is None else self._metadata.jwks_uri
+        if url is None:
             raise MetadataError("its metadata has no jwks_uri")
-        answer = await self._web.get_json(place, near=self.url)
+        answer = await self._web.get_json(url, near=self.url)
         if answer.status != 200:
             raise WebError(f"the request for its keys returned HTTP {answer.status}")
         listed = answer.document.get("keys") if isinstance(answer.document, dict) else None
@@ -173,10 +176,10 @@ class Issuer:
             raise MetadataError(f"it has more than {MAX_KEYS} keys")
         read = [(entry, public_key(entry)) for entry in listed]
         self._keys = [_Named(entry.get("kid"), entry.get("alg"), key) for entry, key in read if key is not None]
-        self._fetched = self._clock()
+        self._fetched_at = self._clock()
         # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)
-        self._until = self._fetched + (
+        self._fresh_until = self._fetched_at + (
             _FRESH_SECONDS if match is None else min(max(float(match[1]), _MIN_FRESH), _MAX_FRESH)
         )
 

@@ -28,7 +28,7 @@ from .tools import RegisteredTool, ToolKeywords, ToolOptions, Tools
 State = TypeVar("State")
 F = TypeVar("F", bound=Callable[..., Any])
 Options = TypeVar("Options")
-_TEXTS = {"name", "title", "description", "mime_type", "app"}
+_STRING_OPTIONS = {"name", "title", "description", "mime_type", "app"}
 """The options that are strings."""
 
 AnyRun: TypeAlias = Any
@@ -163,7 +163,8 @@ class Features(Generic[State]):
         self.handlers.update(other.handlers)
 
     def require_changeable(self) -> None:
-        """Raise DeclarationError if declarations are over, which never happens here."""
+        """Raise DeclarationError if nothing more can be declared. `Features` always accept declarations; a `Server`
+        does until it runs."""
 
 
 def require_coroutine(function: Any, decorator: str) -> None:
@@ -175,7 +176,7 @@ def require_coroutine(function: Any, decorator: str) -> None:
 
 
 def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], what: str) -> Options:
-    for name in _TEXTS & options.keys():
+    for name in _STRING_OPTIONS & options.keys():
         if not isinstance(options[name], str | None):
             raise DeclarationError(f"{name}={options[name]!r} of {what} is not a string")
     if isinstance(options.get("scopes"), str):

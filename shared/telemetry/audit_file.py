@@ -93,8 +93,8 @@ class AuditFile:
             self._path.unlink()
 
     def _reopen(self) -> None:
-        before, self._file = self._file, self._open()
-        before.close()
+        old_file, self._file = self._file, self._open()
+        old_file.close()
         self._rotates_at = 0.0
 
     def _open(self) -> io.FileIO:

@@ -82,7 +82,7 @@ class _Workers(Collector):
         families: dict[str, Metric] = {}
         for worker, process in self._whole.processes.items():
             for family in ProcessCollector(pid=partial(int, process), registry=None).collect():
-                labelled = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
+                labeled = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
                 for sample in family.samples:
-                    labelled.add_sample(sample.name, {"worker": worker}, sample.value)
+                    labeled.add_sample(sample.name, {"worker": worker}, sample.value)
         yield from families.values()

@@ -26,7 +26,7 @@ class Package(NamedTuple):
     """The packages that the server needs, including those of its extra (PEP 508)."""
     scripts: dict[str, str]
     """Its console scripts: `module:function` by name."""
-    licences: dict[str, str]
+    licenses: dict[str, str]
     """Its license texts, by file name."""
 
 
@@ -49,7 +49,7 @@ def package_of(entry: Entry) -> Package:
         extras=brings.metadata.get_all("Provides-Extra", []),
         requirements=requirements,
         scripts={point.name: point.value for point in brings.entry_points if point.group == "console_scripts"},
-        licences={name.rpartition("/")[2]: text for name, text in texts.items() if text},
+        licenses={name.rpartition("/")[2]: text for name, text in texts.items() if text},
     )
 
 

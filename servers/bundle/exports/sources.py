@@ -40,15 +40,15 @@ _SERVERS, _SHARED = (Path(str(module.__file__)).resolve().parent for module in (
 
 def make_zip(files: Mapping[str, bytes]) -> bytes:
     """Return a ZIP file of these contents, by their paths; the same contents give the same bytes."""
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             member = zipfile.ZipInfo(name, _EARLIEST)
             member.compress_type = zipfile.ZIP_DEFLATED
             member.create_system = 3  # Unix, so that the next line makes the file readable by all
             member.external_attr = 0o100644 << 16
             archive.writestr(member, content)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def pack_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -61,8 +61,8 @@ def pack_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -
 
 
 def pack_wheel_project(entry: Entry, package: Package, sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return the contents of a folder from which uv runs the console script of the server: a few files, the sources
-    are in a wheel."""
+    """Return the contents of a folder from which uv runs the console script of the server. The sources are in a
+    wheel."""
     name = re.sub(r"[-_.]+", "_", str(entry.script)).lower()
     info = f"{name}-{package.version}.dist-info"
     requirements = "".join(f"Requires-Dist: {line}\n" for line in package.requirements)
@@ -96,7 +96,7 @@ def _project(name: str, entry: Entry, package: Package, requirements: Sequence[s
 def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:
     """Return the files that hosts show: the licenses, and `icon.png` if the icon is a PNG file on this machine.
     Raises ValueError if it can't be read."""
-    return {**{name: text.encode() for name, text in package.licences.items()}, **_icon(entry)}
+    return {**{name: text.encode() for name, text in package.licenses.items()}, **_icon(entry)}
 
 
 def _icon(entry: Entry) -> dict[str, bytes]:
@@ -123,11 +123,11 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
         raise ValueError(f"the Python module {top!r} is not installed here")
     folders = list(spec.submodule_search_locations or ())
     place = Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
-    own_files = _files(place.joinpath(*inner)) if _has_neighbours(entry, catalog) else _files(place)
+    own_files = _files(place.joinpath(*inner)) if _has_siblings(entry, catalog) else _files(place)
     above = [place.joinpath(*inner[:depth], "__init__.py") for depth in range(len(inner))]
     roots = [(place.parent, path) for path in (*above, *own_files) if path.is_file()]
     try:
-        if _has_neighbours(entry, catalog):
+        if _has_siblings(entry, catalog):
             roots += [(place.parent, path) for path in _imported(place.joinpath(*inner[:-1]), entry, roots)]
         if package.name == OURS:
             roots += [(_SHARED.parent, path) for path in _files(_SHARED) if _SERVERS not in path.parents]
@@ -138,8 +138,7 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
 
 
 def _imported(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
-    """Yield the files of the modules and packages of the folder that one of the sources imports by their full
-    names."""
+    """Yield the files of those modules and packages in the folder that any of the sources imports by full name."""
     above = re.escape(entry.module.rpartition(".")[0])
     texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
     for path in (*folder.glob("*.py"), *(init.parent for init in folder.glob("*/__init__.py"))):
@@ -148,7 +147,7 @@ def _imported(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) ->
             yield from _files(path) if path.is_dir() else (path,)
 
 
-def _has_neighbours(entry: Entry, catalog: Catalog) -> bool:
+def _has_siblings(entry: Entry, catalog: Catalog) -> bool:
     above = entry.module.rpartition(".")[0]
     modules = [other.module for other in catalog.servers if other.module != entry.module]
     return bool(above) and any(module.rpartition(".")[0] == above for module in modules)

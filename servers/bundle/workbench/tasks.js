@@ -10,7 +10,7 @@ const MOST_TASKS = 100;
 // Each waits on a connection of its own, of which a browser has six for all that it does.
 const MOST_FOLLOWED = 2;
 const OVER = ["completed", "failed", "cancelled"];
-const TASK_COLOURS = { completed: "ok", failed: "danger", cancelled: "warn", input_required: "warn" };
+const TASK_COLORS = { completed: "ok", failed: "danger", cancelled: "warn", input_required: "warn" };
 
 /** The tasks of each server that this page knows of; they outlast the panel, as they do the call. */
 const knownTasks = new Map();
@@ -203,7 +203,7 @@ function taskRow(app, board, task) {
     "li",
     { class: "card", "data-task": task.taskId },
     toolbar(
-      h("span", { class: `badge ${TASK_COLOURS[task.status] ?? ""}`, text: visible(task.status ?? "", 50) }),
+      h("span", { class: `badge ${TASK_COLORS[task.status] ?? ""}`, text: visible(task.status ?? "", 50) }),
       h("strong", { text: visible(task.tool ?? "task", 200) }),
       h("code", { text: visible(task.taskId, 100) }),
       isOver ? null : cancel,

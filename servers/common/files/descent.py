@@ -30,7 +30,7 @@ class Descent:
     """The directories below a start, one open at a time. For one thread."""
 
     def __init__(self, rooted: RootedFiles, place: Place, at: Place, start: int | str) -> None:
-        self._beneath = rooted
+        self._rooted = rooted
         self._roots = rooted.roots
         self._step = self._roots.denylist.step
         self._place = place
@@ -57,8 +57,8 @@ class Descent:
         if self._step(self._way, name) is None:
             raise self._roots.denied(self._place.written)
         if isinstance(self._here, str):
-            with self._beneath.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
-                return self._beneath.open_entry(entry, self._place.written)
+            with self._rooted.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
+                return self._rooted.open_entry(entry, self._place.written)
         # Runs for many thousands of files, so the common case is inlined, without a context manager.
         try:
             descriptor = SYSTEM.open_file(self._here, name)
@@ -147,7 +147,7 @@ class Descent:
             self._here = self._open(self._start, path)
             return
         # Without descriptors nothing stays open, and the path is checked again each time.
-        with self._beneath.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
+        with self._rooted.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
             self._here = opened
 
     def _open(self, start: int, path: Names) -> int:

@@ -59,7 +59,7 @@ class Roots:
     def place(self, written: str) -> Place:
         """Return the place that `written` means. Raises `PathError` with code `bad_path` or `outside_roots`."""
         path = path_of(written)
-        if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalise first)
+        if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalize first)
             return self._relative(path, written)
         located = self.locate(collapse(components(path)))
         if located is None:

@@ -55,7 +55,7 @@ class SmallFiles:
     """The small local files beneath the roots. For the thread of the event loop."""
 
     def __init__(self, rooted: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
-        self._beneath = rooted
+        self._rooted = rooted
         self._mounts = mounts
         self._clock = clock
         self._disk_reads = _count_disk_reads()
@@ -80,10 +80,10 @@ class SmallFiles:
         """Return the result of `act` for the last name of `place` in its directory, or None if the work must be done
         in a thread, which is where a root that no longer exists is opened again."""
         parts = place.parts
-        directory, passed = self._beneath.held(place.root_index), -1
+        directory, passed = self._rooted.held(place.root_index), -1
         if directory is None or len(parts) > MAX_DEPTH or ".." in parts:
             return None
-        if self._beneath.roots.denies(place) or not self._mounts.local(place):
+        if self._rooted.roots.denies(place) or not self._mounts.local(place):
             return None
         began = self._clock()
         if began < self._rests_until or (self._slow and began < self._slow.get(place[:2], 0.0)):

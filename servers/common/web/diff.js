@@ -1,4 +1,4 @@
-// <diff-view>: a unified diff with its lines numbered, coloured and signed.
+// <diff-view>: a unified diff with its lines numbered, colored and signed.
 import { clear, count, h, visible } from "./dom.js";
 
 const MOST_DIFF_ROWS_AT_ONCE = 1_000;

@@ -211,7 +211,7 @@ class _Copying:
         self.bounds = Bounds(rooted, written, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}
-        self._beneath = rooted
+        self._rooted = rooted
         self._written = written
         self._checkpoint = checkpoint
         self._is_move = is_move
@@ -223,12 +223,12 @@ class _Copying:
     def describe(self, survey: Survey) -> None:
         """Record the created entries, a directory before its contents."""
         for place, state in self._made:
-            survey.makes(self._beneath.roots.path(place), state)
+            survey.makes(self._rooted.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
         """Copy the entry `old`, whatever its kind."""
         self.bounds.count(old)
-        self._beneath.roots.require_allowed(new.place)
+        self._rooted.roots.require_allowed(new.place)
         if old.stat is None:
             raise missing(old, self._written)
         mode = old.stat.st_mode
@@ -251,7 +251,7 @@ class _Copying:
         now = current(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
-            survey = _Survey(self._beneath, self._written, now.st_dev, self._checkpoint)
+            survey = _Survey(self._rooted, self._written, now.st_dev, self._checkpoint)
             empty(old, survey, remove=False)
             marks |= survey.marks
         if marks != self._marks:
@@ -279,7 +279,7 @@ class _Copying:
 
     def _file(self, old: Entry, new: Entry, durable: bool) -> None:
         with os_errors(self._written):
-            handle = self._beneath.open_entry(old, self._written)
+            handle = self._rooted.open_entry(old, self._written)
         try:
             self._grow(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))

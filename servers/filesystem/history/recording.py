@@ -90,7 +90,7 @@ class Survey:
     def __init__(self, journal: "Journal", rooted: RootedFiles) -> None:
         self.steps: list[Step] = []
         self._journal = journal
-        self._beneath = rooted
+        self._rooted = rooted
         self._left = journal.limits.size
 
     def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
@@ -104,19 +104,19 @@ class Survey:
                 self._require_room(status.st_size)
             if data is None:
                 data = self._small(entry, status)
-            before = ABSENT if status is None else present_state(self._beneath, entry, status, data, attributes)
+            before = ABSENT if status is None else present_state(self._rooted, entry, status, data, attributes)
         if before.is_like(after):
             return
         image = None
         if before.kind == "file":
             self._require_room(before.size)
             self._left -= before.size
-            image = self._journal.images.store(self._beneath, entry, before.size, data)
+            image = self._journal.images.store(self._rooted, entry, before.size, data)
         self._add(Step(self._path(entry), before, after, image))
 
     def appends(self, entry: Entry, was: bytes, after: State) -> None:
         """Record that data is about to be appended to the file at the entry."""
-        before = state_of(self._beneath, entry, was)
+        before = state_of(self._rooted, entry, was)
         self._add(Step(self._path(entry), before, after, Image(before.size)))
 
     def makes(self, path: str, after: State) -> None:
@@ -130,7 +130,7 @@ class Survey:
             data = self._small(entry, status)
             is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
             # For a large file only its size is recorded, so that recording takes no longer than the move.
-            state = State("file", "", status.st_size) if status and is_large else state_of(self._beneath, entry, data)
+            state = State("file", "", status.st_size) if status and is_large else state_of(self._rooted, entry, data)
         self._add(Step(self._path(entry), state, state, None, self._path(destination)))
 
     def drop(self) -> None:
@@ -153,7 +153,7 @@ class Survey:
         """Return the contents of the file at the entry, which has this `status`, if it is small."""
         if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_INLINE_BYTES:
             return None
-        handle = self._beneath.open_entry(entry._replace(stat=status), entry.place.written)
+        handle = self._rooted.open_entry(entry._replace(stat=status), entry.place.written)
         try:
             data = read_bytes(handle.descriptor, MAX_INLINE_BYTES + 1)
         finally:
@@ -161,7 +161,7 @@ class Survey:
         return data if len(data) <= MAX_INLINE_BYTES else None
 
     def _path(self, entry: Entry) -> str:
-        return self._beneath.roots.path(entry.place)
+        return self._rooted.roots.path(entry.place)
 
 
 class Recorder:

@@ -91,7 +91,7 @@ class Walk:
     """One walk. Iterate over `entries`, then check the reason that it ended."""
 
     def __init__(self, rooted: RootedFiles, place: Place, scope: Scope, control: Control) -> None:
-        self._beneath = rooted
+        self._rooted = rooted
         self._place = place
         self._scope = scope
         self._control = control
@@ -114,7 +114,7 @@ class Walk:
         The directory is the one that `below` scanned last. A caller that may stop within it calls `finish`.
         """
         self._again = after is not None and after.number > 0
-        rules = Rules() if self._scope.include_ignored else rules_above(self._beneath, self._place)
+        rules = Rules() if self._scope.include_ignored else rules_above(self._rooted, self._place)
         pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
         while pending and self.stopped is None:
             directory, listed = self._visit(below, pending.pop())

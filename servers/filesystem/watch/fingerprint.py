@@ -21,6 +21,8 @@ MAX_HASHED = 1024 * 1024
 """Maximum size in bytes of a file compared by content."""
 
 _SETTLED_NS = 2_000_000_000
+"""Age in nanoseconds at which a stamp proves that a file has not changed: FAT stores times in steps of two
+seconds."""
 
 
 class Fingerprint(NamedTuple):
@@ -33,12 +35,12 @@ class Fingerprint(NamedTuple):
     trail: tuple[str, ...]
     directory: str | None
     stamp: tuple[int, ...] | None
-    taken: int
+    checked_at: int
 
 
-def look(rooted: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
+def take_fingerprint(rooted: RootedFiles, place: Place, last: Fingerprint | None = None) -> Fingerprint:
     """Check `place`. The `last` result may save reading the file again."""
-    time_taken = time.time_ns()
+    now = time.time_ns()
     # Before the content: a later change of the path is detected by the next check.
     trail = trail_of(rooted, place)
     try:
@@ -47,11 +49,11 @@ def look(rooted: RootedFiles, place: Place, last: Fingerprint | None = None) -> 
         directory = None
         if stat.S_ISDIR(status.st_mode):
             directory = trail[-1] if trail else rooted.roots.path(place)
-        if last is not None and last.stamp == stamp and max(stamp[3:]) < last.taken - _SETTLED_NS:
-            return Fingerprint(last.content, trail, directory, stamp, last.taken)
-        return Fingerprint(_content(rooted, place, status), trail, directory, stamp, time_taken)
+        if last is not None and last.stamp == stamp and max(stamp[3:]) < last.checked_at - _SETTLED_NS:
+            return Fingerprint(last.content, trail, directory, stamp, last.checked_at)
+        return Fingerprint(_content(rooted, place, status), trail, directory, stamp, now)
     except FilesError as error:
-        return Fingerprint(b"!" + error.code.encode(), trail, None, None, time_taken)
+        return Fingerprint(b"!" + error.code.encode(), trail, None, None, now)
 
 
 def trail_of(rooted: RootedFiles, place: Place) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ class Spot:
     """One watched place: its last fingerprint, and the paths to watch for changes."""
 
     def __init__(self, rooted: RootedFiles, place: Place) -> None:
-        self._beneath = rooted
+        self._rooted = rooted
         self._place = place
         self.place = rooted.roots.outer(place)
         """The place, beneath the operator's roots."""
@@ -91,7 +93,7 @@ class Spot:
     def look(self, _noticed: Collection[str] | None) -> bool:
         """Check again, and return True if something has changed since the last check."""
         before = self.last
-        self.last = look(self._beneath, self._place, before)
+        self.last = take_fingerprint(self._rooted, self._place, before)
         return before is not None and before.content != self.last.content
 
     def close(self) -> None:

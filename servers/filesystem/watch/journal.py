@@ -92,7 +92,7 @@ class Journal:
     def __init__(
         self, rooted: RootedFiles, watcher: Watcher, size: int = MAX_ENTRIES, idle: float = IDLE_SECONDS
     ) -> None:
-        self._beneath = rooted
+        self._rooted = rooted
         self._roots = rooted.roots
         self._watcher = watcher
         self._idle = idle
@@ -139,7 +139,7 @@ class Journal:
         places, self._written = self._written, []
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
-                await self._watcher.run_for(tree.place, _look, tree, self._beneath, places)
+                await self._watcher.run_for(tree.place, _look, tree, self._rooted, places)
                 await self._record(tree.take())
         number = self._last if page.cursor is None else self._number(page.cursor)
         if page.cursor is None or number is None:

@@ -87,7 +87,7 @@ class Tree:
 
     def __init__(self, rooted: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
         """Create a tree whose entries count towards the owner's share."""
-        self._beneath = rooted
+        self._rooted = rooted
         self._place = place
         self.place = rooted.roots.outer(place)
         """Its place beneath the operator's roots."""
@@ -110,11 +110,11 @@ class Tree:
     def look(self, noticed: Collection[str] | None) -> bool:
         """Check the paths from notices, or everything, and return True if there are changes since the last check."""
         with self._looking:
-            before, self.trail = self.trail, trail_of(self._beneath, self._place)
+            before, self.trail = self.trail, trail_of(self._rooted, self._place)
             self._scanned = 0
             count = len(self._known)
             if noticed is None or before != self.trail or not self._known:
-                self._path = self.trail[-1] if self.trail else self._beneath.roots.path(self._place)
+                self._path = self.trail[-1] if self.trail else self._rooted.roots.path(self._place)
                 self._walk(())
             else:
                 for path in sorted(noticed):
@@ -143,7 +143,7 @@ class Tree:
         if directory is None or self._leaves_out(parts):
             return
         try:
-            with self._beneath.locate(self._at(parts), follow=False) as entry:
+            with self._rooted.locate(self._at(parts), follow=False) as entry:
                 mark = None if entry.stat is None else _mark(entry.stat)
         except FilesError:
             mark = None
@@ -184,7 +184,7 @@ class Tree:
     def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
         place = self._at(parts)
         with (
-            self._beneath.open_directory(place, follow=not parts) as opened,
+            self._rooted.open_directory(place, follow=not parts) as opened,
             SYSTEM.scan(opened) as entries,
         ):
             for entry in entries:
@@ -199,7 +199,7 @@ class Tree:
                     yield entry.name, mark
 
     def _leaves_out(self, parts: Parts) -> bool:
-        return parts[-1] in IGNORED or self._beneath.roots.denies(self._at(parts))
+        return parts[-1] in IGNORED or self._rooted.roots.denies(self._at(parts))
 
     def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
         """Remember `mark` for the entry (None if it does not exist), and record an event if the mark is new."""

@@ -69,7 +69,7 @@ class Watcher:
         local: Callable[[Place], bool] = lambda _: True,
         notices: Notices | None = None,
     ) -> None:
-        self._beneath = rooted
+        self._rooted = rooted
         self._changed = changed
         self._local = local
         self._notices = notices or Notices()
@@ -128,7 +128,7 @@ class Watcher:
 
         Raises FilesError with code `bad_pattern`, and `too_many`.
         """
-        tree = Tree(rooted or self._beneath, place, Glob(patterns), self._quota, owner)
+        tree = Tree(rooted or self._rooted, place, Glob(patterns), self._quota, owner)
         await self._look(tree)
         self._add(key, tree, lambda: tell(tree.take()), Pace())
         return tree
@@ -159,7 +159,7 @@ class Watcher:
 
     async def watch_listing(self, key: str, callback: Tell, rooted: RootedFiles | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, disappears or is renamed."""
-        for index, path in enumerate((rooted or self._beneath).roots.paths):
+        for index, path in enumerate((rooted or self._rooted).roots.paths):
             spot = await self._first_spot(Place(index, (), str(path)), rooted)
             self._add((key, index), spot, callback, LISTING_PACE)
 
@@ -196,7 +196,7 @@ class Watcher:
         return [watched for watched in self._watched.values() if watched.remote == remote]
 
     async def _first_spot(self, place: Place, rooted: RootedFiles | None) -> Spot:
-        rooted = rooted or self._beneath
+        rooted = rooted or self._rooted
         spot = Spot(rooted, place)
         await self._look(spot)
         if spot.is_outside:

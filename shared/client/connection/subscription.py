@@ -57,7 +57,7 @@ class Subscription:
     uris: Sequence[str]
     tell: Callable[[Change], None]
     lists: bool = True
-    honoured: dict[str, Any] | None = None
+    honored: dict[str, Any] | None = None
     """The filter that the server acknowledged, in the stateless era; None before that, and in the handshake era."""
     acknowledged: anyio.Event = field(default_factory=anyio.Event)
 
@@ -68,16 +68,16 @@ class Subscription:
 
     def refused(self) -> tuple[str, ...]:
         """Return the URIs that are missing from the server's acknowledgement."""
-        if self.honoured is None:
+        if self.honored is None:
             return ()
-        served = self.honoured.get("resourceSubscriptions")
+        served = self.honored.get("resourceSubscriptions")
         return tuple(uri for uri in self.uris if not isinstance(served, list) or uri not in served)
 
     def take(self, notice: Notified) -> None:
         """Handle a notification of the subscription's own listen stream."""
         if notice.method == _ACKNOWLEDGED:
-            honoured = notice.params.get("notifications")
-            self.honoured = honoured if isinstance(honoured, dict) else {}
+            honored = notice.params.get("notifications")
+            self.honored = honored if isinstance(honored, dict) else {}
             self.acknowledged.set()
         elif (change := change_of(notice)) is not None:
             self.tell(change)

@@ -37,7 +37,8 @@ class _LazySchema:
 
 
 class ToolChecks:
-    """The schemas of the listed tools. Results are checked, and with `arguments` the arguments of calls too.
+    """The schemas of the listed tools. Results are checked; with `arguments`, the arguments of calls are checked,
+    too.
 
     Without the extra `client`, results are not checked, and `arguments` raises ModuleNotFoundError.
     """
@@ -52,9 +53,9 @@ class ToolChecks:
     def learn(self, tools: Iterable[Tool]) -> None:
         """Remember the schemas of listed tools."""
         for tool in tools:
-            _note(self._outputs, tool.name, tool.output_schema)
+            _store(self._outputs, tool.name, tool.output_schema)
             if self.arguments:
-                _note(self._inputs, tool.name, tool.input_schema)
+                _store(self._inputs, tool.name, tool.input_schema)
 
     def lacks(self, tool: str) -> bool:
         """Return True if the list of tools must be read before the arguments of `tool` can be checked."""
@@ -71,8 +72,8 @@ class ToolChecks:
             )
 
     def check_result(self, tool: str, result: dict[str, Any]) -> None:
-        """Raise InvalidResult if the result of the `tool` violates its output schema. A failure need not follow it
-        (2025-11-25, Tools, Output Schema)."""
+        """Raise InvalidResult if the result of the `tool` violates its output schema. The result of a failed call
+        need not follow it (2025-11-25, Tools, Output Schema)."""
         schema = self._outputs.get(tool)
         if schema is None or result.get("isError"):
             return
@@ -84,11 +85,11 @@ class ToolChecks:
             raise InvalidResult("tools/call", ".".join(["structuredContent", *path]), text, result)
 
 
-def _note(schemas: dict[str, _LazySchema], tool: str, schema: dict[str, Any] | None) -> None:
-    present = schemas.get(tool)
+def _store(schemas: dict[str, _LazySchema], tool: str, schema: dict[str, Any] | None) -> None:
+    stored = schemas.get(tool)
     if schema is None:
         schemas.pop(tool, None)
-    elif present is None or present.schema != schema:
+    elif stored is None or stored.schema != schema:
         schemas[tool] = _LazySchema(schema)
         if len(schemas) > MAX_TOOLS:
             del schemas[next(iter(schemas))]

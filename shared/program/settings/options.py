@@ -64,15 +64,15 @@ class Group(NamedTuple):
 
 
 def positional(description: str, metavar: str, *, required: bool = False) -> Any:
-    """Declare the field for positional arguments; there may be one. If it is `required`, a form asks for it; the
-    settings themselves have to check that it is set."""
+    """Declare the field for positional arguments; a model has at most one. If it is `required`, a form asks for it;
+    the settings themselves have to check that it is set."""
     extra: dict[str, Any] = {"positional": metavar, "required": required}
     return Field(default=[], description=description, json_schema_extra=extra)
 
 
 def option(default: Any, description: str, metavar: str, *, paths_after: str | None = None) -> Any:
-    """Declare a field whose value the help calls `metavar`. For a text with a path in it, `paths_after` is the end
-    of the name before the path, or empty if the path is first."""
+    """Declare a field whose value the help calls `metavar`. For a text with a path in it, such as `name=PATH`,
+    `paths_after` is the end of the name before the path, or empty if the path comes first."""
     extra: dict[str, Any] = {"metavar": metavar, "paths_after": paths_after}
     return Field(default=default, description=description, json_schema_extra=extra)
 
@@ -88,8 +88,8 @@ def is_secret(field: FieldInfo) -> bool:
 
 
 def paths_after(field: FieldInfo) -> str | None:
-    """Return the text that a path in a value of the field follows: empty if the value is a path, by its type or by
-    `paths_after` in `json_schema_extra`, which may also be the end of a name before it. None if there is no path."""
+    """Return the end of the name that precedes the path in a value of the field: empty if the whole value is a path,
+    None if there is none. A field that is not a `Path` declares it with `option(paths_after=...)`."""
     return "" if Path in (field.annotation, *get_args(field.annotation)) else extra_of(field).get("paths_after")
 
 
@@ -145,8 +145,8 @@ def read_options(
         elif environment.get(variable):
             values[name], sources[name] = environment[variable], variable
             if get_origin(field.annotation) is list:
-                mark = os.pathsep if get_args(field.annotation) == (Path,) else ","
-                values[name] = split_list(environment[variable], mark)
+                separator = os.pathsep if get_args(field.annotation) == (Path,) else ","
+                values[name] = split_list(environment[variable], separator)
         elif name in file:
             values[name], sources[name] = file[name]
     try:

@@ -49,7 +49,7 @@ class HostPolicy:
 
     On a loopback address, the machine's own names are allowed with any port, and others only if listed. On another
     address, hosts are checked if some are listed. A request from a browser page (one with `Origin`) needs a listed
-    origin, or, on loopback, a page of this machine.
+    origin, or, on loopback, an origin on this machine.
     """
 
     def __init__(self, bound_to: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
@@ -71,7 +71,7 @@ class HostPolicy:
         host = _host(headers.get("host") or "")
         if self._any_host:
             return None
-        if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_ours(host[0])):
+        if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_own_host(host[0])):
             return None
         return refuse(403, "the Host of this request is not allowed; the operator allows hosts with --allowed-host")
 
@@ -84,12 +84,12 @@ class HostPolicy:
         origin = _origin(sent)
         if origin is not None:
             # Any port, since a page under development on this machine is served from another port than this server's.
-            is_our_page = origin[0] in _DEFAULT_PORTS and self._is_ours(origin[1])
-            if self._any_origin or origin in self._origins or is_our_page:
+            is_own_page = origin[0] in _DEFAULT_PORTS and self._is_own_host(origin[1])
+            if self._any_origin or origin in self._origins or is_own_page:
                 return None
         return refuse(403, "this origin is not allowed by the server; the operator allows it with --allowed-origin")
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_own_host(self, host: str) -> bool:
         return self._local and host in ("localhost", "127.0.0.1", "[::1]")
 
 

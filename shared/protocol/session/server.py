@@ -433,7 +433,7 @@ class ServerSession:
         if call.is_over:
             return
         self.subscriptions.listen(listen)
-        params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.honoured()}
+        params = {"_meta": {SUBSCRIPTION_ID: listen.id}, "notifications": listen.honored()}
         self._send(Notification("notifications/subscriptions/acknowledged", params), listen.id)
 
     def deliver(self, change: Change) -> None:

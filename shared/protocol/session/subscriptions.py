@@ -31,7 +31,7 @@ class Listen:
     others: dict[str, object] = field(default_factory=dict)
     """The part of the filter that extensions handle."""
 
-    def honoured(self) -> dict[str, object]:
+    def honored(self) -> dict[str, object]:
         """Return the supported part of the filter, for the acknowledgement."""
         filter_: dict[str, object] = {f"{name}ListChanged": True for name in LISTS if name in self.lists}
         if self.uris:

@@ -1,5 +1,5 @@
 """Messages of a client: the params that open a session, set the log level and cancel (2025-11-25, Lifecycle;
-Utilities), and the results for requests of a server (2026-07-28, Client Features)."""
+Utilities), and the results of a server's requests (2026-07-28, Client Features)."""
 
 from typing import Any, Literal, Self
 
@@ -71,7 +71,7 @@ class CreateMessageResult(Wire):
 
     @property
     def text(self) -> str:
-        """The texts of the text blocks, joined."""
+        """The text blocks, joined."""
         blocks = self.content if isinstance(self.content, list) else [self.content]
         return "".join(block.get("text", "") for block in blocks if block.get("type") == "text")
 

@@ -58,7 +58,7 @@ def test_redis_is_found_by_the_replicas_alone() -> None:
     assert {"podSelector": {"matchLabels": labels}} in MANIFESTS["networkpolicy"]["spec"]["egress"][1]["to"]
 
 
-def test_the_replicas_are_reached_from_labelled_namespaces_and_reach_names_redis_and_such() -> None:
+def test_the_replicas_are_reached_from_labeled_namespaces_and_reach_names_redis_and_such() -> None:
     spec = MANIFESTS["networkpolicy"]["spec"]
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     (allowed,) = spec["ingress"]

@@ -43,7 +43,7 @@ async def test_subscription_to_what_is_not_served_is_an_error(case: Case) -> Non
 
 
 @MODERN
-async def test_listen_honours_what_is_served(case: Case, file: Path) -> None:
+async def test_listen_honors_what_is_served(case: Case, file: Path) -> None:
     wanted = ["file:///nowhere/at/all", file.as_uri()]
     async with case.connect("filesystem") as client, client.listen(resource_subscriptions=wanted) as stream:
         assert stream.honored.resource_subscriptions == [file.as_uri()]

@@ -10,7 +10,7 @@ GOOD = ["mcp_server_bundle/py.typed", "mcp_server_bundle/servers/catalog.yaml", 
 REPOSITORY = "https://github.com/someone/bundle"
 
 
-def test_a_wheel_has_one_package_with_its_licence_and_types() -> None:
+def test_a_wheel_has_one_package_with_its_license_and_types() -> None:
     assert list(find_wheel_faults(GOOD, INFO)) == []
     assert list(find_wheel_faults(GOOD[:1], INFO)) == [f"the wheel has no {GOOD[2]}", f"the wheel has no {GOOD[1]}"]
 

@@ -31,7 +31,7 @@ from servers.filesystem.search.listing import info, list_directory
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import Page
 from servers.filesystem.search.tree import Limits, directory_tree
-from servers.filesystem.watch.fingerprint import look
+from servers.filesystem.watch.fingerprint import take_fingerprint
 from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 from tests.servers.common.files.conftest import opened_by
@@ -373,9 +373,9 @@ def test_the_refusal_does_not_tell_whether_it_exists(files, secrets):
 
 
 def test_a_watcher_learns_nothing_of_it(files, secrets):
-    before = look(files, files.roots.place("one.txt"))
+    before = take_fingerprint(files, files.roots.place("one.txt"))
     (secrets / ".env").write_text("PASSWORD=2")
-    assert look(files, files.roots.place("one.txt"), before).content == before.content == b"!denied"
+    assert take_fingerprint(files, files.roots.place("one.txt"), before).content == before.content == b"!denied"
 
 
 def test_what_is_denied_is_not_read_at_once(files, secrets):

@@ -39,7 +39,7 @@ _TINY = r"(?:[01]|[01]?\.\d+)(?:px|pt)|" + _ZERO
 _FAR = r"-\d{4,}(?:\.\d+)?(?:px|r?em|pt|%)|-\d{3,}(?:r?em|v[wh])"
 _SUSPECT = re.compile(r"none|hidden|collapse|opacity|clip|-\d{3}|scale|transparent|rgba", re.IGNORECASE)
 """Matches part of every style that hides, so that most styles need not be parsed."""
-_COLOUR = re.compile(r"(?<!-)color\s*:")
+_COLOR = re.compile(r"(?<!-)color\s*:")
 _TAKEN_BACK = frozenset(("display", "visibility", "content-visibility", "opacity", "height", "max-height"))
 """Properties that hide a panel only until its control has opened it."""
 _NOT_HIDING = frozenset(("html", "body", "main", "article"))
@@ -169,7 +169,7 @@ def hides(style: str, *, opened: bool = False) -> bool:
 
     With `opened`, declarations that are cancelled when a control opens the element do not count.
     """
-    if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOUR.search(low)):
+    if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOR.search(low)):
         return False
     declared = _declared(style)
     if opened:
@@ -182,7 +182,7 @@ def hides(style: str, *, opened: bool = False) -> bool:
         _FAR, declared.get("text-indent", "")
     ):
         return True
-    return _is_cut(declared) or _is_away(declared) or _is_one_colour(declared)
+    return _is_cut(declared) or _is_away(declared) or _is_one_color(declared)
 
 
 def _is_cut(declared: dict[str, str]) -> bool:
@@ -210,17 +210,17 @@ def _is_away(declared: dict[str, str]) -> bool:
     return bool(re.search(rf"translate[xy3d]*\([^)]*(?:{_FAR})", declared.get("transform", "")))
 
 
-def _is_one_colour(declared: dict[str, str]) -> bool:
+def _is_one_color(declared: dict[str, str]) -> bool:
     """Return True for text in the color of its background, or transparent text."""
     # A background that is clipped to the text gives it its color.
     if "text" in (declared.get("background-clip", ""), declared.get("-webkit-background-clip", "")):
         return False
-    colour = _colour(declared.get("color", ""))
-    behind = _colour(declared.get("background-color") or declared.get("background", ""))
-    return colour == "transparent" or (colour != "" and colour == behind)
+    color = _color(declared.get("color", ""))
+    background = _color(declared.get("background-color") or declared.get("background", ""))
+    return color == "transparent" or (color != "" and color == background)
 
 
-def _colour(text: str) -> str:
+def _color(text: str) -> str:
     """Return a color in one notation, if it has several common ones."""
     text = text.replace(" ", "")
     if short := re.fullmatch(r"#([0-9a-f])([0-9a-f])([0-9a-f])", text):

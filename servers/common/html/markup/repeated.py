@@ -20,6 +20,7 @@ _MIN_AVERAGE_LENGTH = 60
 """Minimum average number of characters of panels. Shorter elements are tooltips or messages."""
 _MAX_LABEL_LENGTH = 200
 _MAX_LINKED_SHARE = 0.5
+"""Maximum share of the text of panels that is links; menus have more."""
 _MAX_LABEL_COUNT = 20
 _SAME_PAGE_PREFIXES = ("#", "javascript:")
 

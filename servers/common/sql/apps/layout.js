@@ -15,26 +15,26 @@ const NARROWEST_ROW = 3000;
  * `{places: [{x, y}], width, height}`.
  */
 export function placeBoxes(boxes, links) {
-  const neighbours = findNeighbours(boxes.length, links);
-  const groups = findGroups(neighbours).map((members) => placeGroup(members, boxes, neighbours));
+  const neighbors = findNeighbors(boxes.length, links);
+  const groups = findGroups(neighbors).map((members) => placeGroup(members, boxes, neighbors));
   return packGroups(groups, boxes.length);
 }
 
-function findNeighbours(count, links) {
-  const neighbours = Array.from({ length: count }, () => ({ left: new Set(), right: new Set() }));
+function findNeighbors(count, links) {
+  const neighbors = Array.from({ length: count }, () => ({ left: new Set(), right: new Set() }));
   for (const { from, to } of links) {
     if (from !== to) {
-      neighbours[from].left.add(to);
-      neighbours[to].right.add(from);
+      neighbors[from].left.add(to);
+      neighbors[to].right.add(from);
     }
   }
-  return neighbours;
+  return neighbors;
 }
 
-function findGroups(neighbours) {
+function findGroups(neighbors) {
   const seen = new Set();
   const groups = [];
-  for (let first = 0; first < neighbours.length; first += 1) {
+  for (let first = 0; first < neighbors.length; first += 1) {
     const group = [];
     const open = [first];
     while (open.length > 0) {
@@ -42,7 +42,7 @@ function findGroups(neighbours) {
       if (!seen.has(index)) {
         seen.add(index);
         group.push(index);
-        open.push(...neighbours[index].left, ...neighbours[index].right);
+        open.push(...neighbors[index].left, ...neighbors[index].right);
       }
     }
     if (group.length > 0) {
@@ -53,8 +53,8 @@ function findGroups(neighbours) {
 }
 
 // Places of a group's members, from its own corner.
-function placeGroup(members, boxes, neighbours) {
-  const layers = orderLayers(findLayers(members, neighbours), neighbours);
+function placeGroup(members, boxes, neighbors) {
+  const layers = orderLayers(findLayers(members, neighbors), neighbors);
   const area = members.reduce((sum, index) => sum + boxes[index].width * (boxes[index].height + ROW_GAP), 0);
   const longest = Math.max(SHORTEST_COLUMN, Math.sqrt(area));
   const columns = layers.flatMap((layer) => splitLayer(layer, boxes, longest));
@@ -79,9 +79,9 @@ function placeGroup(members, boxes, neighbours) {
 }
 
 // A member's layer is one more than the greatest of those that it refers to.
-function findLayers(members, neighbours) {
+function findLayers(members, neighbors) {
   const layerOf = new Map(members.map((index) => [index, 0]));
-  const open = new Map(members.map((index) => [index, neighbours[index].left.size]));
+  const open = new Map(members.map((index) => [index, neighbors[index].left.size]));
   const ready = members.filter((index) => open.get(index) === 0);
   let next = 0;
   while (open.size > 0) {
@@ -90,7 +90,7 @@ function findLayers(members, neighbours) {
     if (!open.delete(index)) {
       continue;
     }
-    for (const child of neighbours[index].right) {
+    for (const child of neighbors[index].right) {
       if (open.has(child)) {
         layerOf.set(child, Math.max(layerOf.get(child), layerOf.get(index) + 1));
         open.set(child, open.get(child) - 1);
@@ -117,15 +117,15 @@ function fewest(open) {
   return best;
 }
 
-// Members stand near the middle of their neighbours, so that fewer links cross.
-function orderLayers(layers, neighbours) {
+// Members stand near the middle of their neighbors, so that fewer links cross.
+function orderLayers(layers, neighbors) {
   const height = new Map();
   const note = (layer) => layer.forEach((index, at) => height.set(index, (at + 0.5) / layer.length));
   layers.forEach(note);
   for (let sweep = 0; sweep < SWEEPS; sweep += 1) {
     const rightwards = sweep % 2 === 0;
     for (const layer of rightwards ? layers : [...layers].reverse()) {
-      const wanted = new Map(layer.map((index) => [index, middle(index, neighbours, height, rightwards)]));
+      const wanted = new Map(layer.map((index) => [index, middle(index, neighbors, height, rightwards)]));
       layer.sort((one, other) => wanted.get(one) - wanted.get(other) || one - other);
       note(layer);
     }
@@ -133,8 +133,8 @@ function orderLayers(layers, neighbours) {
   return layers;
 }
 
-function middle(index, neighbours, height, rightwards) {
-  const near = rightwards ? neighbours[index].left : neighbours[index].right;
+function middle(index, neighbors, height, rightwards) {
+  const near = rightwards ? neighbors[index].left : neighbors[index].right;
   if (near.size === 0) {
     return height.get(index);
   }

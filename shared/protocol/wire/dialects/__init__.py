@@ -4,14 +4,15 @@ The first message of a connection determines its dialect, and from then on a `Di
 JSON and standard messages. The core does not know dialects: a request in a dialect becomes a standard one that needs
 no handshake, or one of the methods of `extensions/dialects`, whose names no peer sends by accident.
 
-    document       is settled by                                                module
+    document       is recognized by                                             module
     000            a method that begins with `mcp/`                             document_000
     002            `call_tool`, `read_resource`, `render_prompt`, or an         document_002, forms_002
                    `initialize` without what the specification requires
     001, 003, 004  nothing: they have other names for parts of the              spellings
                    specification, and a client accepts those of servers
 
-README.md lists, section by section, what each requires, what is done, and where the specification differs.
+README.md lists, section by section, what each document requires, what is implemented, and where the specification
+differs.
 """
 
 import re

@@ -74,7 +74,7 @@ MOVED = [
 ]
 
 
-def test_variables_that_a_client_honours_move_its_file() -> None:
+def test_variables_that_a_client_honors_move_its_file() -> None:
     for name, variable, place in MOVED:
         machine = LINUX._replace(environment={variable: "/other"})
         assert client_named(name).user(machine) == PurePosixPath(place)

@@ -36,7 +36,7 @@ def test_a_text_with_little_evidence_is_cp1252(text):
     assert decode(text.encode("cp1252"), "file") == (text, Charset("cp1252"))
 
 
-def test_other_scripts_are_recognised_from_few_words():
+def test_other_scripts_are_recognized_from_few_words():
     texts = {
         "cp1251": "Привет, как дела?",
         "cp1253": "Καλημέρα, τι κάνεις;",
@@ -116,12 +116,12 @@ def test_a_byte_order_mark_names_the_charset_and_is_kept_apart(codec):
     assert encode("één\n", charset, "file") == data
 
 
-def test_f23_utf_16_without_a_mark_is_recognised_by_its_nuls():
+def test_f23_utf_16_without_a_mark_is_recognized_by_its_nuls():
     for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
         assert decode("Hello,\nworld".encode(codec), "file") == ("Hello,\nworld", Charset(codec))
 
 
-def test_other_charsets_are_recognised():
+def test_other_charsets_are_recognized():
     western = "The café is in Señor Müller’s house.\n"
     for text, codec in (
         *((western, "cp1252"), (POLISH, "cp1250"), (RUSSIAN, "cp1251")),
@@ -161,7 +161,7 @@ def test_f1_bytes_that_happen_to_be_utf_8_do_not_hide_a_charset():
     assert decode(data, "file")[0] == text
 
 
-def test_f23_utf_16_of_other_scripts_is_recognised_without_a_mark():
+def test_f23_utf_16_of_other_scripts_is_recognized_without_a_mark():
     for text in (JAPANESE, RUSSIAN, "中文 文本\n", "a 😀\n"):
         for codec in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"):
             assert decode(text.encode(codec), "file") == (text, Charset(codec))

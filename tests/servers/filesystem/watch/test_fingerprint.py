@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from servers.filesystem.watch.fingerprint import MAX_HASHED, look
+from servers.filesystem.watch.fingerprint import MAX_HASHED, take_fingerprint
 
 
 @pytest.fixture
 def content(files, at):
-    return lambda name="file": look(files, at(name)).content
+    return lambda name="file": take_fingerprint(files, at(name)).content
 
 
 def test_other_bytes_are_another_sighting_and_a_chmod_a_touch_and_the_same_bytes_are_not(root, content):
@@ -51,16 +51,16 @@ def test_large_files_are_compared_by_stamp(root, content):
 
 def test_a_settled_file_is_not_read_again(files, root, at):
     (root / "file").write_text("a")
-    first = look(files, at("file"))
+    first = take_fingerprint(files, at("file"))
     stamp = (*first.stamp[:3], 1, 1)
     older = type(first)(b"kept", first.trail, None, first.stamp, first.taken + 10**12)
-    assert look(files, at("file"), older).content == b"kept"
+    assert take_fingerprint(files, at("file"), older).content == b"kept"
     changed = type(first)(b"kept", first.trail, None, stamp, first.taken)
-    assert look(files, at("file"), changed).content == first.content
+    assert take_fingerprint(files, at("file"), changed).content == first.content
 
 
 def test_a_directory_names_itself(files, root, at):
-    assert look(files, at(".")).directory == str(root)
+    assert take_fingerprint(files, at(".")).directory == str(root)
     (root / "dir").mkdir()
     (root / "link").symlink_to("dir")
-    assert look(files, at("link")).directory == f"{root}/dir"
+    assert take_fingerprint(files, at("link")).directory == f"{root}/dir"

@@ -67,7 +67,7 @@ async def test_a_case_that_two_tables_share_is_asked_about(workshop: Database) -
     assert '"TWIN"\n"Twin"' in str(caught.value)
 
 
-async def test_what_is_not_there_has_neighbours(sample: Database) -> None:
+async def test_what_is_not_there_has_neighbors(sample: Database) -> None:
     none = "there is no table or view with that name. list_tables lists those that exist."
     for wanted, near in NEAR.items():
         async with asking(sample.reader) as ask:
@@ -78,7 +78,7 @@ async def test_what_is_not_there_has_neighbours(sample: Database) -> None:
         assert told[2:-1] == [near] if near else told == [none]
 
 
-async def test_a_name_that_is_wrong_has_neighbours(sample: Database) -> None:
+async def test_a_name_that_is_wrong_has_neighbors(sample: Database) -> None:
     found = []
     for sql, _ in WRONG:
         async with asking(sample.reader) as ask:

@@ -87,5 +87,5 @@ def test_a_stream_hears_of_a_resource_under_its_own_spelling():
 def test_the_acknowledgement_names_what_is_served_and_leaves_out_the_rest():
     listen = Listen(1, frozenset({"resources", "tools"}), {"b": "x", "a": "y"})
     expected = {"toolsListChanged": True, "resourcesListChanged": True, "resourceSubscriptions": ["b", "a"]}
-    assert listen.honoured() == expected
-    assert Listen(1).honoured() == {}
+    assert listen.honored() == expected
+    assert Listen(1).honored() == {}

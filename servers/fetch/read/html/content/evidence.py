@@ -82,7 +82,7 @@ def evidence(page: Lines, declared: Declarations) -> Columns:
         **_outline(lines, counts, words),
         **around.columns(),
         **_of_shapes(counts, words, shapes),
-        **_neighbours(words),
+        **_neighbors(words),
         **_whole_page(page, counts),
         **_of_declarations(lines, declared),
     }
@@ -374,7 +374,7 @@ def _of_shape(same: list[int], counts: _Counts, words: Columns) -> tuple[float, 
     return len(same), chars / total, chars / len(same), sentences / len(same), same[0] / last, same[-1] / last
 
 
-def _neighbours(words: Columns) -> Columns:
+def _neighbors(words: Columns) -> Columns:
     columns: Columns = {}
     for name in ("chars", "links", "tag", "sentences"):
         for steps in (-2, -1, 1, 2):
