@@ -37,7 +37,13 @@ class ListedEntry(NamedTuple):
     kind: str
     size: int | None
     modified: float | None
-    uri: str
+    directory_uri: str
+    file_name: str
+
+    @property
+    def uri(self) -> str:
+        """The URI of the entry, with the exact bytes of its name."""
+        return f"{self.directory_uri}/{quote(os.fsencode(self.file_name))}"
 
     @property
     def shown_name(self) -> str:
@@ -126,14 +132,14 @@ def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
 
 def _listed(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> ListedEntry:
     kind, name = kind_of(entry), displayed(entry.name)
-    uri = f"{directory_uri}/{quote(os.fsencode(entry.name))}"
     try:
         status = entry.stat(follow_symlinks=False) if with_stat else None
     except OSError:
         status = None
     if status is None:
-        return ListedEntry(name, kind, None, None, uri)
-    return ListedEntry(name, kind, status.st_size if kind == "file" else None, status.st_mtime, uri)
+        return ListedEntry(name, kind, None, None, directory_uri, entry.name)
+    size = status.st_size if kind == "file" else None
+    return ListedEntry(name, kind, size, status.st_mtime, directory_uri, entry.name)
 
 
 def info(rooted: RootedFiles, place: Place) -> FileInfo:
