@@ -200,7 +200,7 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
     """Render the prompt to a single text. Raises PromptError if it contains anything else."""
     messages = rendering.render(values)
     if len(messages) != 1 or not isinstance(messages[0].content, Text):
-        reason = "a command is one text, and it has several messages, or files in them"
+        reason = "a command is one text, but the prompt has several messages, or files in them"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
     return messages[0].content.text
 
