@@ -143,7 +143,7 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
             "ours",
             "claude",
             TEMPLATE.replace("---\nReview", "messages:\n  - text: Hello\n---\nReview"),
-            "a command is one text, and it has several messages",
+            "a command is one text, but the prompt has several messages",
         ),
     ],
 )
