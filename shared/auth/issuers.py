@@ -188,6 +188,6 @@ class Issuer:
         if kid is not None:
             return [entry.key for entry in fitting if entry.kid == kid]
         # A token that names no key is tried with all of them, unless that would be much work.
-        # A key of another kind would fail anyhow, and take the time of a verification.
+        # A key of another kind would fail anyway, after the time of a verification.
         usable = [entry.key for entry in fitting if entry.key.key_type == _KIND.get(algorithm[:2])]
         return usable if len(usable) <= MAX_TRIED_KEYS else ()

@@ -92,7 +92,7 @@ def public_key(jwk: Any) -> Key | None:
     if kind is None or jwk.get("use", "sig") != "sig":
         return None
     try:
-        with warnings.catch_warnings():  # about keys that are too short, which are refused anyhow
+        with warnings.catch_warnings():  # about keys that are too short, which are refused anyway
             warnings.simplefilter("ignore", SecurityWarning)
             key = kind.import_key(jwk)
         is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _MIN_RSA)

@@ -104,7 +104,7 @@ class ClientOptions:
     probe_seconds: float = 5.0
     """Seconds that "auto" waits for a stateless answer: old servers may never give one."""
     opening_seconds: float | None = None
-    """Seconds that a server may take to start and answer without an alternative to try; None for a minute."""
+    """Seconds that a server may take to start and answer if there is no alternative to try. None means a minute."""
     cache_bytes: int = CACHE_BYTES
     """The size of the cache of lists and reads for the typed calls; results are used as long as the server allows.
     With 0 nothing is cached, and callers do not share requests either."""

@@ -50,7 +50,7 @@ class Launch(NamedTuple):
 
     @property
     def another(self) -> str:
-        """The advice for having the client start the server of this installation, or a file of the user's own."""
+        """The advice that makes the client start this installation's server, or corrects the user's own file."""
         if self.own_file:
             return f"correct {self.own_file}"
         try:

@@ -163,7 +163,8 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
 
 
 def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
-    """Report the tools with the prefix of another server, which joined lists would show under its name."""
+    """Report tools whose names begin with another server's prefix: joined lists would show them under that server's
+    name."""
     for name in [name for name in names if server_of(name) in others][:_MAX_NAMED_TOOLS]:
         what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
         yield warning(where, what, f"check whether you trust it, or add it to its tools.deny in {path}")

@@ -82,7 +82,8 @@ def as_value_errors(path: Path) -> Iterator[None]:
 
 
 def _keep_owner(fresh: Entry, entry: Entry) -> None:
-    """Replace the existing file, unless it has another owner, who must be able to read it."""
+    """Replace the existing file with `fresh`. Raises PermissionError if the owner would change, since the present
+    owner must still be able to read it."""
     existing = current(entry)
     if existing is not None and fresh.stat is not None and existing.st_uid != fresh.stat.st_uid:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))

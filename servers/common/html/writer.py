@@ -216,7 +216,7 @@ def _is_reference(element: HtmlElement) -> bool:
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
-    """Return the inline elements that nevertheless contain blocks."""
+    """Return the inline elements that contain blocks even so."""
     around: set[HtmlElement] = set()
     for element in root.iter(*BLOCKS):
         holder = element.getparent()

@@ -10,7 +10,7 @@ from shared.extensions.skills import Skill, SkillFile
 
 from . import Ctx
 
-FRONTMATTER = {  # as SKILL.md has it
+FRONTMATTER = {  # the same as in SKILL.md
     "name": "try-a-client",
     "description": "Check an MCP client or host against this server, feature by feature, and report what it does "
     "wrong. Use it to test a client that is being written, or to find out which features a host has.",

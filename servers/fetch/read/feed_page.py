@@ -50,7 +50,7 @@ class _Summary(NamedTuple):
     hidden: int = 0
     """The number of its hidden elements."""
     is_partial: bool = False
-    """True if the entry has a content besides it that is longer."""
+    """True if the entry also has a longer content."""
 
 
 def read_feed(source: Source) -> Page:

@@ -164,7 +164,7 @@ class Part:
         if call.round.carried is not None:
             call.round = self._reopened(call.round)
         result: dict[str, Any] | None = None
-        # A server that closes cancels its work. The call itself belongs to another run, and is answered nevertheless.
+        # A server that closes cancels its work. The call itself belongs to another run, and is still answered.
         with running.calls.guest() as scope, _Explained(running, self.name, call):
             result = await handler(running, _handed(running, context), params)
             if result is None:

@@ -88,7 +88,7 @@ def choose(
 ) -> list[Chosen]:
     """Return the servers called `names`, or all configured ones, or those that are useful without a configuration.
 
-    A server that can't be loaded is included, and fails when it is started, so that the others run nevertheless.
+    A server that can't be loaded is included, and fails when it is started, so that the others can run.
     Without `is_local`, other machines can reach them, and the current directory is not a default. Raises ValueError
     with a one-line message for an invalid name or setting.
     """

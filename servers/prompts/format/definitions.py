@@ -58,7 +58,7 @@ class Prompt(NamedTuple):
     allowed_tools: tuple[str, ...] = ()
     """The permissions that a command or a skill requests from a host. This server does not use them."""
     notice: tuple[int, str] | None = None
-    """The line and the text of a fault in the file, which is served nevertheless."""
+    """The line and the text of a fault in the file, which is still served."""
 
 
 def order_arguments(arguments: Iterable[Argument]) -> tuple[Argument, ...]:

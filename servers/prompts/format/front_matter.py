@@ -50,7 +50,7 @@ class Document(NamedTuple):
     line: int
     """The line where the body begins."""
     notice: tuple[int, str] | None = None
-    """The line and the text of an error in the front matter, which was read nevertheless."""
+    """The line and the text of an error in the front matter, which was still read."""
 
 
 def parse_document(data: bytes) -> Document:

@@ -68,7 +68,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
 
 
 def find_objections(name: str) -> tuple[str, ...]:
-    """Return possible difficulties with the name of a prompt that is nevertheless served."""
+    """Return possible difficulties with the name of a prompt that is served anyway."""
     objections = []
     if _SAFE.fullmatch(name) is None:
         objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")

@@ -144,7 +144,7 @@ def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
 def _look_into(connection: sqlite3.Connection, name: str, uri: str) -> None:
     attached = {schema for _, schema, _ in connection.execute("PRAGMA database_list")}
     if name in attached:
-        connection.execute(f"DETACH {quote(name)}")  # A database that failed a moment ago is attached nevertheless.
+        connection.execute(f"DETACH {quote(name)}")  # A database that failed a moment ago is still attached.
     connection.execute(f"ATTACH ? AS {quote(name)}", (uri,))
     connection.execute(f"SELECT count(*) FROM {quote(name)}.sqlite_schema").fetchall()  # noqa: S608 - it is quoted
 

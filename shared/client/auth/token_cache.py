@@ -127,7 +127,7 @@ class CurrentToken:
 
     async def store_login(self, login: Login, token: Token) -> None:
         """Use a token that was obtained for `login`, and store the token. Raises `AuthError` if the store fails; the
-        token is used nevertheless."""
+        token is used anyway."""
         async with self._tokens.lock(login.key):
             await self._keep(login, token)
 

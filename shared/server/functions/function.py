@@ -35,9 +35,9 @@ _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean"
 
 class JsonSchema(GenerateJsonSchema):
     """JSON Schema 2020-12 without parts that cost tokens and add nothing: titles derived from names, docstrings of
-    models, the null that an optional argument accepts besides being left out, and the ban on other arguments. Some
-    hosts can't read the latter (googleapis/python-genai#2393), and a call with unknown arguments gets an error that
-    names them."""
+    models, the null that an optional argument accepts in addition to being left out, and the ban on other arguments.
+    Some hosts can't read the latter (googleapis/python-genai#2393), and a call with unknown arguments gets an error
+    that names them."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         """Return False: fields have no titles."""

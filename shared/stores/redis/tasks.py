@@ -112,8 +112,7 @@ class RedisTasks:
             self.on_change(id_)
 
     def joined(self) -> None:
-        """Subscribe again after this replica has joined under a new number, of whose listeners Redis does not know
-        yet."""
+        """Subscribe again after this replica has joined under a new number: Redis does not know its listeners yet."""
         for id_ in self._listeners:
             self._subscribe(id_)
         self.look()

@@ -123,7 +123,7 @@ async def _tools(client: Client, session: Session) -> Mapping[str, Any]:
 def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
     """Return the KEY=VALUE words as arguments with the types of the tool's schema. Raises Misuse for an unknown or a
     missing argument."""
-    # A tool that is not listed is called nevertheless, since only the server knows why it does not list it.
+    # A tool that is not listed is still called, since only the server knows why it does not list it.
     schema = tools.get(options.tool, {}).get("inputSchema")
     arguments = read_arguments(options.pairs, schema)
     missing = [param for param in parameters_of(schema).values() if param.required and param.name not in arguments]

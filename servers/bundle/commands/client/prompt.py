@@ -57,7 +57,7 @@ def prompt_parser() -> SessionParser:
 def _arguments(offered: Mapping[str, dict[str, Any]], name: str, words: Sequence[str]) -> dict[str, str]:
     """Return the arguments in the words; each argument of a prompt is a string. Raises Misuse for unknown and for
     missing arguments."""
-    # A prompt that is not listed is requested nevertheless, since only the server knows why it is not listed.
+    # A prompt that is not listed is still requested, since only the server knows why it is not listed.
     is_listed = name in offered
     if not is_listed and nearest(name, offered) is not None:
         raise Misuse(unknown("prompt", name, offered))

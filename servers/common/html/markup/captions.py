@@ -6,7 +6,7 @@ from servers.common.html.tree import MAX_CAPTION_LENGTH, length
 
 
 def mark_captions(root: HtmlElement) -> None:
-    """Make the only part of a figure that has text, besides links, its caption."""
+    """Make the only part of a figure with text other than links its caption."""
     for figure in root.iter("figure"):
         if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
             continue

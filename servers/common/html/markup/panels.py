@@ -1,6 +1,6 @@
 """Text that a control of the page opens: tab panels, answers in an accordion, text that a button discloses.
 
-A panel is hidden until its control is used, but is content nevertheless. It is shown if its control exists and is
+A panel is hidden until its control is used, but is still content. It is shown if its control exists and is
 visible. Controls are recognized by `aria-controls` and the attributes that scripts use instead, by a button's
 position just before the text that it discloses, by the order of the tabs in a list, or by repetition (`repeated`).
 Content that a control opens over the page, such as menus and dialogs, is not a panel. Panels are only opened as a

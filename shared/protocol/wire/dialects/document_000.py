@@ -4,8 +4,8 @@ Its own five methods are `mcp/initialize` and those in `_OWN`; `mcp/` before a m
 method, with its standard params and result (3.2.1 calls all such methods standard). Decisions where the document
 leaves room:
 
-* `mcp/initialize` is optional: the document's own example (4.1.3) has none. Subscriptions and the log level, which
-  belong to a handshake, need it on a stream, and are not available in a single POST;
+* `mcp/initialize` is optional: the document's own example (4.1.3) has none. On a stream, subscriptions and the log
+  level need it, since they belong to a handshake; in a single POST they are not available;
 * params by position are accepted if the document lists them in an order: `[toolId, inputs]`, `[resourceId, query]`.
   Otherwise an empty array means no params, and an array of a single object means that object;
 * it has no progress token: the progress of a POST is reported under the id of its request, if it asks for a stream

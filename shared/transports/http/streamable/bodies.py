@@ -35,7 +35,8 @@ class Bodies:
         """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
         429 if too much data from this client is being read. The time limit of the connection applies. Raises Gone if
         the client goes away."""
-        # The connection stays open: closing it on a client that still sends would reset it, and lose this answer.
+        # The connection stays open: closing it while the client is still sending would reset it, and this answer
+        # would be lost.
         refusal = check_length(http.headers, self._limit)
         if refusal is not None:
             return refusal
