@@ -121,10 +121,10 @@ async def connect_http(
     """
     from ..transports.http.client.client import open_http
     from ..transports.http.client.legacy_sse import open_sse
-    from ..transports.http.client.pool import lent_http
+    from ..transports.http.client.pool import open_pool
 
     options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
-    async with lent_http(http, url) as lent, AsyncExitStack() as stack:
+    async with open_pool(http, url) as lent, AsyncExitStack() as stack:
         try:
             start = partial(open_http, url, fixed, lent, auth, options.dialect)
             client = await stack.enter_async_context(_started(start, options))
@@ -155,10 +155,10 @@ async def connect_sse(
     Raises the same errors as `open_sse` and as entering a `Client`.
     """
     from ..transports.http.client.legacy_sse import open_sse
-    from ..transports.http.client.pool import lent_http
+    from ..transports.http.client.pool import open_pool
 
     options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
-    async with lent_http(http, url) as lent:
+    async with open_pool(http, url) as lent:
         start = partial(open_sse, url, fixed, lent, auth, options.dialect)
         async with start() as transport, _shaking_hands(transport, options, start) as client:
             yield client

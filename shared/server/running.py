@@ -1,7 +1,7 @@
 """Assembly of a run of a server, and the interface for its lifespan while it is opened.
 
     Declaration ──▶ prepare: a `Run` with features, changes, hooks, and `Calls`, whose work is a `Dispatch`
-       ──▶ the lifespan: its state ──▶ the extensions: theirs ──▶ peers may come
+       ──▶ the lifespan: its state ──▶ the extensions: their state ──▶ peers may connect
 
 Only this module knows all of these: handlers, extensions, telemetry and transports see the `Run`.
 """
@@ -37,7 +37,7 @@ State = TypeVar("State")
 def prepare(
     server: Declaration[State], settings: Any, limits: Limits, budget: CallLimits, added: Sequence[Extension[Any]]
 ) -> Run[State]:
-    """Return a run with everything declared and the `added` extensions, without peers so far. Raises DeclarationError
+    """Return a run with everything declared and the `added` extensions, without peers yet. Raises DeclarationError
     if these conflict."""
     run = Run(server, settings)
     _extend(run, CORE)
@@ -160,7 +160,7 @@ class Opening:
         """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""
         self._run.hooks.greeters.append(greeter)
 
-    def stand_for(self, is_there: Callable[[], bool]) -> None:
+    def represent_remote(self, is_there: Callable[[], bool]) -> None:
         """Declare that the server behind this run is remote: `is_there` returns True if that server can be reached,
         and neither waits nor raises."""
         self._run.hooks.is_there = is_there
@@ -171,7 +171,7 @@ class Opening:
 
 
 def _implementation(info: Mapping[str, Any]) -> Implementation:
-    """Return the name and version of another server, where they are well formed."""
+    """Return the name and version of another server, or "unknown" if they are malformed."""
     try:
         return Implementation.model_validate(info)
     except ValidationError:

@@ -223,7 +223,7 @@ class MemorySessions:
         session.watched = watched or None
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Take over, and return, the resources that no replica reports any more."""
+        """Take over the resources that no replica reports anymore, and return them."""
         session = self._sessions.get(id)
         if session is None or session.watched is None:
             return ()

@@ -217,7 +217,7 @@ class _Input(_Descriptor):
 
     def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         data = _read(self._fd)
-        with suppress(RuntimeError):  # the loop is closed, and nothing waits any more
+        with suppress(RuntimeError):  # the loop is closed, and nothing is waiting anymore
             # A future may be settled only in the thread of its loop.
             loop.call_soon_threadsafe(self._arrive, data)
 
@@ -351,7 +351,7 @@ async def _write_in_thread(fd: int, data: bytes) -> None:
                 view = view[os.write(fd, view) :]
         except OSError as error:
             failed = error
-        with suppress(RuntimeError):  # the loop is closed, and nothing waits any more
+        with suppress(RuntimeError):  # the loop is closed, and nothing is waiting anymore
             loop.call_soon_threadsafe(done.set)
 
     threading.Thread(target=run, name="stdout", daemon=True).start()

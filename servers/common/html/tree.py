@@ -62,7 +62,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         root = document_fromstring(readable.encode(), parser=parser)
     except etree.ParserError:
         return document_fromstring("<html><body></body></html>"), True
-    whole = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
+    complete = not any("depth" in entry.message for entry in parser.error_log.filter_from_fatals())
     if root.find("body") is None:
         # For a page without a body, links to its frames.
         body = fragment_fromstring("", create_parent="body")
@@ -76,7 +76,7 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         element.attrib.clear()
         element.attrib.update(others)
     _end_head(root)
-    return root, _cut(root) and whole
+    return root, _cut(root) and complete
 
 
 def _end_headings(text: str) -> str:

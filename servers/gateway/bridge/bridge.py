@@ -179,7 +179,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
         state = Bridge(upstream, opening)
         async with state.living():
             opening.greet(state.greet)
-            opening.stand_for(lambda: state.base.up)
+            opening.represent_remote(lambda: state.base.up)
             yield state
 
     server.on_subscribe(_subscribe)

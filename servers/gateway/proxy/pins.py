@@ -70,11 +70,11 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
         name = tool["name"]
         fits[name] = fits.get(name, True) and (pins.is_new or pins.fits(tool))
     shown = [name for name in fits if rules.shown(name) is not None]
-    wrong = [name for name in shown if not fits[name]]
+    mismatched = [name for name in shown if not fits[name]]
     return Comparison(
         [name for name in shown if fits[name]],
-        [name for name in wrong if pins.digest(name) is not None],
-        [name for name in wrong if pins.digest(name) is None],
+        [name for name in mismatched if pins.digest(name) is not None],
+        [name for name in mismatched if pins.digest(name) is None],
         [name for name in pins.names if name not in fits],
     )
 
@@ -82,8 +82,8 @@ def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
 def accept(pins: Pins, tools: Sequence[Tool], names: Collection[str]) -> None:
     """Pin the current definitions of the tools with these names, and drop those that no longer exist; all tools if
     there are no names. Others keep their pins. Raises OSError if the file can't be written."""
-    now = {tool["name"]: tool for tool in tools if tool["name"] in names or not names}
-    pins.record(now.values(), shows_pages=True, keep=[name for name in pins.names if names and name not in names])
+    current = {tool["name"]: tool for tool in tools if tool["name"] in names or not names}
+    pins.record(current.values(), shows_pages=True, keep=[name for name in pins.names if names and name not in names])
 
 
 MAX_LINE = 200

@@ -14,7 +14,7 @@ from servers.common.sql.features.context import (
     limit_answer,
     turn_to_read,
 )
-from servers.common.sql.features.reading import explain, require_unexplained
+from servers.common.sql.features.reading import explain, require_no_explain
 from servers.common.sql.query.plan import format_plan
 from servers.common.sql.query.query import Query
 from shared import Features
@@ -38,7 +38,7 @@ async def explain_query(
     bound = Query(query, source.bind(parameters))
     if not analyze:
         return await explain(ctx, source, bound)
-    require_unexplained(query)
+    require_no_explain(query)
     assert isinstance(source, PostgresDatabase)
     async with turn_to_read(ctx, source):
         return format_plan(await source.analyze(bound, limit_answer(ctx, None).bytes))

@@ -20,7 +20,7 @@ from servers.sqlite.dialect import SQLITE
 from servers.sqlite.engine.database import Database
 from servers.sqlite.watch.watched_database import UNSEEN, Watched, fold_name, read_fingerprint
 
-_BESIDE = ("", "-wal", "-journal")
+_FILE_SUFFIXES = ("", "-wal", "-journal")
 """Suffixes of the names of the files that a commit writes to."""
 
 
@@ -38,15 +38,15 @@ class Watch(DatabaseWatch[Watched]):
         self._loop = asyncio.get_running_loop()
         self._databases = databases
         self._tasks = tasks
-        self._hearing = anyio.CancelScope()
-        self._of_file: dict[str, list[str]] = defaultdict(list)
+        self._scope = anyio.CancelScope()
+        self._names_by_file: dict[str, list[str]] = defaultdict(list)
         for database in databases:
             database.on_committed = partial(self._committed, database.name)
             # Notices contain the configured or the resolved path, depending on the system.
             for path in {database.path.absolute(), database.path.resolve()}:
-                for ending in _BESIDE:
-                    self._of_file[f"{path}{ending}"].append(database.name)
-        self._directories = {str(Path(path).parent) for path in self._of_file}
+                for ending in _FILE_SUFFIXES:
+                    self._names_by_file[f"{path}{ending}"].append(database.name)
+        self._directories = {str(Path(path).parent) for path in self._names_by_file}
         self._notices = Notices()
 
     @property
@@ -61,7 +61,7 @@ class Watch(DatabaseWatch[Watched]):
         watched."""
         super().end(key)
         if not self._watched:
-            self._hearing.cancel()
+            self._scope.cancel()
 
     def _committed(self, database: str, tables: Collection[str], defines: bool) -> None:
         self._loop.call_soon_threadsafe(self._wrote, database, frozenset(tables), defines)
@@ -89,8 +89,8 @@ class Watch(DatabaseWatch[Watched]):
     def _start(self, watched: Watched) -> Watched:
         if not self._watched:
             # An earlier watch may still wait for a thread.
-            self._hearing, self._notices = anyio.CancelScope(), Notices()
-            self._tasks.start_soon(self._watch_events, self._hearing, self._notices)
+            self._scope, self._notices = anyio.CancelScope(), Notices()
+            self._tasks.start_soon(self._watch_events, self._scope, self._notices)
         self._watched[watched.database.name] = watched
         self._tasks.start_soon(watched.run)
         return watched
@@ -98,11 +98,13 @@ class Watch(DatabaseWatch[Watched]):
     async def _watch_events(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
             await watch_events(
-                notices, self._directories, self._noticed, lambda those: self.on_polling(those.is_polling)
+                notices, self._directories, self._noticed, lambda notices: self.on_polling(notices.is_polling)
             )
 
     def _noticed(self, paths: Collection[str] | None) -> None:
-        names = self._watched if paths is None else {name for path in paths for name in self._of_file.get(path, ())}
+        names = (
+            self._watched if paths is None else {name for path in paths for name in self._names_by_file.get(path, ())}
+        )
         for name in names:
             if name in self._watched:
                 self._watched[name].notice()

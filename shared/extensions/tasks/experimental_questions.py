@@ -79,7 +79,7 @@ class Asking:
         try:
             result = await self._request("tasks/result", its_id)
         finally:
-            if result is None:  # it is not needed any more
+            if result is None:  # it is no longer needed
                 with CancelScope(shield=True), move_on_after(FAREWELL_SECONDS), suppress(RpcError):
                     await self._request("tasks/cancel", its_id)
         return result

@@ -1,6 +1,6 @@
 """Framing of messages in a byte stream: newline-delimited JSON (stdio) and server-sent events (HTTP).
 
-`LineBuffer` searches only new bytes, drops a line that exceeds its limit except for both ends, and continues at the
+`LineBuffer` searches only new bytes, drops a line that exceeds its limit, except its two ends, and continues at the
 next newline. Lines end with LF; a CR before it is white space to JSON. A byte order mark is accepted at the start of
 a stream, where some shells write one, and nowhere else (RFC 8259, section 8.1).
 """
@@ -28,7 +28,7 @@ class LineBuffer:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._buffer = bytearray()
-        self._dropping = self._is_answered = False
+        self._dropping = self._is_reported = False
         self._tail = b""
         self._at_start = True
 
@@ -62,7 +62,7 @@ class LineBuffer:
         return line
 
     def _dropped(self, end: bytes) -> list[bytes | Oversized]:
-        is_reported, head, tail = self._is_answered, bytes(self._buffer), self._tail + end
+        is_reported, head, tail = self._is_reported, bytes(self._buffer), self._tail + end
         self._buffer.clear()
         self._dropping, self._tail = False, b""
         return [] if is_reported else [_oversized(self._limit, head, tail)]
@@ -82,8 +82,8 @@ class LineBuffer:
         # Immediately, unless the end of the line may show a request's id.
         oversized = _oversized(self._limit, bytes(self._buffer), b"")
         is_known = oversized.id is not None or oversized.answered is not None
-        self._is_answered = is_known or not self._buffer.lstrip().startswith(b"{")
-        return [oversized] if self._is_answered else []
+        self._is_reported = is_known or not self._buffer.lstrip().startswith(b"{")
+        return [oversized] if self._is_reported else []
 
     def _without_mark(self, chunk: bytes) -> bytes:
         start = bytes(self._buffer) + chunk

@@ -72,8 +72,8 @@ class RedisSessions:
         """Merge a change to the persistent state of a session with the changes made elsewhere."""
         cached = self._known.get(id)
         if cached is None:
-            # It has ended, or this replica was lost since: the caller must return only once the others know the
-            # change.
+            # The session has ended, or this replica was given up as lost. The caller must not return before the other
+            # replicas know the change.
             cached = _read(id, await self._link.ask("update", id, b"", b""))
         while cached is not None:
             revision, record = cached
@@ -95,7 +95,7 @@ class RedisSessions:
         self._link.tell("watch", id, uri, int(is_watched))
 
     async def adopt(self, id: str) -> Sequence[str]:
-        """Take over, and return, the resources that no replica reports any more."""
+        """Take over the resources that no replica reports anymore, and return them."""
         uris = await self._link.ask("adopt", id)
         return [uri.decode() for uri in uris]
 
@@ -142,8 +142,7 @@ class RedisSessions:
             self._handler(Notice(id, snapshot=record.snapshot))
 
     def on_unwatch(self, id: str, uri: str) -> None:
-        """Handle the notice that another replica reports that resource to the client from now on, or that reporting
-        has stopped."""
+        """Handle the notice that another replica now reports that resource to the client, or that nobody does."""
         self._handler(Notice(id, uri=uri))
 
     def on_end(self, id: str) -> None:

@@ -52,7 +52,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         """Import the rows of a file into a table, all or none; creates the table if there is none.
 
         What is not given is detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
-        """  # noqa: E501 - clients are told the line as it is
+        """  # noqa: E501 - clients receive the line as it is
         line = False if header == 0 else header
         form = Written(
             delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value

@@ -97,7 +97,7 @@ def declare_read_query(dialect: Dialect) -> Features[Opened]:
         """Run a statement that reads: {reading}. It can't change anything.
 
         Rows are arrays. A value that JSON can't represent exactly is an object with its type; so is a long one, which is cut.
-        """  # noqa: E501 - clients are told the line as it is
+        """  # noqa: E501 - clients receive the line as it is
         source = ctx.state.databases.get(database)
         return await answer_query(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)
 
@@ -193,7 +193,7 @@ async def explain(ctx: Ctx, source: Database, query: Query) -> str:
 
     A reading connection compiles the statement, or a writing one if the statement changes data. Raises SqlError.
     """
-    require_unexplained(query.sql)
+    require_no_explain(query.sql)
     max_bytes = limit_answer(ctx, None).bytes
     try:
         async with turn_to_read(ctx, source):
@@ -206,7 +206,7 @@ async def explain(ctx: Ctx, source: Database, query: Query) -> str:
     return format_plan(plan)
 
 
-def require_unexplained(sql: str) -> None:
+def require_no_explain(sql: str) -> None:
     """Raise SqlError if a statement to explain begins with EXPLAIN itself."""
     if sql.lstrip()[:8].rstrip().upper() == "EXPLAIN":
         raise SqlError("bad_statement", "the statement begins with EXPLAIN, which this tool adds", "Omit EXPLAIN.")

@@ -58,10 +58,10 @@ class Pool:
         self._tasks = tasks
         self._session_messages = session_messages
         self._max_sessions = max_sessions
-        self._most_of_one = max(1, max_sessions * 3 // 4)
+        self._max_of_one_client = max(1, max_sessions * 3 // 4)
         self._sessions: set[LeasedSession] = set()
         self._idle = ExpiryQueue(idle_seconds, _close)
-        self._moved = Signal()
+        self._changed = Signal()
         self._waiting = 0
 
     def __len__(self) -> int:
@@ -125,10 +125,10 @@ class Pool:
 
     async def _leased(self, owner: str, identity: ClientIdentity) -> LeasedSession:
         key = digest([owner, identity.info, identity.capabilities])
-        session = self._idle_one(key)
-        while session is None and (among := self._crowded(owner)):
-            await self._room(among)
-            session = self._idle_one(key)
+        session = self._take_idle(key)
+        while session is None and (candidates := self._crowded(owner)):
+            await self._wait_for_room(candidates)
+            session = self._take_idle(key)
         if session is None:
             session = LeasedSession(owner, key, identity, self._on_server_message)
             self._sessions.add(session)
@@ -142,19 +142,19 @@ class Pool:
         there is room."""
         own = [session for session in self._sessions if session.owner == owner]
         # No single client may use more than three quarters of the sessions.
-        if len(own) >= self._most_of_one:
+        if len(own) >= self._max_of_one_client:
             return own
         return list(self._sessions) if len(self._sessions) >= self._max_sessions else []
 
     async def _opened(self, session: LeasedSession) -> None:
         """Wait until `session` is open. Raises RpcError with the reason if it can't be opened in time."""
-        is_there = False
+        is_open = False
         try:
             with anyio.move_on_after(self._upstream.opening_seconds):
                 await session.settled.wait()
-                is_there = True
+                is_open = True
         finally:
-            if not is_there:
+            if not is_open:
                 # No call waits for it anymore: once open, it is available for the next call of the same client.
                 session.is_left = True
                 if session.client is not None:
@@ -176,51 +176,53 @@ class Pool:
             session.settled.set()
             self._sessions.discard(session)
             self._idle.stop(session)
-            self._moved.wake()
+            self._changed.wake()
 
     def _release(self, session: LeasedSession) -> None:
         """Make the session available for the next call of the same client, for a while."""
         if session in self._sessions and session.is_usable:
             self._idle.start(session)
-            self._moved.wake()
+            self._changed.wake()
 
-    def _idle_one(self, key: str) -> LeasedSession | None:
+    def _take_idle(self, key: str) -> LeasedSession | None:
         fitting = (session for session in reversed(self._idle) if session.key == key and session.is_usable)
         idle: LeasedSession | None = next(fitting, None)
         if idle is not None:
             self._idle.stop(idle)
         return idle
 
-    async def _room(self, among: list[LeasedSession]) -> None:
-        """If not enough sessions `among` these are closing, close the one that has been unused longest, or else the
+    async def _wait_for_room(self, candidates: list[LeasedSession]) -> None:
+        """If not enough of the `candidates` are closing, close the one that has been unused longest, or else the
         one whose client has been away too long. Then wait until something changes."""
         self._waiting += 1
         seconds: float | None = None
         try:
-            if sum(session.closing.is_set() for session in among) < self._waiting:
-                oldest = next((session for session in self._idle if session in among), None)
+            if sum(session.closing.is_set() for session in candidates) < self._waiting:
+                oldest = next((session for session in self._idle if session in candidates), None)
                 if oldest is None:
-                    seconds = self._end_longest_away(among)
+                    seconds = self._end_longest_away(candidates)
                 else:
                     self._idle.stop(oldest)
                     _close(oldest)
             with anyio.move_on_after(seconds):
-                await self._moved.wait()
+                await self._changed.wait()
         finally:
             self._waiting -= 1
 
-    def _end_longest_away(self, among: list[LeasedSession]) -> float:
-        """End the call `among` these whose client has been away longest, if that is too long; return the seconds
+    def _end_longest_away(self, candidates: list[LeasedSession]) -> float:
+        """End the call of the candidate whose client has been away longest, if that is too long; return the seconds
         until the next check."""
-        away = {session: seconds for session in among if (seconds := self.parking.away(session.call)) is not None}
+        away = {
+            session: seconds for session in candidates if (seconds := self.parking.away(session.call)) is not None
+        }
         longest = max(away, key=away.__getitem__, default=None)
-        patience = self.parking.away_seconds
-        if longest is not None and away[longest] < patience:
-            return patience - away[longest]
+        limit = self.parking.away_seconds
+        if longest is not None and away[longest] < limit:
+            return limit - away[longest]
         if longest is not None:
             self.parking.give_up(longest.call)
             _close(longest)
-        return patience
+        return limit
 
 
 def _close(session: LeasedSession) -> None:

@@ -39,7 +39,7 @@ TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS)
 """No time limit on the total: a stream is silent while nothing happens, and requests have their own limits."""
 FAILURES = (aiohttp.ClientError, HttpProcessingError, OSError, AuthError)
 """The errors of an exchange over HTTP that failed, or that was not authorized."""
-_UNREACHED = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
+_CONNECT_ERRORS = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientHttpProxyError)
 
 
 def parse_url(text: str) -> URL:
@@ -51,7 +51,7 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def _why(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names and TLS
     # errors have their own numbers.
     own = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
@@ -68,7 +68,7 @@ class Pool:
 
 
 @asynccontextmanager
-async def lent_http(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
+async def open_pool(http: aiohttp.ClientSession | None, url: str) -> AsyncIterator[Pool]:
     """Yield the pool of `http`, which stays open, or if `http` is None, a new pool for `url` that closes with the
     block.
 
@@ -122,7 +122,7 @@ def unanswered(id: RequestId, error: Exception) -> Unanswered:
     """Return the outcome of the request `id`, whose exchange failed with `error`."""
     if isinstance(error, AuthError):
         return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")
-    return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _UNREACHED) else "unknown")
+    return Unanswered(id, reason_of(error), "unreached" if isinstance(error, _CONNECT_ERRORS) else "unknown")
 
 
 def reason_of(error: Exception) -> str:
@@ -133,7 +133,7 @@ def reason_of(error: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return f"no connection to {error.host}:{error.port}: its certificate was not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):
-            return f"no connection to {error.host}:{error.port}: {_why(cause)}"
+            return f"no connection to {error.host}:{error.port}: {_reason(cause)}"
         case aiohttp.ConnectionTimeoutError():
             return f"no connection within {CONNECT_SECONDS:g} s"
         case aiohttp.ServerDisconnectedError():

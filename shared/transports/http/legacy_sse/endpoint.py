@@ -190,7 +190,7 @@ class LegacySse:
     # Changes of the replicas
 
     def lost(self) -> None:
-        """End all streams because no other replica can deliver messages to them any more; their clients open new
+        """End all streams because no other replica can deliver messages to them anymore; their clients open new
         streams."""
         self.end_all(orderly=False)
 

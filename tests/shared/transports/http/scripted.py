@@ -14,7 +14,7 @@ import anyio.lowlevel
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.jsonrpc import Message, Notification, Request, Response
 from shared.transports.http.client.client import HttpTransport, open_http
-from shared.transports.http.client.pool import lent_http
+from shared.transports.http.client.pool import open_pool
 
 Pieces = AsyncGenerator[bytes, None] | Iterable[bytes]
 
@@ -160,7 +160,7 @@ CALL = Request(2, "tools/call", {"name": "x", "arguments": {}})
 async def transport_to(script: Any) -> AsyncIterator[HttpTransport]:
     """The transport of `connect_http` by itself, to a server that answers as `script` says."""
     with anyio.fail_after(30):
-        async with serving(script) as url, lent_http(None, url) as http, open_http(url, {}, http) as transport:
+        async with serving(script) as url, open_pool(None, url) as http, open_http(url, {}, http) as transport:
             yield transport
 
 

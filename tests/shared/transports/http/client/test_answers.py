@@ -8,14 +8,14 @@ import pytest
 
 from shared.protocol.wire.jsonrpc import Failure, Gap, Malformed, Unanswered
 from shared.transports.http.client.client import open_http
-from shared.transports.http.client.pool import lent_http
+from shared.transports.http.client.pool import open_pool
 from tests.shared.transports.http.scripted import CALL, Answer, Script, answer_to, said, say, stream, transport_to
 
 
 async def test_who_is_not_reached_has_not_been_asked() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         url = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
-    async with lent_http(None, url) as http, open_http(url, {}, http) as transport:
+    async with open_pool(None, url) as http, open_http(url, {}, http) as transport:
         await say(transport, CALL)
         (lost,) = await transport.receive()
     assert isinstance(lost, Unanswered)

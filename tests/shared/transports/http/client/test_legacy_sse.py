@@ -21,7 +21,7 @@ from shared.protocol.session.events import Outgoing
 from shared.protocol.types.client import Root
 from shared.protocol.wire.jsonrpc import Request, Response
 from shared.transports.http.client.legacy_sse import open_sse
-from shared.transports.http.client.pool import Pool, lent_http
+from shared.transports.http.client.pool import Pool, open_pool
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import Small, listening, text_of
 from tests.shared.transports.http.scripted import Answer, Asked, Script, serving
@@ -207,7 +207,7 @@ async def test_a_post_that_was_accepted_stays_so_where_its_body_breaks_off() -> 
         raise ConnectionError
 
     with anyio.fail_after(30):
-        async with serving(answer) as url, lent_http(None, url) as pool, open_sse(url, {}, pool) as transport:
+        async with serving(answer) as url, open_pool(None, url) as pool, open_sse(url, {}, pool) as transport:
             await transport.send([Outgoing(Request(7, "ping"), None)])
             assert await transport.receive() == [Response(7, {"n": 1})]
 
@@ -235,7 +235,7 @@ class Slow:
 
 async def test_credentials_take_none_of_the_time_that_the_server_has() -> None:
     auth = Slow()
-    async with served(Small()) as (url, _), lent_http(None, url) as pool:
+    async with served(Small()) as (url, _), open_pool(None, url) as pool:
         with pytest.raises(TimeoutError):
             async with open_sse(f"{url}/sse", {}, pool, auth, seconds=0):
                 pass

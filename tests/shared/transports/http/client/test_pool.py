@@ -11,7 +11,7 @@ import pytest
 
 from shared.protocol.wire.jsonrpc import Response
 from shared.transports.http.client.client import open_http
-from shared.transports.http.client.pool import lent_http
+from shared.transports.http.client.pool import open_pool
 from tests.shared.transports.http.scripted import (
     CALL,
     Answer,
@@ -68,7 +68,7 @@ async def test_a_silent_connection_is_probed_by_the_system() -> None:
         await anyio.sleep_forever()
 
     script = Script(GET=Answer(pieces=silent()))
-    async with serving(script) as url, lent_http(None, url) as pool, pool.session.get(url) as response:
+    async with serving(script) as url, open_pool(None, url) as pool, pool.session.get(url) as response:
         opened: Any = response.connection
         connected = opened.transport.get_extra_info("socket")
         assert connected.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
@@ -82,7 +82,7 @@ async def test_the_proxy_of_the_environment_is_asked(monkeypatch: pytest.MonkeyP
     async with serving(script) as proxy:
         monkeypatch.setenv("http_proxy", proxy.replace("//", "//me:secret@").removesuffix("/mcp"))
         url = "http://server.example/mcp"
-        async with lent_http(None, url) as http, open_http(url, {}, http) as transport:
+        async with open_pool(None, url) as http, open_http(url, {}, http) as transport:
             await say(transport, CALL)
             assert await transport.receive() == [Response(2, {})]
     assert script.requests[0].path == "http://server.example/mcp"
@@ -99,7 +99,7 @@ async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.Mon
     for proxy in ("socks5://me:secret@127.0.0.1:9", "http://", "http://[", "ftp://x"):
         monkeypatch.setenv("http_proxy", proxy)
         with pytest.raises(ConnectionError, match="the proxy that the environment names") as caught:
-            async with lent_http(None, "http://server.example/mcp"):
+            async with open_pool(None, "http://server.example/mcp"):
                 pass
         assert "secret" not in str(caught.value)
 
@@ -107,5 +107,5 @@ async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.Mon
 async def test_a_url_that_is_none() -> None:
     for url in ("", "mcp", "ftp://a/", "http://", "http:///mcp", "http://a b/", "http://a/\ud800"):
         with pytest.raises(ValueError, match="not an HTTP URL"):
-            async with lent_http(None, url):
+            async with open_pool(None, url):
                 pass
