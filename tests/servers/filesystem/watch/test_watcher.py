@@ -249,6 +249,23 @@ async def test_a_notice_that_comes_with_a_change_of_the_set_is_not_lost(watching
             assert await seen.next() == "two"
 
 
+async def test_a_change_before_a_new_directory_is_armed_is_not_lost(watching, seen, root, at, monkeypatch):
+    (root / "below").mkdir()
+    async with watching() as watcher:
+        await watcher.watch("first", at("first"))
+        (root / "first").write_text("a")  # told once its directory is armed
+        assert await seen.next() == "first"
+        arm = watcher._notices.arm
+
+        def change_and_arm(directories):
+            (root / "below" / "file").write_text("changed")
+            return arm(directories)
+
+        monkeypatch.setattr(watcher._notices, "arm", change_and_arm)
+        await watcher.watch("key", at("below/file"))
+        assert await seen.next() == "key"
+
+
 async def test_a_new_entry_changes_the_listing(watching, seen, root):
     async with watching() as watcher:
         await watcher.watch_listing("listing", seen)

@@ -136,6 +136,31 @@ async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None
         assert lists.asked == 2
 
 
+async def test_an_older_list_that_comes_last_replaces_no_newer_one() -> None:
+    door = member("a", "read", SimpleNamespace(differs_by_client=True))
+    async with joined(door) as running, talking(running, STATELESS) as peer:
+        asked, may = list[str](), anyio.Event()
+
+        async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            asked.append(name := "newer" if asked else "older")
+            if name == "older":
+                await may.wait()
+            return {"tools": [{"name": name, "inputSchema": {"type": "object"}}]}
+
+        async def call(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+            return {"content": [{"type": "text", "text": params.name}]}
+
+        opened(door).handlers.update({"tools/list": listed, "tools/call": call})
+        older = await peer.begin("tools/list")
+        await quiet()
+        opened(door).changes.tools()
+        assert await names(peer) == ["newer"]
+        may.set()
+        await peer.answer(older)
+        assert await peer.text("newer") == "newer"
+        assert asked == ["older", "newer"]  # it was known, and not looked up
+
+
 async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
     door = member("a", "read", SimpleNamespace(differs_by_client=True))
     async with (

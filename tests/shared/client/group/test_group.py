@@ -1,5 +1,6 @@
 """`ClientGroup`: several servers, of which some fail, are slow, break off or never stop talking."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,11 +11,12 @@ import pytest
 
 from shared.client.approval import Act, Denied
 from shared.client.client import Client
-from shared.client.group.group import ClientGroup, UnknownServer
+from shared.client.group.group import CLOSING_SECONDS, ClientGroup, UnknownServer
 from shared.client.group.member import GroupServer, ServerStatus, group_server
 from shared.client.options import ClientOptions
 from shared.protocol.types.client import Root
 from shared.transports.memory import memory_pair
+from tests.clock import forward
 from tests.descriptors import left_open, settled_descriptors
 from tests.shared.client.small import End, Small, listening
 from tests.wire import PATIENCE
@@ -378,3 +380,21 @@ async def test_a_server_may_have_a_permit_of_its_own_besides() -> None:
     async with _entered({"one": _small(permit=say("own"))}, permit=say("group")) as group:
         await group.call_tool("one__add", {"a": 1, "b": 2})
     assert asked == ["own: one", "group: one"]
+
+
+async def test_a_member_that_does_not_close_is_cancelled() -> None:
+    cancelled = anyio.Event()
+
+    @asynccontextmanager
+    async def stuck(options: ClientOptions) -> AsyncIterator[Client]:
+        async with Small().joined(options) as client:
+            yield client
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set()
+
+    with anyio.move_on_after(CLOSING_SECONDS + 20) as bound:
+        async with ClientGroup({"stuck": GroupServer(stuck)}):
+            asyncio.get_running_loop().call_later(0.1, forward, CLOSING_SECONDS)
+    assert (cancelled.is_set(), bound.cancel_called) == (True, False)

@@ -514,6 +514,35 @@ async def test_a_session_that_ends_while_it_is_entered_elsewhere_is_unknown() ->
         assert (found[0].status, len(there)) == (404, 0)
 
 
+async def test_a_session_that_comes_back_while_its_former_part_ends_stays() -> None:
+    async with replicas(app(), 2) as (one, _), anyio.create_task_group() as tasks:
+        sessions = Sessions(one, tasks, SessionLimits(sessions=3))
+        opened: list[Any] = [sessions.open(None, "a") for _ in range(3)]
+        for session in opened:
+            await sessions.confirm(session)
+        sessions.open(None, "b")  # the first one makes room
+        sessions.end(opened[1])
+        back: Any = await sessions.enter(opened[0].id, None)
+        assert back[0] is not opened[0]
+        await quiet()
+        assert await sessions.enter(opened[0].id, None) == back
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_initialize_that_no_other_replica_learned_of_leaves_no_session() -> None:
+    async with replicas(app(), 2) as (one, _):
+        far = Far(one)
+        async with listening(one) as here:
+            far.lost = "create"
+            params = {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "t", "version": "1"},
+            }
+            assert (await here.post(here.message("initialize", params))).status_code == 503
+            assert (await here.health())["sessions"] == 0
+
+
 async def test_a_session_that_is_used_while_it_is_given_up_stays() -> None:
     async with far_away() as (near, far, there):
         await there.enter("s", None)
