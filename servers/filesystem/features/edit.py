@@ -1,6 +1,7 @@
 """The tools that change files."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 from anyio import from_thread, to_thread
@@ -25,6 +26,9 @@ from .views import EDIT_APP, show_edit
 
 tools = Features[Files]()
 
+_MANY_EDITS, _LARGE_PATCH = 1_000, 65_536
+"""The number of edits, and the number of characters of a patch, from which on they are read in a thread, since that
+takes more than a millisecond."""
 _NOTE_BYTES = 100
 """Size in bytes of the note about a truncated diff."""
 
@@ -73,14 +77,13 @@ async def edit_file(
     """Replace passages in text files: all edits are made, or none. Returns a diff."""
     if (edits is None) == (patch is None) or (edits is None and (path is not None or if_match is not None)):
         raise FilesError("bad_edit", path or "", "pass either path and edits, or patch alone")
-    file_edits = (
-        [
-            edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
-            for file in read_patch(patch or "")
-        ]
+    read = (
+        partial(_edits_of_patch, ctx, patch or "", encoding)
         if edits is None
-        else _edits_by_file(ctx, path, edits, if_match, encoding)
+        else partial(_edits_by_file, ctx, path, edits, if_match, encoding)
     )
+    is_large = len(edits or ()) > _MANY_EDITS or len(patch or "") > _LARGE_PATCH
+    file_edits = await to_thread.run_sync(read) if is_large else read()
     if ctx.settings.confirm and not dryRun:
         file_edits = await consent.confirm_edit(ctx, file_edits)
     recorder = ctx.state.recorder()
@@ -162,6 +165,11 @@ async def delete_file(
         count = await to_thread.run_sync(delete.delete, ctx.state.rooted, place, *options)
     ctx.state.wrote(place)
     return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
+
+
+def _edits_of_patch(ctx: Ctx, patch: str, encoding: str | None) -> list[edit.FileEdits]:
+    """Return the edits of a unified diff, by file. Raises FilesError."""
+    return [edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding) for file in read_patch(patch)]
 
 
 def _edits_by_file(

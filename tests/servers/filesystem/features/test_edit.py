@@ -168,3 +168,15 @@ async def test_a_patch_changes_all_of_its_files_or_none_and_is_undone_as_one(tmp
         await peer.text("undo")
         assert [file.read_text() for file in files] == ["one\ntwo\n"] * 2
         assert (await peer.error("edit_file", patch=patch, path="a")).startswith("bad_edit: a: pass either path and")
+
+
+async def test_others_work_while_a_large_patch_is_read(tmp_path: Path) -> None:
+    hunks = "".join(f"@@ -{line},1 +{line},1 @@\n-a\n+b\n" for line in range(1, 20_000))
+    async with inside(tmp_path, "--allow-write") as peer:
+        reading = await peer.client.start("edit_file", patch=f"--- a/none/x\n+++ b/none/x\n{hunks}")
+        pings = 0
+        while not any(answer["id"] == reading for answer in peer.client.unclaimed):
+            await peer.client.request("ping")
+            pings += 1
+    # Read in the event loop, it would be about five.
+    assert pings > 20
