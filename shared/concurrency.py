@@ -1,14 +1,23 @@
-"""Tasks limited to a block, their errors, signals to wait for, and keys that expire."""
+"""Tasks limited to a block, their errors, work in turns, signals to wait for, and keys that expire."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import islice, takewhile
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import anyio
+from anyio import lowlevel
 from anyio.abc import TaskGroup
+
+from .steps import Steps
+
+T = TypeVar("T")
+
+_TURNS_BETWEEN = 3
+_stepping: lowlevel.RunVar[anyio.Lock] = lowlevel.RunVar("stepping")
+"""Held by the work that runs its step."""
 
 
 @asynccontextmanager
@@ -49,6 +58,31 @@ def first_error(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+async def in_turns(steps: Steps[T]) -> T:
+    """Run each of the `steps` in a turn of the event loop of its own, and return their result. All such work in a
+    loop takes turns, with a few turns for other work after each step: a small request takes about as many, and waits
+    for one step only."""
+    lock = _stepping.get(None)
+    if lock is None:
+        _stepping.set(lock := anyio.Lock(fast_acquire=True))
+    result: T
+    is_over = False
+    while not is_over:
+        async with lock:
+            is_over, result = _next(steps)
+            for _ in range(_TURNS_BETWEEN):
+                await lowlevel.checkpoint()
+    return result
+
+
+def _next(steps: Steps[T]) -> tuple[bool, Any]:
+    """Run the next step. Return True, and the result, if it was the last one."""
+    try:
+        return False, next(steps)
+    except StopIteration as end:
+        return True, end.value
 
 
 class Entered:

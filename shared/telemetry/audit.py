@@ -13,7 +13,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -21,8 +21,10 @@ from functools import lru_cache, partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from anyio import CancelScope
 from pydantic_core import to_json
 
+from ..concurrency import in_turns
 from ..errors import CallTimeout, InputRequired, InternalError, LimitExceeded, RpcError, ToolError
 from ..protocol.http.rules import Refusal, limit_exceeded
 from ..protocol.identity import Peer, Principal
@@ -32,10 +34,12 @@ from ..protocol.session.events import Outcome, UnhandledRequest
 from ..protocol.shaping import CachedResult
 from ..protocol.types.base import Params
 from ..protocol.wire.jsonrpc import Failure, Prepared, json_of
+from ..protocol.wire.weight import HEAVY_BYTES
 from ..server.dispatch.context import Context
 from ..server.extension import Extension
 from ..server.features import AtOnce, Handler
 from ..server.run import Run
+from ..steps import Steps
 from ..tracing.trace_context import current
 from .floods import Floods
 from .trace import Redaction, redacted
@@ -57,6 +61,9 @@ _MIN_ERROR, _TOO_MANY_REQUESTS = 400, 429
 # `json.dumps` would create an encoder for each call, which takes longer than the encoding.
 _encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
 _encode_sorted = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+_STEP, _PIECE_COST = 131_072, 64
+"""The number of characters that are encoded and digested in one step, which takes two milliseconds, and the number
+that take as long as the rest of the work on a value."""
 _FLAT = frozenset((str, int, bool, type(None)))
 _MAX_LENGTH = 200
 """Maximum number of characters of a method's name that are logged."""
@@ -187,6 +194,27 @@ class Audit:
         self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
     ) -> dict[str, Any]:
         """Return the first fields of the line for a request with the params `raw`: the client, and its request."""
+        about, unshown = self._described(server, method, raw, peer, principal)
+        if unshown is not None:
+            about["arguments_sha256"] = sha256(_canonical(unshown)).hexdigest()
+        return about
+
+    def entry_steps(
+        self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
+    ) -> Steps[dict[str, Any]]:
+        """`entry` in steps."""
+        about, unshown = self._described(server, method, raw, peer, principal)
+        yield
+        if unshown is not None:
+            about["arguments_sha256"] = yield from _digest_steps(unshown)
+            yield
+        return about
+
+    def _described(
+        self, server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
+    ) -> tuple[dict[str, Any], Any]:
+        """Return the first fields of the line, and the arguments whose digest replaces them; None if they are
+        shown."""
         about = _about(principal)
         if "session" not in about and peer is not None and peer.session is not None:
             about["session"] = f"#{peer.session}"
@@ -198,9 +226,9 @@ class Audit:
         # The client has chosen the name of an unknown method.
         about["method"] = _redacted_name(method[:_MAX_LENGTH])
         about |= _object(method, arguments)
-        if not (self.arguments and _show(arguments, about)):
-            about["arguments_sha256"] = sha256(_canonical(arguments.get("arguments", arguments))).hexdigest()
-        return about
+        if self.arguments and _show(arguments, about):
+            return about, None
+        return about, arguments.get("arguments", arguments)
 
     def close(self) -> None:
         """Write the waiting lines, if possible, and close the file."""
@@ -292,8 +320,12 @@ class _Call:
             error = sys.exc_info()[1] if result is None else None
             is_over = self._context.call.is_over
             outcome = _outcome_of(result) if error is None else _outcome_of_error(error, is_over=is_over)
-            if not note.is_written[0]:
-                self._audit.write(self._entry(outcome, time.perf_counter() - began, result))
+            seconds, is_heavy = time.perf_counter() - began, self._context.call.weight >= HEAVY_BYTES
+            if not (note.is_written[0] or is_heavy):
+                self._audit.write(self._entry(outcome, seconds, result))
+            elif is_heavy and not note.is_written[0]:
+                with CancelScope(shield=True):
+                    self._audit.write(await in_turns(self._entry_steps(outcome, seconds, result)))
             if outer is not None:
                 outer.is_written[0] = True
 
@@ -313,9 +345,19 @@ class _Call:
     def _entry(self, outcome: dict[str, Any], seconds: float, result: Any) -> dict[str, Any]:
         peer, raw = self._context.call.peer, self._raw
         entry = self._audit.entry(self._server, self._method, raw, peer, peer.principal)
+        return self._completed(entry, outcome, seconds, result)
+
+    def _entry_steps(self, outcome: dict[str, Any], seconds: float, result: Any) -> Steps[dict[str, Any]]:
+        peer, raw = self._context.call.peer, self._raw
+        entry = yield from self._audit.entry_steps(self._server, self._method, raw, peer, peer.principal)
+        return self._completed(entry, outcome, seconds, result)
+
+    def _completed(
+        self, entry: dict[str, Any], outcome: dict[str, Any], seconds: float, result: Any
+    ) -> dict[str, Any]:
         entry |= outcome
         entry["ms"] = round(seconds * 1_000, 3)
-        entry |= _sizes(raw, result)
+        entry |= _sizes(self._raw, result)
         return entry
 
 
@@ -439,6 +481,39 @@ def _canonical(value: Any) -> bytes:
         if _is_plain(text):  # the same as below, in half the time
             return text
     return _encode_sorted(value).encode()
+
+
+def _digest_steps(value: Any) -> Steps[str]:
+    """Return the digest of `_canonical(value)`, computed in steps."""
+    digest, size = sha256(), 0
+    for piece in _canonical_pieces(value):
+        digest.update(piece.encode())
+        size += _PIECE_COST + len(piece)
+        if size >= _STEP:
+            yield
+            size = 0
+    return digest.hexdigest()
+
+
+def _canonical_pieces(value: Any) -> Iterator[str]:
+    """Yield the text of `_canonical` in pieces."""
+    if isinstance(value, dict) and value:
+        for number, key in enumerate(sorted(value)):
+            yield f"{',' if number else '{'}{_encode_sorted(key)}:"
+            yield from _canonical_pieces(value[key])
+        yield "}"
+    elif isinstance(value, list) and value:
+        for number, item in enumerate(value):
+            yield "," if number else "["
+            yield from _canonical_pieces(item)
+        yield "]"
+    elif isinstance(value, str) and len(value) > _STEP:
+        yield '"'
+        for start in range(0, len(value), _STEP):
+            yield _encode_sorted(value[start : start + _STEP])[1:-1]
+        yield '"'
+    else:
+        yield _encode_sorted(value)
 
 
 def _is_plain(text: bytes) -> bool:

@@ -36,7 +36,7 @@ _MIN_LENGTH = 15
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _MAX_NAME_LENGTH = 1_000
 """Number of characters of a name that are examined, and of a text beyond the part that is written."""
-MAX_VALUES = 5_000
+MAX_VALUES = 2_000
 """Maximum number of values of one message, or of a call's arguments, that are written."""
 MAX_TEXT = 262_144
 """Maximum number of characters of these values together."""
@@ -140,7 +140,8 @@ class Redaction:
     def _object(self, value: dict[Any, Any]) -> dict[str, Any]:
         shown: dict[str, Any] = {}
         for number, (key, item) in enumerate(value.items()):
-            if self._values <= 0:
+            # Every name is examined, also those that are not shown.
+            if self._values <= 0 or self._text <= 0:
                 shown[self._left_out(len(value) - number)] = None
                 break
             name = self._shown(str(key))

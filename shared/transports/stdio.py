@@ -39,6 +39,8 @@ else:
 from ..protocol.session.events import Outgoing
 from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Message
+from ..protocol.wire.weight import HEAVY_BYTES
+from ..steps import Steps
 from ..telemetry.footprint import count_bytes
 
 _CHUNK_BYTES = 65_536
@@ -127,6 +129,10 @@ class _Input(_Descriptor):
         self.is_abandoned = False
         """True if the peer has closed its stream, and the sent data stay unread."""
         self._arrival: asyncio.Future[Sequence[Message]] | None = None
+        self._incomplete = 0
+        """The number of bytes of an incomplete message that have arrived, beyond the first."""
+        self._is_reading = False
+        """True while the end of a large message is read in steps."""
         self._is_armed = False
         self._take: Callable[[Sequence[Message]], Sequence[Message]] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -202,7 +208,7 @@ class _Input(_Descriptor):
 
     def _readable(self) -> None:
         # Level-triggered: while there is unread data, the loop would call this without end.
-        if self._arrival is None or self._arrival.done():
+        if self._arrival is None or self._arrival.done() or self._is_reading:
             self._disarm()  # nothing reads at the moment: the peer has to wait
             if not self.ended.is_set():
                 self._look_later()
@@ -225,7 +231,13 @@ class _Input(_Descriptor):
         arrival = self._arrival
         if arrival is None or arrival.done():
             return
+        if self._incomplete >= HEAVY_BYTES and chunk:
+            count_bytes(len(chunk))
+            self._is_reading = True
+            self._go_on(arrival, self._codec.feed_steps(chunk))
+            return
         messages = self._decoded(chunk)
+        self._incomplete = 0 if messages else self._incomplete + len(chunk)
         if self._take is not None and self._is_armed and chunk:
             # Waking `receive` would take another turn of the loop, which costs as much as a small answer.
             rest: Sequence[Message] | None = None
@@ -239,6 +251,20 @@ class _Input(_Descriptor):
                 return
             messages = rest
         arrival.set_result(messages)
+
+    def _go_on(self, arrival: "asyncio.Future[Sequence[Message]]", steps: Steps[list[Message]]) -> None:
+        """Read the next step of a large message, and pass the messages on in another turn."""
+        try:
+            next(steps)
+        except StopIteration as end:
+            self._is_reading = False
+            self._incomplete = 0 if end.value else self._incomplete
+            if not arrival.done() and end.value:
+                arrival.set_result(end.value)
+            elif not self._is_armed and not arrival.done():
+                self._arm()
+        else:
+            asyncio.get_running_loop().call_soon(self._go_on, arrival, steps)
 
     def _decoded(self, chunk: bytes) -> Sequence[Message]:
         if not chunk:
@@ -288,6 +314,8 @@ class _Output(_Descriptor):
                 if item.message is not None:
                     ready.append(self._codec.encode(item.message))
                     size += len(ready[-1])
+                if size >= HEAVY_BYTES:
+                    await anyio.lowlevel.checkpoint()  # encoding a large answer took a turn of its own
                 if size >= _CHUNK_BYTES:
                     await self._write(b"".join(ready))
                     ready, size = [], 0

@@ -4,11 +4,44 @@ import asyncio
 
 import anyio
 
-from shared.concurrency import MAX_EXPIRED_AT_ONCE, ExpiryQueue, TaskSet
+from shared.concurrency import MAX_EXPIRED_AT_ONCE, ExpiryQueue, TaskSet, in_turns
+from shared.steps import Steps
 from tests.clock import forward
 
 PATIENCE = 20.0
 SOON = 0.01
+
+
+async def test_steps_of_several_works_take_turns_and_leave_some_to_others() -> None:
+    turns = list[str]()
+
+    def work(name: str) -> Steps[str]:
+        for _ in range(2):
+            turns.append(name)
+            yield
+        turns.append(name)
+        return name
+
+    async def others() -> None:
+        while True:
+            turns.append(".")
+            await asyncio.sleep(0)
+
+    results = list[str]()
+
+    async def run(name: str) -> None:
+        results.append(await in_turns(work(name)))
+
+    with anyio.move_on_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(others)
+            async with anyio.create_task_group() as works:
+                works.start_soon(run, "a")
+                works.start_soon(run, "b")
+            tasks.cancel_scope.cancel()
+    assert results == ["a", "b"]
+    # A small request may need that many turns.
+    assert not [part for part in "".join(turns).strip(".").replace("...", " ").split() if len(part.strip(".")) > 1]
 
 
 async def test_a_crew_ends_together() -> None:

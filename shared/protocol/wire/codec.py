@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, ParseError, RpcError
+from ...steps import Steps, complete
 from .dialects import Dialect, client_dialect, find_dialect
 from .framing import LineBuffer, Oversized
 from .jsonrpc import (
@@ -49,7 +50,7 @@ from .jsonrpc import (
     scrubbed,
 )
 from .salvage import EDGE_BYTES, read_answered, read_edges, salvage
-from .weight import MAX_LIGHT_BYTES, MAX_VALUES, count_values, weigh
+from .weight import HEAVY_BYTES, MAX_LIGHT_BYTES, MAX_LONG_DIGITS, MAX_VALUES, count_steps, weigh, weigh_value
 
 if TYPE_CHECKING:  # needed only for peers with headers
     from .content_length import ContentLengthBuffer, Frame, Misframed
@@ -70,7 +71,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 class Codec:
     """The decoder and encoder of one connection. A byte stream is read with `feed`, piece by piece, and `end`, and
     written with `encode`. Input that is already delimited is read with `feed_body` if it is an item of a stream, and
-    with `decode_body` if it is independent, like a POST."""
+    with `decode_body` if it is independent, like a POST. Each of them has a form in steps, for large input."""
 
     __slots__ = (
         "_end",
@@ -111,6 +112,11 @@ class Codec:
         self.dialect: Dialect | None = None if dialect is None else client_dialect(dialect)
         """The peer's dialect, once its first message has determined it; None for the specification."""
 
+    def feed_steps(self, data: bytes) -> Steps[list[Message]]:
+        """`feed` in steps."""
+        parts = () if self._frames is None else self._frames.feed(data)
+        return (yield from self._read_all(parts))
+
     def feed(self, data: bytes) -> list[Message]:
         """Return the messages that `data` completes."""
         frames = self._frames
@@ -123,24 +129,37 @@ class Codec:
         parts = frames.feed(data)
         # Nearly all connections have neither headers nor a dialect, and need no further checks.
         if self._is_standard and isinstance(frames, LineBuffer):
-            return [
-                decode(line) if isinstance(line, bytes) and len(line) <= MAX_LIGHT_BYTES else self._decode(line)
-                for line in parts
-            ]
-        return self._read_all(parts)
+            messages: list[Message] = []
+            for line in parts:
+                if isinstance(line, bytes) and len(line) <= MAX_LIGHT_BYTES:
+                    messages.append(decode(line))
+                else:
+                    messages += complete(self._read(line, is_stream=True))
+            return messages
+        return complete(self._read_all(parts))
 
     def end(self) -> list[Message]:
         """End the stream, and return the message of a last line without a line end."""
         frames = self._frames or LineBuffer(self._max_message)
-        return self._read_all([*frames.feed(self._first), *frames.end()])
+        return complete(self._read_all([*frames.feed(self._first), *frames.end()]))
 
     def feed_body(self, body: bytes | bytearray) -> list[Message]:
         """Return the messages in the next item of a stream; each item is one JSON text."""
-        return [self._decode(body)] if self._is_standard else self._read(bytes(body), is_stream=True)
+        return complete(self.feed_body_steps(bytes(body)))
+
+    def feed_body_steps(self, body: bytes) -> Steps[list[Message]]:
+        """`feed_body` in steps."""
+        return self._read(body, is_stream=True)
 
     def decode_body(self, body: bytes | bytearray) -> Message:
         """Return the message in `body`, which is independent of other messages."""
-        return self._decode(body) if self._is_standard else self._read(bytes(body), is_stream=False)[0]
+        return complete(self.decode_body_steps(bytes(body)))
+
+    def decode_body_steps(self, body: bytes) -> Steps[Message]:
+        """`decode_body` in steps."""
+        if self._is_standard and len(body) <= MAX_LIGHT_BYTES:  # as most are
+            return decode(body)
+        return (yield from self._read(body, is_stream=False))[0]
 
     def encode(self, message: Message) -> bytes:
         """Return `message` as compact JSON in UTF-8, framed for a stream. `Malformed` is never sent. Empty if the
@@ -170,40 +189,50 @@ class Codec:
             data += self._end
         return self._with_header(data) if self._has_headers else data
 
-    def _read_all(self, frames: "Sequence[Frame]") -> list[Message]:
+    def _read_all(self, frames: "Sequence[Frame]") -> Steps[list[Message]]:
+        """Return the messages in `frames`. The rest of a body is skipped if an error for the body was sent."""
         messages: list[Message] = []
         for frame in frames:
             # The peer sent a wrong length and has received an error for the truncated body. The rest is not a
             # message, and gets no second error.
             if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
                 continue
-            read = self._read(frame, is_stream=True)
+            read = yield from self._read(frame, is_stream=True)
             self._is_cut = any(isinstance(item, Malformed) and item.failure.code == ParseError.code for item in read)
             messages += read
         return messages
 
-    def _read(self, frame: "Frame", *, is_stream: bool) -> list[Message]:
-        """Return the messages in one JSON text, which may determine the peer's dialect."""
+    def _read(self, frame: "Frame", *, is_stream: bool) -> Steps[list[Message]]:
+        """Return the messages in one JSON text, which may determine the peer's dialect. A server refuses a text with
+        too many values."""
         if not isinstance(frame, bytes):
             return [self._no_object(self._dropped(frame))]
-        values = 0 if self._is_client or len(frame) <= MAX_LIGHT_BYTES else count_values(frame)
+        values = 0 if self._is_client or len(frame) <= MAX_LIGHT_BYTES else (yield from count_steps(frame))
         if values > MAX_VALUES:
             return [self._no_object(_crowded(frame))]
+        weight = weigh(frame, values) if values else 0
+        if weight >= HEAVY_BYTES:
+            yield
         try:
-            value = from_json(frame, allow_inf_nan=False)
+            value = _parsed(frame, weight)
         except ValueError as error:
-            if not frame.lstrip().startswith(b"{"):
-                return [self._no_object(self._decode(frame))]
-            refuse = Malformed if self.dialect is None else self.dialect.refuse
-            error_answer = ParseError(f"not valid JSON: {error}")
-            return [
-                salvage(
-                    frame, error_answer, lambda value: self._read_object(value, 0, is_stream=is_stream)[0], refuse
-                )
-            ]
-        if not isinstance(value, dict):
-            return [self._no_object(self._decode(frame))]
-        return self._read_object(value, weigh(frame, values) if values else 0, is_stream=is_stream)
+            if weight >= HEAVY_BYTES:
+                yield
+            return [(yield from self._salvaged(frame, ParseError(f"not valid JSON: {error}"), is_stream=is_stream))]
+        if isinstance(value, dict):
+            return self._read_object(value, weight, is_stream=is_stream)
+        message = (yield from _batch_steps(value, weight)) if isinstance(value, list) else _message(value)
+        return [self._no_object(message)]
+
+    def _salvaged(self, frame: bytes, error: ParseError, *, is_stream: bool) -> Steps[Message]:
+        if self._is_standard or not frame.lstrip().startswith(b"{"):
+            return self._no_object((yield from salvage(frame, error, _message)))
+        refuse = Malformed if self.dialect is None else self.dialect.refuse
+        return (
+            yield from salvage(
+                frame, error, lambda value: self._read_object(value, 0, is_stream=is_stream)[0], refuse
+            )
+        )
 
     def _read_object(self, value: dict[str, Any], weight: int, *, is_stream: bool) -> list[Message]:
         """Return the messages in `value`, in the peer's dialect."""
@@ -215,16 +244,6 @@ class Codec:
             return [_message(value, weight)]
         messages = self.dialect.read(value)
         return [replace(item, weight=weight) if isinstance(item, Request) else item for item in messages]
-
-    def _decode(self, frame: "Frame | bytearray") -> Message:
-        """Return the message in one JSON text in the standard form. A server refuses a text with too many values."""
-        if not isinstance(frame, (bytes, bytearray)):
-            return self._dropped(frame)
-        text = bytes(frame)
-        if self._is_client or len(text) <= MAX_LIGHT_BYTES:
-            return decode(text)
-        values = count_values(text)
-        return _crowded(text) if values > MAX_VALUES else decode(text, weigh(text, values))
 
     def _no_object(self, message: Message) -> Message:
         """Return the replacement for a text that is not a JSON object, which the specification would read as
@@ -268,7 +287,10 @@ class Codec:
 
 
 def _crowded(text: bytes) -> Malformed:
-    error = InvalidRequest(f"a message may have at most {MAX_VALUES:,} values: send less at once")
+    error = InvalidRequest(
+        f"a message may have at most {MAX_VALUES:,} values and names, and {MAX_LONG_DIGITS:,} digits of integers "
+        "beyond 64 bits: send less at once"
+    )
     head, tail = text[:EDGE_BYTES], text[-EDGE_BYTES:]
     answered = read_answered(head, tail)
     if answered is not None:
@@ -276,18 +298,35 @@ def _crowded(text: bytes) -> Malformed:
     return Malformed(failure(read_edges(head, tail), error))
 
 
-def decode(data: bytes | bytearray | memoryview, weight: int = 0) -> Message:
-    """Return the message in `data`, one JSON text that takes `weight` bytes of memory. Never raises because of its
-    content."""
+def decode(data: bytes | bytearray | memoryview) -> Message:
+    """Return the message in `data`, one JSON text. Never raises because of its content."""
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
-        return salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message)
-    if not isinstance(value, list):
-        return _message(value, weight)
-    if not value:
+        return complete(salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message))
+    return complete(_batch_steps(value, 0)) if isinstance(value, list) else _message(value)
+
+
+def _parsed(text: bytes, weight: int) -> Any:
+    # The cache of short strings doubles the time if all names of a large text are different.
+    return from_json(text, allow_inf_nan=False, cache_strings="none" if weight >= HEAVY_BYTES else "all")
+
+
+def _batch_steps(values: list[Any], weight: int) -> Steps[Message]:
+    """Return the batch of these values, whose JSON takes `weight` bytes of memory. The messages of a heavy one are
+    weighed: one of them may be nearly as heavy."""
+    if not values:
         return Malformed(failure(None, InvalidRequest("an empty batch is not a request")))
-    return Batch(tuple(_message(item, weight // len(value)) for item in value))
+    messages: list[Message] = []
+    weighed = 0
+    for item in values:
+        share = weight // len(values) if weight < HEAVY_BYTES else weigh_value(item)
+        messages.append(_message(item, share))
+        weighed += share
+        if weighed >= HEAVY_BYTES:
+            yield
+            weighed = 0
+    return Batch(tuple(messages))
 
 
 def _message(value: Any, weight: int = 0) -> Message:

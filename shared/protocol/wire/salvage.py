@@ -13,6 +13,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from ...errors import InvalidParams, InvalidRequest, ParseError, RpcError
+from ...steps import Steps
 from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
@@ -23,6 +24,8 @@ MAX_DEPTH = 200
 MAX_VALUES = 100_000
 """Maximum number of values that are searched for an error. A client can send millions, which would delay all
 others."""
+_LARGE_BYTES = 65_536
+"""Texts of at least this many bytes are parsed and searched in two steps."""
 _MAX_PATH_LENGTH = 100
 """Maximum number of characters of a path in a message, since its names come from the peer."""
 
@@ -46,9 +49,9 @@ def salvage(
     error: ParseError,
     read: Callable[[Any], Message],
     refuse: Callable[[Failure], Malformed] = Malformed,
-) -> Message:
+) -> Steps[Message]:
     """Return the message for a text that the parser rejects with `error`. `read` converts a value to a message;
-    `refuse` converts the answer for a text that can't be parsed."""
+    `refuse` converts the answer for a text that can't be parsed. A large text takes several steps."""
     try:
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
@@ -60,6 +63,8 @@ def salvage(
         # trusted. In other text they could be anything.
         is_json = not isinstance(reason, json.JSONDecodeError)
         return refuse(failure(read_edges(head, tail) if is_json else None, error))
+    if len(data) >= _LARGE_BYTES:
+        yield
     values = value if isinstance(value, list) else [value]
     faults = [find_fault(item) if isinstance(item, dict) else None for item in values]
     # If no error has a path, the text as a whole is invalid, and so is each message in it.

@@ -1,19 +1,34 @@
 """Estimates of the memory that a JSON text takes once it is parsed, made from its bytes before that.
 
 A text of 4 MB may contain a million empty lists, which take twenty times as much memory, and parsing them blocks
-everything else for half a second. So the beginnings of values are counted: commas and brackets outside strings.
+everything else for half a second. So the beginnings of values are counted: commas, colons and brackets outside
+strings. A name counts as a value, because an object with as many names takes more time than a list of its values.
 """
 
 from contextlib import suppress
 from typing import Any
 
+from ...steps import Steps, complete
 from .jsonrpc import Prepared, json_of
 
-MAX_VALUES = 100_000
-"""Maximum number of values in one message to a server. More take long to parse and check, and no tool needs them."""
+MAX_VALUES = 110_000
+"""Maximum number of values and names in one message to a server. More take long to parse and check, and no tool needs
+them."""
 
 MAX_LIGHT_BYTES = 4_096
 """For texts of at most this many bytes, the weight is computed from the value instead."""
+HEAVY_BYTES = 262_144
+"""The weight in bytes from which on a message is read and checked in steps."""
+_PIECE_BYTES = 262_144
+"""The number of bytes that are counted in one step."""
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG = b"0" * 20
+"""An integer with so many digits exceeds 64 bits. Python needs a microsecond to write one of 40 digits, 70 for one of
+4,300."""
+MAX_LONG_DIGITS = 250_000
+"""Maximum number of digits of such integers in one message."""
+_MANY_DIGITS = 8
+"""The average number of bytes per value outside strings from which on such integers are searched for."""
 _VALUE_BYTES = 100
 """Memory in bytes of a small value, including its slot in a list or object and its name there."""
 _NON_ASCII_FACTOR = 3
@@ -21,21 +36,39 @@ _NON_ASCII_FACTOR = 3
 take 1."""
 _MANY_PARTS = 1_000
 """A result with at least this many parts is weighed by its JSON."""
-_MAX_QUOTES = 4 * MAX_VALUES + 4
-"""The maximum number of quotes of that many values. Each value has at most four, its own and those of its name."""
 
 
 def count_values(text: bytes) -> int:
-    """Return the number of values in a JSON text, counting an empty array or object twice. For a text with far too
-    many values, return any number beyond the maximum."""
-    # Without escaped quotes, the text between every second pair of quotes is outside strings.
-    bare = text.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in text else text
-    # Splitting a text with a million strings would take too long.
-    parts = bare.split(b'"', _MAX_QUOTES)
-    if len(parts) > _MAX_QUOTES:
-        return MAX_VALUES + 1
-    outside = b"".join(parts[::2])
-    return len(outside) - len(outside.translate(None, b",[{"))
+    """Return the number of values and names in a JSON text, counting an empty array or object twice. For a text with
+    too many values, or integers that are too long, return any number beyond the maximum."""
+    return complete(count_steps(text))
+
+
+def count_steps(text: bytes) -> Steps[int]:
+    """`count_values` in steps."""
+    values = long = 0
+    is_string, rest = False, b""
+    for start in range(0, len(text), _PIECE_BYTES):
+        if start:
+            yield
+        piece = rest + text[start : start + _PIECE_BYTES]
+        # An escape at the end of the piece belongs to the first byte of the next one.
+        rest = b"\\" if (len(piece) - len(piece.rstrip(b"\\"))) % 2 else b""
+        if b"\\" in piece:
+            piece = piece.replace(rb"\\", b"").replace(rb"\"", b"").removesuffix(rest)
+        # Without escaped quotes, the text between every second pair of quotes is outside strings.
+        parts = piece.split(b'"')
+        outside = b"".join(parts[is_string::2])
+        is_string ^= len(parts) % 2 == 0
+        count = len(outside) - len(outside.translate(None, b",:[{"))
+        values += count
+        if len(outside) > _MANY_DIGITS * count:
+            runs = outside.translate(_DIGITS)
+            # A double may be written with as many digits after its point.
+            long += runs.count(_LONG) - runs.count(b"." + _LONG)
+        if values > MAX_VALUES or long * len(_LONG) > MAX_LONG_DIGITS:
+            return MAX_VALUES + 1
+    return values
 
 
 def weigh(text: bytes, values: int) -> int:

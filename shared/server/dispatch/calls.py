@@ -24,7 +24,7 @@ from ...concurrency import ExpiryQueue, Signal
 from ...errors import CallTimeout, InputRequired, InternalError, LimitExceeded, McpError, UnknownName
 from ...protocol.session.events import Call, Outcome
 from ...protocol.session.server import ServerSession
-from ...protocol.wire.weight import weigh_value
+from ...protocol.wire.weight import HEAVY_BYTES, weigh_value
 from .hooks import Hooks
 from .limits import CallLimits, Limits
 from .portions import Portions
@@ -150,8 +150,11 @@ class Calls:
         limits = self.limits
         # Until it is detached: then it has no link, and its outcome goes to another outlet.
         call.link, call.outlet = link, link.session
-        if call.weight > _MAX_LIGHT_BYTES and not self._take_memory(link, call):
-            return
+        if call.weight > _MAX_LIGHT_BYTES:
+            # The task of a heavy call validates its arguments in turns of their own.
+            at_once = at_once and call.weight < HEAVY_BYTES
+            if not self._take_memory(link, call):
+                return
         if call.method.is_stream:
             # Streams wait for hours by design: they have a separate limit, and no deadline.
             if link.streams >= limits.streams:

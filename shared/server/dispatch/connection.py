@@ -48,7 +48,7 @@ MANY_CHANGES = 1_000
 _MAX_LIGHT_BYTES = 4_096
 """The minimum size in bytes of a result that is counted; smaller results are bounded by the number of waiting
 messages."""
-_MAX_ANSWERED_AT_ONCE = 100
+_MAX_ANSWERED_AT_ONCE = 25
 """Maximum number of calls of one batch that are answered at once."""
 _NONE = Failure(None, -32603, "the client ended its stream")
 """The answer used for a client that will no longer answer."""

@@ -21,6 +21,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined, from_json, to_json
 
 from ...errors import DeclarationError, InvalidArguments
+from ...steps import Steps, complete
 from .annotations import evaluate, format_type, name_of_argument, with_descriptions, with_lists, without_validators
 from .argument_coercion import coerce
 from .argument_errors import MAX_ERRORS, describe, shortened
@@ -153,18 +154,38 @@ class Function:
         """Return `arguments` as the function accepts them, with the `context` if the function has such a parameter.
         Raises InvalidArguments with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
-            unknown = len(arguments) - sum(name in arguments for name in self._names)
-            raise InvalidArguments(self._many(arguments, unknown))
+            raise self._too_many(arguments)
         data = to_json(arguments)
         try:
             # By way of JSON: strict Python would refuse a text for a `date`, and a list for a tuple.
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
-            checked = self._coerced(data, error)
+            checked = complete(self._coerced(data, error))
         bound = vars(checked)
         if self._context_name is not None:
             bound[self._context_name] = context
         return bound
+
+    def bind_steps(self, arguments: dict[str, Any], context: object = None) -> Steps[dict[str, Any]]:
+        """`bind` in steps."""
+        if len(arguments) > len(self._fields) + MAX_ERRORS:
+            raise self._too_many(arguments)
+        data = to_json(arguments)
+        yield
+        try:
+            checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
+        except ValidationError as error:
+            yield
+            checked = yield from self._coerced(data, error)
+        yield
+        bound = vars(checked)
+        if self._context_name is not None:
+            bound[self._context_name] = context
+        return bound
+
+    def _too_many(self, arguments: dict[str, Any]) -> InvalidArguments:
+        unknown = len(arguments) - sum(name in arguments for name in self._names)
+        return InvalidArguments(self._many(arguments, unknown))
 
     def bind_text(self, arguments: dict[str, str], context: object = None) -> dict[str, Any]:
         """Bind arguments like `bind`, but all of them are strings: "5" may become an integer."""
@@ -177,10 +198,12 @@ class Function:
             bound[self._context_name] = context
         return bound
 
-    def _coerced(self, data: bytes, error: ValidationError) -> BaseModel:
+    def _coerced(self, data: bytes, error: ValidationError) -> Steps[BaseModel]:
         """Return the arguments whose JSON was refused, in an accepted form. Raises InvalidArguments if there is no
         such form."""
-        arguments = from_json(data)
+        # The cache of short strings doubles the time if all of them are different.
+        arguments = from_json(data, cache_strings="none")
+        yield
         count = error.error_count()
         if count > MAX_ERRORS and not self._may_be_coercible(arguments):
             raise InvalidArguments(self._many(arguments, count))
@@ -191,6 +214,7 @@ class Function:
                 return self._model.model_validate_json(to_json(arguments), strict=True)
             except ValidationError as next_error:
                 error = next_error
+            yield
         raise InvalidArguments(describe(error, self._schema_with_definitions))
 
     def _may_be_coercible(self, arguments: Any) -> bool:

@@ -8,9 +8,11 @@ from contextvars import copy_context
 from functools import cached_property, partial
 from typing import Any
 
+from ...concurrency import in_turns
 from ...errors import UnknownName
 from ...protocol.session.events import Call
 from ...protocol.types.tools import CallToolParams
+from ...protocol.wire.weight import HEAVY_BYTES
 from ...tracing import spans
 from ...tracing.trace_context import TRACEPARENT, follow
 from ..dispatch.connection import Connection
@@ -123,7 +125,10 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
     """`tools/call`. Raises UnknownTool, InvalidArguments, ToolError, and the exceptions of the tool's function."""
     tools = running.features.tools
     tool = tools.always.get(params.name) or tools.find(params.name, running.settings)
-    arguments = tool.function.bind(params.arguments, context)
+    if context.call.weight < HEAVY_BYTES:
+        arguments = tool.function.bind(params.arguments, context)
+    else:
+        arguments = await in_turns(tool.function.bind_steps(params.arguments, context))
     # The usual case: skip the span if nothing collects it.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)

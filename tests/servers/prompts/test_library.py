@@ -108,7 +108,10 @@ def test_p2_links_and_pipes_are_not_followed_and_not_waited_for(tmp_path: Path) 
         os.mkfifo(tmp_path / "lib" / name)
     found = library(tmp_path / "lib", {})
     assert found.names == ["link", "linked", "piped", "two"]
-    link, pipe = "it is a link, and links are not followed: pass its target as a separate DIR", "it is not a file, but a pipe, a socket or a device"
+    link, pipe = (
+        "it is a link, and links are not followed: pass its target as a separate DIR",
+        "it is not a file, but a pipe, a socket or a device",
+    )
     reported = {one.path: one.reason for one in found.problems()}
     assert reported == {**dict.fromkeys(links, link), **dict.fromkeys(("pipe.md", "_pipe.md"), pipe)}
     for name in ("link", "linked", "piped"):

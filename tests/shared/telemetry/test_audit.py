@@ -27,6 +27,7 @@ from shared.transports.http.limits.endpoint_limits import ClientLimits, Endpoint
 from tests.shared.server.peer import talking
 from tests.shared.transports.http.http_wire import STATELESS, Json, Site, listening
 from tests.shared.transports.http.web_socket import web_socket
+from tests.steps import counted
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = f"00-{TRACE}-b7ad6b7169203331-01"
@@ -115,6 +116,10 @@ def _outcomes(disk: Disk, method: str) -> list[tuple[str, str]]:
     return [(one["tool"], one["outcome"]) for one in disk.lines if one["method"] == method]
 
 
+def digest_of(arguments: Json) -> str:
+    return sha256(json.dumps(arguments, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def echo(text: str, **more: Any) -> Json:
     return {"name": "echo", "arguments": {"text": text, **more}}
 
@@ -195,6 +200,29 @@ async def test_long_arguments_are_written_in_part_and_have_a_digest() -> None:
     assert "arguments_sha256" not in short
     assert long["arguments"]["text"].endswith("x[37860 characters left out]")
     assert long["arguments_sha256"] == sha256(b'{"text":"%s"}' % (b"x" * 300_000)).hexdigest()
+
+
+async def test_a_large_call_has_its_line_and_digest() -> None:
+    disk = Disk()
+    names = {f"{number}": [number, {"a": {}, "b": []}, None, 1.5, "\u00e9"] for number in range(7_000, 0, -1)}
+    async with recorded(disk) as site:
+        assert await ask(site, "tools/call", echo("x", password=names)) == 200
+    assert [one["outcome"] for one in disk.lines] == ["error"]
+    assert disk.lines[0]["arguments_sha256"] == digest_of({"password": names, "text": "x"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{f"{number}": [number, [], {}] for number in range(10_000)}, {"text": '\U0001f600"\\\n' * 300_000}],
+    ids=["values", "text"],
+)
+def test_the_digest_of_large_arguments_is_computed_in_steps(arguments: Json, tmp_path: Path) -> None:
+    audit = Audit(AuditFile(tmp_path / "audit"))
+    params = {"name": "t", "arguments": arguments}
+    pauses, entry = counted(audit.entry_steps("s", "tools/call", params, None, None))
+    assert entry["arguments_sha256"] == digest_of(arguments)
+    audit.close()
+    assert pauses > 5
 
 
 async def test_what_failed_says_how() -> None:

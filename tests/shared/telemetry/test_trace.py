@@ -101,7 +101,7 @@ def test_of_many_values_the_first_are_shown_and_the_rest_is_counted() -> None:
     shown = redacted({"rows": list(range(20_000)), "more": 1, "password": "x"})
     assert shown["rows"][:-1] == list(range(len(shown["rows"]) - 1))
     assert shown["rows"][-1] == f"[{20_001 - len(shown['rows'])} left out]"
-    assert 4_900 < len(shown["rows"]) < 5_001
+    assert 1_900 < len(shown["rows"]) < 2_001
     assert list(shown) == ["rows", "[2 left out]"]
 
 

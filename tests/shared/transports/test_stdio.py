@@ -83,6 +83,35 @@ async def test_lines_that_are_there_together_come_together() -> None:
         assert await transport.receive() == [Request(1, "ping"), Request(2, "ping")]
 
 
+async def test_a_large_message_is_passed_on_in_a_turn_of_its_own() -> None:
+    large = b'{"jsonrpc":"2.0","id":2,"method":"m","params":{"a":"%b"}}' % (b"x" * 500_000)
+    with piped() as (transport, outbox, _), anyio.fail_after(PATIENCE):
+        taken: list[Message] = []
+        transport.receive_by(lambda messages: taken.extend(messages) or ())
+        async with anyio.create_task_group() as tasks:
+            lines = b"\n".join([PING % 1, large, PING % 3, b""])
+            tasks.start_soon(to_thread.run_sync, os.write, outbox, lines)
+            received = await transport.receive()
+        assert taken == [Request(1, "ping")]
+        assert received == [Request(2, "m", {"a": "x" * 500_000}), Request(3, "ping")]
+
+
+@pytest.mark.usefixtures("way")
+async def test_large_messages_arrive_whatever_their_number() -> None:
+    large = b'{"jsonrpc":"2.0","id":%d,"method":"m","params":{"a":"%b"}}\n'
+    with piped() as (transport, outbox, _):
+
+        def write() -> None:
+            for number in range(4):
+                os.write(outbox, large % (number, b"x" * 400_000))
+            os.close(outbox)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(to_thread.run_sync, write)
+            messages = await everything(transport)
+    assert [one.id for one in messages if isinstance(one, Request)] == [0, 1, 2, 3]
+
+
 async def test_what_is_too_long_becomes_its_own_answer() -> None:
     with piped(max_message=100) as (transport, outbox, _):
         long = b'{"jsonrpc": "2.0", "id": 7, "method": "m", "params": {"a": "%s"}}' % (b"x" * 5_000)

@@ -175,7 +175,7 @@ class Endpoint:
         if refusal is not None and not dialects:
             return refusal
         codec = Codec(line_end=b"", dialects=True) if dialects else _STANDARD
-        message = await self._bodies.read(http, codec.decode_body)
+        message = await self._bodies.read(http, codec.decode_body_steps)
         if isinstance(message, Refusal):
             return refusal or message
         if self._closed is not None or sessions is not self._sessions:

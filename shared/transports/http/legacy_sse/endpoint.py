@@ -45,6 +45,7 @@ from ....protocol.identity import Principal
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Message
 from ....server.run import Run
+from ....steps import Steps
 from ..limits.endpoint_limits import EndpointLimits
 from ..streamable.bodies import Bodies
 from ..streamable.reply import Http
@@ -143,7 +144,7 @@ class LegacySse:
         if owner is None or owner == self._sessions.replica.number:
             return _UNKNOWN
         # Pass the message on to the replica that has the stream, if it exists.
-        body = await self._bodies.read(http, bytes)
+        body = await self._bodies.read(http, _unchanged)
         if isinstance(body, Refusal):
             return body
         # Not decoded: only the replica with the stream knows the owner of the session and its version.
@@ -157,7 +158,7 @@ class LegacySse:
         return None
 
     async def _take(self, session: LegacySession, http: Http) -> Refusal | None:
-        messages = await self._bodies.read(http, session.codec.feed_body)
+        messages = await self._bodies.read(http, session.codec.feed_body_steps)
         if isinstance(messages, Refusal):
             return messages
         more = _requests_in(messages) - 1  # one was taken with the POST
@@ -209,6 +210,11 @@ class LegacySse:
     def _forget(self, session: LegacySession) -> None:
         if self._by_id.pop(session.id, None) is not None:
             self._sessions.shares.remove(session)
+
+
+def _unchanged(body: bytes) -> Steps[bytes]:
+    yield from ()
+    return body
 
 
 def _requests_in(messages: Iterable[Message]) -> int:

@@ -1,14 +1,14 @@
-"""The bodies of requests, read within limits; large bodies are decoded one after another."""
+"""The bodies of requests, read within limits; large bodies are decoded one after another, in steps."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from anyio import lowlevel
-
+from ....concurrency import in_turns
 from ....protocol.http.bodies import body_of, check_length
 from ....protocol.http.rules import Refusal, is_gzip, refuse
 from ....server.dispatch.portions import Portions
 from ....server.dispatch.turns import Turns
+from ....steps import Steps, complete
 from ....telemetry.footprint import count_bytes
 from .reply import Asgi, Gone, Http
 
@@ -31,7 +31,7 @@ class Bodies:
         self._memory = Portions(max(_MAX_BODIES_BYTES, 4 * limit))
         self._turns = Turns(1)
 
-    async def read(self, http: Http, decode: Callable[[bytes], T]) -> T | Refusal:
+    async def read(self, http: Http, decode: Callable[[bytes], Steps[T]]) -> T | Refusal:
         """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
         429 if too much data from this client is being read. The time limit of the connection applies. Raises Gone if
         the client goes away."""
@@ -45,7 +45,7 @@ class Bodies:
             data: bytes = event.get("body", b"")
             if len(data) <= min(self._limit, _LARGE_BODY_BYTES):
                 _count(http, len(data))
-                return decode(data)  # complete, as most are
+                return complete(decode(data))  # complete, as most are
         share = _Share(self._memory, http.client)
         try:
             body = await self._gather(http, event, share)
@@ -68,18 +68,13 @@ class Bodies:
             event = await http.receive()
         raise Gone
 
-    async def decode(self, client: str, decode: Callable[[bytes], T], body: bytes) -> T:
+    async def decode(self, client: str, decode: Callable[[bytes], Steps[T]], body: bytes) -> T:
         """Return a body decoded by `decode`."""
         if len(body) < _LARGE_BODY_BYTES:
-            return decode(body)
-        # Large bodies are decoded one per turn of the event loop, client by client: many at once would delay all
-        # other clients.
+            return complete(decode(body))
+        # Large bodies are decoded one after another, client by client: many at once would delay all other clients.
         async with self._turns.take(client):
-            await lowlevel.checkpoint()
-            decoded = decode(body)
-            # The arguments are validated in a separate turn: both together may take a tenth of a second.
-            await lowlevel.checkpoint()
-            return decoded
+            return await in_turns(decode(body))
 
 
 class _Share:

@@ -88,7 +88,7 @@ class WebSocketSessions:
     def _coding(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
         """Return functions that decode the texts of a client, within its allowance, and that encode messages."""
         client, allowances = http.client, self._allowances
-        decode = partial(self._bodies.decode, client, codec.feed_body)
+        decode = partial(self._bodies.decode, client, codec.feed_body_steps)
         if allowances is None:
             return decode, codec.encode
 

@@ -149,7 +149,10 @@ async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib
         assert len((await skills(peer))["pdf"]["resources"]) == 3
         said = await problems(peer)
         assert said["skills/pdf/pipe"] == "it is not a file, but a pipe, a socket or a device"
-        assert said["skills/pdf/link.txt"] == "it is a link, and links are not followed: pass its target as a separate DIR"
+        assert (
+            said["skills/pdf/link.txt"]
+            == "it is a link, and links are not followed: pass its target as a separate DIR"
+        )
         for path in ("link.txt", "linked/secret.txt", ".env", ".git/config", "../../ask.md", "pipe"):
             answer = await peer.request("resources/read", uri=f"skill://pdf/{path}")
             assert answer["error"]["code"] == -32602

@@ -113,4 +113,6 @@ def test_a_broken_file_is_found_with_line_and_reason(tmp_path: Path) -> None:
 
 def test_a_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "b.md").symlink_to("a.md")
-    assert said(tmp_path, {"a.md": SIMPLE}) == ["b.md: it is a link, and links are not followed: pass its target as a separate DIR"]
+    assert said(tmp_path, {"a.md": SIMPLE}) == [
+        "b.md: it is a link, and links are not followed: pass its target as a separate DIR"
+    ]

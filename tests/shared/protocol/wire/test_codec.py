@@ -20,6 +20,7 @@ from shared.protocol.wire.jsonrpc import (
     Response,
     failure,
 )
+from tests.steps import counted
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -313,3 +314,15 @@ def test_a_client_writes_as_it_was_told_and_reads_what_comes():
             codec = Codec(is_client=True, framing=framing)
             codec.feed(data)
             assert codec.encode(Notification("x")) == framed(encode(Notification("x")))
+
+
+@pytest.mark.parametrize("dialects", [False, True])
+@pytest.mark.parametrize("number", ["1", "NaN"])
+def test_a_large_text_is_read_in_steps(number: str, dialects: bool) -> None:
+    """Counting, parsing and searching for an error are steps of their own."""
+    names = ",".join(f'"{name:030}": 1' for name in range(30_000))
+    text = f'{{"jsonrpc":"2.0","id":1,"method":"m","params":{{{names},"last":{number}}}}}'.encode()
+    pauses, message = counted(Codec(dialects=dialects).decode_body_steps(text))
+    assert message == Codec(dialects=dialects).decode_body(text)
+    pieces = len(text) // 262_144
+    assert pauses == (pieces + 3 if number == "NaN" else pieces + 1)

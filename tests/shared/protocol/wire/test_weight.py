@@ -18,10 +18,10 @@ def call(arguments: bytes) -> bytes:
     ("text", "values"),
     [
         (b"[" + b",".join([b"[]"] * 20_000) + b"]", 40_000),
-        (b"{" + b",".join(b'"%d":1' % number for number in range(20_000)) + b"}", 20_000),
-        (b'{"text":"' + b"a,[{" * 20_000 + b'"}', 1),
-        (b'{"text":"' + b'\\",' * 20_000 + b'","last":[1,2]}', 4),
-        (b'{"text":"' + rb"\\," * 20_000 + b'\\\\","last":[1,2]}', 4),
+        (b"{" + b",".join(b'"%d":1' % number for number in range(20_000)) + b"}", 40_000),
+        (b'{"text":"' + b"a,[{:" * 20_000 + b'"}', 2),
+        (b'{"text":"' + b'\\",' * 20_000 + b'","last":[1,2]}', 6),
+        (b'{"text":"' + rb"\\," * 20_000 + b'\\\\","last":[1,2]}', 6),
     ],
     ids=["lists", "members", "commas in a string", "escaped quotes", "escaped backslashes"],
 )
@@ -42,7 +42,7 @@ def test_a_server_refuses_a_message_of_too_many_values_under_its_id(arguments: b
     refused = SERVER.decode_body(call(arguments))
     assert isinstance(refused, Malformed)
     assert refused.failure.id == 7
-    assert "100,000 values" in refused.failure.message
+    assert "110,000 values" in refused.failure.message
 
 
 def test_a_large_text_is_taken_whatever_it_has() -> None:
@@ -50,9 +50,33 @@ def test_a_large_text_is_taken_whatever_it_has() -> None:
     assert isinstance(request, Request)
 
 
-def test_names_are_no_values() -> None:
-    members = b",".join(b'"%d":"x"' % number for number in range(MAX_VALUES - 1_000))
-    assert isinstance(SERVER.decode_body(call(b"{%b}" % members)), Request)
+def test_a_name_is_as_much_as_a_value() -> None:
+    members = [b'"%d":"x"' % number for number in range(MAX_VALUES // 2)]
+    assert isinstance(SERVER.decode_body(call(b"{%b}" % b",".join(members[:-10]))), Request)
+    assert isinstance(SERVER.decode_body(call(b"{%b}" % b",".join(members))), Malformed)
+
+
+@pytest.mark.parametrize("text", [b'","', rb'"\","', rb'"\\","', rb'"\\\",","', b'"a[","b{"'])
+def test_a_string_is_recognized_wherever_the_text_is_cut(text: bytes) -> None:
+    values = count_values(text)
+    for before in range(262_144 - len(text) - 1, 262_145):
+        assert count_values(b" " * before + text) == values
+
+
+def test_integers_that_take_long_to_write_are_refused() -> None:
+    def numbers(digits: bytes, count: int) -> bytes:
+        return call(b'{"a":[%b]}' % b",".join([digits] * count))
+
+    for digits, most in ((b"9" * 4_000, 62), (b"9" * 40, 6_000)):
+        assert isinstance(SERVER.decode_body(numbers(digits, most)), Request)
+        refused = SERVER.decode_body(numbers(digits, 2 * most + 500))
+        assert isinstance(refused, Malformed)
+        assert "250,000 digits of integers beyond 64 bits" in refused.failure.message
+
+
+@pytest.mark.parametrize("number", [b"0.00012345678901234567", b"1234567890123456789", b'"%b"' % (b"9" * 40)])
+def test_other_numbers_and_texts_may_have_many_digits(number: bytes) -> None:
+    assert isinstance(SERVER.decode_body(call(b'{"a":[%b]}' % b",".join([number] * 90_000))), Request)
 
 
 def test_a_client_takes_results_of_any_number_of_values() -> None:
@@ -75,10 +99,17 @@ def test_messages_of_a_batch_share_the_weight() -> None:
     assert [one.weight for one in batch.messages] == [share, share]  # type: ignore[union-attr]
 
 
+def test_each_message_of_a_heavy_batch_has_its_own_weight() -> None:
+    texts = call(b'{"a":"%b"}' % (b"x" * 400_000)), call(b'{"a":1}')
+    batch = SERVER.decode_body(b"[%b,%b]" % texts)
+    weights = [one.weight for one in batch.messages]  # type: ignore[union-attr]
+    assert weights == [weigh(text, count_values(text)) for text in texts]
+
+
 def test_what_is_light_is_weighed_by_its_value() -> None:
     request = SERVER.decode_body(call(b'{"a":[1,2,3]}'))
     assert isinstance(request, Request)
-    assert (request.weight, weigh_value(request.params)) == (0, weigh(json_of(request.params), 6))
+    assert (request.weight, weigh_value(request.params)) == (0, weigh(json_of(request.params), 9))
 
 
 def test_the_weight_is_no_part_of_what_is_said() -> None:

@@ -410,7 +410,7 @@ async def test_many_calls_of_a_batch_have_their_turns():
     async with talking(app, "2025-03-26") as peer:
         await peer.send([called(number, "glance") for number in range(200)])
         assert len(json.loads(await peer.end.receive_bytes())) == 200
-    assert len(turns) == 101  # a hundred are answered at once, and each of the others in a task
+    assert len(turns) == 176  # 25 are answered at once, and each of the others in a task
 
 
 async def test_results_that_a_peer_has_left_unread_take_no_memory_of_others():

@@ -14,6 +14,7 @@ from typing_extensions import Doc
 from shared import Context
 from shared.errors import DeclarationError, InvalidArguments
 from shared.server.functions.function import Function, output_schema
+from shared.steps import complete
 
 
 class Point(BaseModel):
@@ -48,6 +49,24 @@ def test_the_context_is_no_argument():
     function = read(many)
     assert function.bind({"path": "a"}, "here")["ctx"] == "here"
     assert function.names() == ("path", "count", "day", "kind", "point")
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"path": "a", "count": 2}, {"path": "a", "count": "2"}, {"path": 1}, {"path": "a", "b": 1}]
+)
+def test_arguments_are_bound_in_steps_as_at_once(arguments):
+    function = read(many)
+
+    def outcome(bind):
+        try:
+            return bind()
+        except InvalidArguments as error:
+            return str(error)
+
+    steps = function.bind_steps(arguments, "here")
+    assert next(steps) is None
+    at_once = outcome(lambda: function.bind(arguments, "here"))
+    assert outcome(lambda: complete(steps)) == at_once
 
 
 def test_the_schema_is_a_valid_one_of_an_object():

@@ -2,16 +2,21 @@
 
 import asyncio
 
+from shared.steps import Steps
 from shared.transports.http.streamable.bodies import Bodies
 
 
 async def test_what_is_done_with_a_large_body_has_a_turn_of_its_own() -> None:
-    """Other clients have a turn between the decoding and the validation."""
+    """Other clients have a turn between the steps of the decoding, and before the validation."""
     turns = list[str]()
 
-    def decode(body: bytes) -> int:
-        asyncio.get_running_loop().call_soon(turns.append, "others")
+    def decode(body: bytes) -> Steps[int]:
+        for step in ("first", "second"):
+            turns.append(step)
+            asyncio.get_running_loop().call_soon(turns.append, "others")
+            if step == "first":
+                yield
         return len(body)
 
     assert await Bodies(4_000_000).decode("a", decode, bytes(1_000_000)) == 1_000_000
-    assert turns == ["others"]
+    assert turns == ["first", "others", "second", "others"]

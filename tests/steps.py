@@ -1,0 +1,14 @@
+"""Work in steps, run to its end."""
+
+from shared.steps import Steps, T
+
+
+def counted(steps: Steps[T]) -> tuple[int, T]:
+    """The number of pauses between the steps, and the result."""
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return pauses, end.value
+        pauses += 1
