@@ -48,8 +48,8 @@ class Settings(SqlSettings, _Databases):
     """The databases, whether they may be changed, and the limits of one statement."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
-    give_one: ClassVar[str] = "specify at least one URL of a database"
-    name_them: ClassVar[str] = "name them: NAME=postgresql://..."
+    missing_hint: ClassVar[str] = "specify at least one URL of a database"
+    naming_hint: ClassVar[str] = "name them: NAME=postgresql://..."
 
     busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for a lock held by another session")
     max_value: int = Field(16_000_000, ge=1_000, description="maximum bytes of one row received")

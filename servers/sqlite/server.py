@@ -59,7 +59,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
         anyio.create_task_group() as group,
     ):
         for database in databases:
-            database.readers.on_exhausted = partial(snapshots.press, database)
+            database.readers.on_exhausted = partial(snapshots.release_oldest, database)
             for pool in database.pools:
                 pool.on_returned = used.set
         group.start_soon(snapshots.run)

@@ -87,8 +87,8 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     """The databases, whether they may be changed, and the limits of one statement."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
-    give_one: ClassVar[str] = "specify at least one DATABASE, or --demo"
-    name_them: ClassVar[str] = "name them with --db NAME=PATH"
+    missing_hint: ClassVar[str] = "specify at least one DATABASE, or --demo"
+    naming_hint: ClassVar[str] = "name them with --db NAME=PATH"
 
     files: Directory = option(None, "directory of CSV files to import, and of backups", "DIR")
 
@@ -102,10 +102,10 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
             raise ValueError(f"--attach takes {_MAX_ATTACHED + 1} databases at most")
         for source in self.sources:
             if source.name.lower() in _RESERVED:
-                raise ValueError(f"with --attach no database can be called {source.name!r}; {self.name_them}")
+                raise ValueError(f"with --attach no database can be called {source.name!r}; {self.naming_hint}")
         if len({source.name.lower() for source in self.sources}) < len(self.sources):
             raise ValueError(
-                f"with --attach two databases can't have names that differ only in case; {self.name_them}"
+                f"with --attach two databases can't have names that differ only in case; {self.naming_hint}"
             )
         return self
 

@@ -41,13 +41,13 @@ def check_scheme(url: str) -> SplitResult:
     """Return the parts of `url`, which is https, or http on this machine. Raises `ForbiddenAddress`."""
     try:
         parts = urlsplit(url)
-        port_is_read = parts.port
+        port = parts.port
     except ValueError:
         raise ForbiddenAddress("the URL of an authorization server is not valid") from None
-    if not url.isprintable() or " " in url:  # some of which `urlsplit` removes
+    if not url.isprintable() or " " in url:  # `urlsplit` removes some of them
         raise ForbiddenAddress("the URL of an authorization server has characters that are not allowed in a URL")
     host = parts.hostname
-    if not host or parts.username is not None or parts.fragment or port_is_read == 0:
+    if not host or parts.username is not None or parts.fragment or port == 0:
         raise ForbiddenAddress(
             "the URL of an authorization server must be https://HOST, without a user name or fragment"
         )

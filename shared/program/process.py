@@ -344,17 +344,17 @@ async def end_in_time(ended: anyio.Event, seconds: float) -> None:
     await ended.wait()
     await anyio.sleep(seconds)
     log.error("unfinished work did not stop within %g s; exiting anyway", seconds)
-    leave_behind()
+    exit_at_once()
 
 
-def leave_behind() -> None:
+def exit_at_once() -> None:
     """End the program at once, abandoning all work that does not end."""
     logging.shutdown()
     # `sys.exit` would wait for the threads that do not end.
     os._exit(1)
 
 
-def tell_in_terminal(program: str) -> None:
+def explain_in_terminal(program: str) -> None:
     """Print that the program is waiting for a client, since it would otherwise be silent when started by hand."""
     text = (
         "waiting for an MCP client on standard input; press Ctrl-D to stop, or use --transport http to serve a port"

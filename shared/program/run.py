@@ -38,6 +38,7 @@ from .process import (
     bound,
     end_in_time,
     ending_signals,
+    explain_in_terminal,
     http_options,
     missing_extra,
     open_standard_streams,
@@ -45,7 +46,6 @@ from .process import (
     set_limits,
     set_up_process,
     starting,
-    tell_in_terminal,
     token_of,
 )
 from .replication import StoresOf, stores_of
@@ -117,7 +117,7 @@ def run_app(
     set_up_process(options, exposed)
     set_limits(app, options)
     if options.transport == "stdio" and os.isatty(0):
-        tell_in_terminal(program)
+        explain_in_terminal(program)
     try:
         return run_to_the_end(
             program,

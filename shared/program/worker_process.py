@@ -21,18 +21,18 @@ from anyio.abc import Process, TaskGroup
 
 from ..telemetry.merged import from_json, to_json
 from ..telemetry.metrics import Figures
-from ..telemetry.siblings import Whole, line
+from ..telemetry.siblings import Totals, line
 from .worker import VARIABLE, described
 
 log = logging.getLogger("shared.program")
 
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 """Seconds for a worker to send its counts; after that its last ones are used."""
 MARGIN_SECONDS = 2.0
-"""Seconds beyond the maximal time to end, after which a worker is killed."""
+"""Seconds beyond the maximum time to end, after which a worker is killed."""
 _MAX_LINE = 64 * 1_048_576
 
-Ask = Callable[[], Awaitable[Whole]]
+Ask = Callable[[], Awaitable[Totals]]
 
 
 class WorkerProcess:
@@ -91,7 +91,7 @@ class WorkerProcess:
                 tasks.start_soon(self._read_messages, ask, tasks)
                 self.code = await self._process.wait()
                 # Its last messages arrive before its end.
-                tasks.cancel_scope.deadline = anyio.current_time() + TELL_SECONDS
+                tasks.cancel_scope.deadline = anyio.current_time() + REPORT_SECONDS
         finally:
             if self._writer is not None:
                 self._writer.close()
@@ -106,7 +106,7 @@ class WorkerProcess:
             return
         self._reported.clear()
         self._writer.write(line(tell=True))
-        with anyio.move_on_after(TELL_SECONDS):
+        with anyio.move_on_after(REPORT_SECONDS):
             await self._reported.wait()
 
     async def end(self) -> None:
@@ -155,7 +155,7 @@ class WorkerProcess:
         return message.get("ask")
 
     async def _answer(self, ask: Ask, number: int) -> None:
-        whole = await ask()
+        totals = await ask()
         if self._writer is not None:
-            counts = {"figures": to_json(whole.figures), "processes": whole.processes, "restarts": whole.restarts}
+            counts = {"figures": to_json(totals.figures), "processes": totals.processes, "restarts": totals.restarts}
             self._writer.write(line(all=number, **counts))

@@ -21,7 +21,7 @@ from anyio.abc import TaskGroup
 
 from ..telemetry.merged import merged, past
 from ..telemetry.metrics import Figures
-from ..telemetry.siblings import Whole
+from ..telemetry.siblings import Totals
 from ..transports.http.listener import listen
 from .messages import exit_with_error
 from .process import Options, announce, run_to_the_end, set_up_process, starting
@@ -162,7 +162,7 @@ class _Parent:
 
     async def _watch(self, worker: WorkerProcess) -> None:
         try:
-            await worker.watch(self._whole)
+            await worker.watch(self._totals)
         finally:
             self._workers.discard(worker)
             # Counters must not decrease, so the counts of an ended worker are kept.
@@ -181,7 +181,7 @@ class _Parent:
         how = f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
         log.error("worker %d %s; restarting it in %g s", worker.number, how, pause)
 
-    async def _whole(self) -> Whole:
+    async def _totals(self) -> Totals:
         async with anyio.create_task_group() as telling:
             for worker in self._workers:
                 telling.start_soon(worker.tell)
@@ -191,7 +191,7 @@ class _Parent:
         leaving = [item._replace(up=True, store_up=None) for item in others]
         processes = {str(item.number): item.pid for item in sorted(serving, key=lambda item: item.number)}
         figures = merged([*(item.figures for item in serving), leaving, self._ended_figures])
-        return Whole(figures, {**processes, "parent": os.getpid()}, self._restarts)
+        return Totals(figures, {**processes, "parent": os.getpid()}, self._restarts)
 
 
 class _Place:

@@ -71,8 +71,8 @@ class MemoryStream:
     def put(self, message: bytes, *, once: bool = False, everywhere: bool = False) -> None:
         """Add a message. With `once`, or with `everywhere`, which all replicas use for the same message, it is not
         added if an equal message is unsent. Cuts off a reader that is too far behind."""
-        is_again = (once or everywhere) and message in islice(self._messages, self._unsent_from, None)
-        if self.is_over or self.is_lost or is_again:
+        is_duplicate = (once or everywhere) and message in islice(self._messages, self._unsent_from, None)
+        if self.is_over or self.is_lost or is_duplicate:
             return
         if self.crowds(message) and self.reader is not None:
             log.warning("a stream was closed: its client is %d bytes behind", self._behind)
@@ -123,7 +123,7 @@ class MemoryStream:
             self.reader.pause(retry_ms)
 
     def settled(self) -> None:
-        """Return None: replicas that share this memory see messages at once."""
+        """Return None, since replicas that share this memory see messages at once."""
 
     # Reading
 

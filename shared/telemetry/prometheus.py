@@ -15,16 +15,16 @@ from prometheus_client.registry import Collector
 
 from .measures import BY, DURATION, MEASURES, Measure
 from .metrics import BUCKETS, Figures
-from .siblings import Whole
+from .siblings import Totals
 
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 
-def exposition(source: Sequence[Figures] | Whole, accept: str) -> tuple[bytes, str]:
+def exposition(source: Sequence[Figures] | Totals, accept: str) -> tuple[bytes, str]:
     """Return the text in a format that `accept` allows, and its content type. It includes the resources of the
     process, or of each process if there are several, on systems with `/proc`."""
     registry = CollectorRegistry()
-    if isinstance(source, Whole):
+    if isinstance(source, Totals):
         registry.register(_Servers(source.figures))
         registry.register(_Workers(source))
     else:
@@ -70,17 +70,17 @@ def _name(name: str) -> str:
 class _Workers(Collector):
     """The processes that serve one port, and the resources of each of them."""
 
-    def __init__(self, whole: Whole) -> None:
-        self._whole = whole
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics of all processes, in sequence."""
-        yield GaugeMetricFamily("mcp_workers", "Processes that are serving.", len(self._whole.processes) - 1)
+        yield GaugeMetricFamily("mcp_workers", "Processes that are serving.", len(self._totals.processes) - 1)
         yield CounterMetricFamily(
-            "mcp_worker_restarts", "Processes that ended unexpectedly and were restarted.", self._whole.restarts
+            "mcp_worker_restarts", "Processes that ended unexpectedly and were restarted.", self._totals.restarts
         )
         families: dict[str, Metric] = {}
-        for worker, process in self._whole.processes.items():
+        for worker, process in self._totals.processes.items():
             for family in ProcessCollector(pid=partial(int, process), registry=None).collect():
                 labeled = families.setdefault(family.name, Metric(family.name, family.documentation, family.type))
                 for sample in family.samples:

@@ -24,7 +24,7 @@ LAST_SECONDS = 1.0
 _CHUNK_BYTES = 65_536
 
 
-class Whole(NamedTuple):
+class Totals(NamedTuple):
     """All processes that serve the port."""
 
     figures: Sequence[Figures]
@@ -49,7 +49,7 @@ class Siblings:
         self._channel = channel
         self._channel.setblocking(False)
         self._sending = anyio.Lock()
-        self._asked: dict[int, asyncio.Future[Whole]] = {}
+        self._requested: dict[int, asyncio.Future[Totals]] = {}
         self._numbers = count()
 
     def began(self, text: str) -> None:
@@ -69,19 +69,19 @@ class Siblings:
             pass
         stop()
 
-    async def all(self) -> Whole:
+    async def all(self) -> Totals:
         """Return the counts of all processes. Raises TimeoutError if the parent does not send them."""
         number = next(self._numbers)
-        answer = self._asked[number] = asyncio.get_running_loop().create_future()
+        answer = self._requested[number] = asyncio.get_running_loop().create_future()
         try:
             with anyio.fail_after(ANSWER_SECONDS):
                 await self._send(line(ask=number))
-                whole: Whole = await answer
+                totals: Totals = await answer
         except ConnectionError as error:
             raise TimeoutError from error
         finally:
-            del self._asked[number]
-        return whole
+            del self._requested[number]
+        return totals
 
     def end(self) -> None:
         """Send the parent the last counts."""
@@ -95,8 +95,8 @@ class Siblings:
     async def _heed(self, message: dict[str, Any]) -> None:
         if "tell" in message:
             await self._send(line(figures=to_json(self.figures())))
-        elif (answer := self._asked.get(message["all"])) is not None and not answer.done():
-            answer.set_result(Whole(from_json(message["figures"]), message["processes"], message["restarts"]))
+        elif (answer := self._requested.get(message["all"])) is not None and not answer.done():
+            answer.set_result(Totals(from_json(message["figures"]), message["processes"], message["restarts"]))
 
     async def _send(self, data: bytes) -> None:
         async with self._sending:

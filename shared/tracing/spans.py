@@ -53,7 +53,7 @@ class _NoSpan:
         pass
 
 
-NOBODY: AbstractContextManager[Span] = nullcontext(_NoSpan())
+NO_SPAN: AbstractContextManager[Span] = nullcontext(_NoSpan())
 """The span if there is no collector."""
 tracer: Tracer | None = None
 """The collector of the spans of this process, if any: checked by callers before they describe a span."""
@@ -61,7 +61,7 @@ tracer: Tracer | None = None
 
 def span(name: str, attributes: Attributes, kind: Kind = "internal") -> AbstractContextManager[Span]:
     """Return a span for the duration of the block. It is entered once."""
-    return NOBODY if tracer is None else tracer(name, attributes, kind)
+    return NO_SPAN if tracer is None else tracer(name, attributes, kind)
 
 
 def attempt(name: str, attributes: Attributes, work: Callable[[], T | None], kind: Kind = "internal") -> T | None:

@@ -86,7 +86,7 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
 
 def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
     now = current(entry)
-    if now is None or _mark(now) != _mark(before):
+    if now is None or _identity(now) != _identity(before):
         raise _changed(entry)
 
 
@@ -103,7 +103,7 @@ def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes
         now = current(old)
         if now is None or data is None or not os.path.samestat(now, expected):
             # A rename changes only the inode's ctime.
-            return now is not None and _mark(now) == _mark(expected)
+            return now is not None and _identity(now) == _identity(expected)
         descriptor = open_to_read(old)
         try:
             if read_bytes(descriptor, len(data)) != data:
@@ -116,7 +116,7 @@ def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes
     return True
 
 
-def _mark(status: os.stat_result) -> tuple[int, ...]:
+def _identity(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 

@@ -73,9 +73,9 @@ class SqlSettings(StatementLimits):
     """Questions to the user, files and concurrency; and the databases, optionally limited to some."""
 
     narrowing: ClassVar[type[BaseModel]] = Narrowing
-    give_one: ClassVar[str]
+    missing_hint: ClassVar[str]
     """The error if no database is configured."""
-    name_them: ClassVar[str]
+    naming_hint: ClassVar[str]
     """The error if two databases have the same name."""
     _names: frozenset[str] | None = PrivateAttr(None)
 
@@ -99,11 +99,11 @@ class SqlSettings(StatementLimits):
     @model_validator(mode="after")
     def _are_there(self) -> Self:
         if not self.sources:
-            raise ValueError(self.give_one)
+            raise ValueError(self.missing_hint)
         names = [source.name for source in self.sources]
         for name in names:
             if names.count(name) > 1:
-                raise ValueError(f"two databases are called {name!r}; {self.name_them}")
+                raise ValueError(f"two databases are called {name!r}; {self.naming_hint}")
         return self
 
     def narrowed(self, narrowing: Narrowing) -> Self:

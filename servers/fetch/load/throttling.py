@@ -152,7 +152,7 @@ class Share:
     def __init__(self, budget: ByteBudget, site: Stopwatch) -> None:
         self._budget = budget
         self.site = site
-        """Counts the site's time. It is paused while the page waits here."""
+        """Measures the time that the site takes. It is paused while the page waits here."""
         self._size = 0
         self.limit: CancelScope | None = None
         """The time limit of the load. Its deadline is extended by the time spent waiting here."""

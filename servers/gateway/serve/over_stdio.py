@@ -17,7 +17,7 @@ from shared.contracts import Observer
 from shared.extensions.dialects import DIALECTS
 from shared.program.messages import exit_with_error
 from shared.program.observation import open_telemetry
-from shared.program.process import Options, leave_behind, run_to_the_end, set_up_process, tell_in_terminal
+from shared.program.process import Options, exit_at_once, explain_in_terminal, run_to_the_end, set_up_process
 from shared.program.run import count, is_ready, open_audit, open_trace, recording, run_stdio, tracing
 from shared.server.run import Run
 from shared.server.server import Server
@@ -30,7 +30,7 @@ from .selection import JOINED
 
 
 class Joined:
-    """Several servers as one that a client starts."""
+    """Several servers that a client starts as one."""
 
     def __init__(self, servers: Sequence[Chosen], prefix: Literal["auto", "always"], options: Options) -> None:
         for server in servers:
@@ -58,7 +58,7 @@ class Joined:
         set_up_process(self.options, exposed)
         log_commands(self.options.log_level)
         if os.isatty(0):
-            tell_in_terminal(program)
+            explain_in_terminal(program)
         try:
             return run_to_the_end(program, partial(self._run, trace), fast=False)
         finally:
@@ -91,4 +91,4 @@ class Joined:
             with anyio.CancelScope(shield=True):
                 ended = await asyncio.gather(*(member.close(self.drain_seconds) for member in self.members))
             if not all(ended):
-                leave_behind()
+                exit_at_once()

@@ -18,8 +18,8 @@ from shared.program.process import (
     address,
     announce,
     bound,
+    exit_at_once,
     http_options,
-    leave_behind,
     run_to_the_end,
     set_up_process,
     token_of,
@@ -118,5 +118,5 @@ async def _run(
         with bound(options, tasks, drain_seconds) as stop:
             ended = await run_mounts(mounts, http, front, started=started, stop=stop)
         if not ended:
-            leave_behind()
+            exit_at_once()
         tasks.cancel_scope.cancel()

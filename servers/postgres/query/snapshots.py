@@ -47,7 +47,7 @@ class Snapshots:
             lambda transaction: pool.end(transaction.link), kept_seconds
         )
         self.run = self._cursors.run
-        pool.on_exhausted = self.press
+        pool.on_exhausted = self.release_oldest
 
     async def read(
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None = None
@@ -69,12 +69,12 @@ class Snapshots:
     async def release(self) -> None:
         """Release all kept transactions, for a statement that needs exclusive access to a table that they have
         read."""
-        while await self._cursors.press(lambda _: True):
+        while await self._cursors.release_oldest(lambda _: True):
             """Each call releases the oldest one."""
 
-    async def press(self) -> None:
+    async def release_oldest(self) -> None:
         """Release the oldest kept transaction, for a query without a connection."""
-        await self._cursors.press(lambda _: True)
+        await self._cursors.release_oldest(lambda _: True)
 
     async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> QueryRows:
         link = await self._pool.begin(deadline, MODE)
@@ -88,7 +88,7 @@ class Snapshots:
                 await self._pool.end(link)
         # Only some of the connections may be kept.
         if self._cursors.count(lambda _: True) > max(self._pool.size // POOL_DIVISOR, 1):
-            await self.press()
+            await self.release_oldest()
         return rows
 
     async def _go_on(

@@ -52,7 +52,7 @@ class Snapshots:
     """The queries that can be continued. `run` must be running."""
 
     def __init__(self, kept_seconds: float = SOURCE_SECONDS) -> None:
-        self._cursors: Cursors[_OpenStatement] = Cursors(_let_go, kept_seconds)
+        self._cursors: Cursors[_OpenStatement] = Cursors(_release, kept_seconds)
         self._connections: OrderedDict[str, Connection] = OrderedDict()
         """The connection that returned each cursor. Only that one can detect whether the database was changed
         since."""
@@ -85,9 +85,9 @@ class Snapshots:
         work = partial(run_query, query._replace(offset=position.offset), limits)
         return await self._read(database, connection, work, requested, position, job)
 
-    async def press(self, database: Database) -> None:
+    async def release_oldest(self, database: Database) -> None:
         """Release the oldest kept statement of `database`, for a query without a connection."""
-        await self._cursors.press(lambda statement: statement.database is database)
+        await self._cursors.release_oldest(lambda statement: statement.database is database)
 
     async def _read(
         self,
@@ -122,11 +122,11 @@ class Snapshots:
         if self._cursors.count(lambda other: other.database is database) > max(
             database.readers.size // POOL_DIVISOR, 1
         ):
-            await self.press(database)
+            await self.release_oldest(database)
         return RowsAndCursor(answer, cursor, changed)
 
 
-async def _let_go(statement: _OpenStatement) -> None:
+async def _release(statement: _OpenStatement) -> None:
     # An open statement would keep a closed connection open.
     with anyio.CancelScope(shield=True):
         try:

@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from shared.telemetry import siblings as module
-from shared.telemetry.siblings import Siblings, Whole, line
+from shared.telemetry.siblings import Siblings, Totals, line
 from tests.shared.telemetry.test_merged import figures
 
 
@@ -54,7 +54,7 @@ async def test_it_tells_its_counts_when_asked_and_at_its_end() -> None:
 
 async def test_several_may_ask_for_the_counts_of_all() -> None:
     async with attended() as (worker, parent, _):
-        wholes: dict[int, Whole] = {}
+        wholes: dict[int, Totals] = {}
 
         async def ask(number: int) -> None:
             wholes[number] = await worker.all()
@@ -67,7 +67,7 @@ async def test_several_may_ask_for_the_counts_of_all() -> None:
             await parent.send(line(all=9, figures=[], processes={}, restarts=0))
             for number in (1, 0):
                 await parent.send(line(all=number, figures=[], processes={"1": 7}, restarts=number))
-        assert wholes == {number: Whole([], {"1": 7}, number) for number in range(2)}
+        assert wholes == {number: Totals([], {"1": 7}, number) for number in range(2)}
 
 
 async def test_a_parent_that_says_nothing_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

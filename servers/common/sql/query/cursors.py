@@ -109,7 +109,7 @@ class Cursors(Generic[K]):
         """Count the kept sources that `is_meant` accepts."""
         return sum(is_meant(source) for source, _ in self._sources.values())
 
-    async def press(self, is_meant: Callable[[K], bool]) -> bool:
+    async def release_oldest(self, is_meant: Callable[[K], bool]) -> bool:
         """Release the oldest kept source that `is_meant` accepts; return True if there was one."""
         for cursor, (source, _) in self._sources.items():
             if is_meant(source):

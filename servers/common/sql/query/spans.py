@@ -27,7 +27,7 @@ def statement_span(statement: str, system: str, database: str) -> AbstractContex
     Of several statements, the first one is given.
     """
     if spans.tracer is None:
-        return spans.NOBODY
+        return spans.NO_SPAN
     kind = kind_of(statement)
     about = {"db.system.name": system, "db.namespace": database, "db.operation.name": kind}
     return spans.span(f"{kind} {database}", about, kind="client")

@@ -19,7 +19,7 @@ from ....protocol.http.rules import JSON, Refusal, refuse
 from ....protocol.wire.codec import encode
 from ....telemetry.metrics import Figures
 from ....telemetry.readiness import Phase, State, health
-from ....telemetry.siblings import Siblings, Whole
+from ....telemetry.siblings import Siblings, Totals
 from ....version import __version__
 from .access_log import SENDER
 from .mount import Mount
@@ -117,7 +117,7 @@ def _state_body(state: State) -> dict[str, str]:
     return {"status": state.phase.value, **reason}
 
 
-def _loaded() -> Callable[[Sequence[Figures] | Whole, str], tuple[bytes, str]]:
+def _loaded() -> Callable[[Sequence[Figures] | Totals, str], tuple[bytes, str]]:
     # A tenth of a second, during which others are answered.
     from ....telemetry.prometheus import exposition
 

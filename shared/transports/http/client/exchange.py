@@ -45,26 +45,26 @@ Answering = AbstractAsyncContextManager[Reply]
 """An exchange: a block that begins it, yields the response when its headers arrive, and ends it."""
 
 
-class Direct:
+class DirectPosts:
     """POSTs to `url` on connections of `session`. `headers`, in lower case, are sent with each."""
 
     def __init__(self, url: URL, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> None:
         self._session = session
-        self._place = aiohttp.ClientRequest("POST", url, loop=asyncio.get_running_loop())
+        self._request = aiohttp.ClientRequest("POST", url, loop=asyncio.get_running_loop())
         own = {name.lower(): value for name, value in session.headers.items()}
-        self._fixed = {"host": self._place.headers["host"], **own, **headers}
+        self._fixed = {"host": self._request.headers["host"], **own, **headers}
         self._line = f"POST {url.raw_path_qs} HTTP/1.1\r\n"
         self._start = f"{self._line}{_lines(self._fixed)}"
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
-        """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace those of `Direct`."""
+        """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace those of `DirectPosts`."""
         # The head of all requests without credentials is the same text.
         if self._fixed.keys().isdisjoint(headers):
             start = f"{self._start}{_lines(headers)}"
         else:
             start = f"{self._line}{_lines({**self._fixed, **headers})}"
         head = f"{start}content-length: {len(body)}\r\n\r\n"
-        return _Exchange(self._session, self._place, head.encode("ascii") + body)
+        return _Exchange(self._session, self._request, head.encode("ascii") + body)
 
 
 def _lines(headers: Mapping[str, str]) -> str:
@@ -74,9 +74,9 @@ def _lines(headers: Mapping[str, str]) -> str:
 class _Exchange:
     """One request, and its reply during the block."""
 
-    def __init__(self, session: aiohttp.ClientSession, place: aiohttp.ClientRequest, data: bytes) -> None:
+    def __init__(self, session: aiohttp.ClientSession, request: aiohttp.ClientRequest, data: bytes) -> None:
         self._session = session
-        self._place = place
+        self._request = request
         self._data = data
         self._connection: Connection | None = None
         self.status = 0
@@ -121,12 +121,12 @@ class _Exchange:
 
     async def _connect(self, connector: aiohttp.BaseConnector) -> Connection:
         try:
-            connection = await connector.connect(self._place, [], TIMEOUT)
+            connection = await connector.connect(self._request, [], TIMEOUT)
             # A response that nobody requested: treating it as the answer to this request would shift each answer to
             # the next request.
             while connection.protocol:
                 connection.close()
-                connection = await connector.connect(self._place, [], TIMEOUT)
+                connection = await connector.connect(self._request, [], TIMEOUT)
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError from error
         return connection

@@ -11,7 +11,7 @@ from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Failure, Notification, Request, Response
 from ....tracing.trace_context import trace_meta
 from .authorized import Authorized
-from .exchange import Answering, Direct, Reply
+from .exchange import Answering, DirectPosts, Reply
 from .pool import TIMEOUT, Pool, parse_url
 
 _MAX_PIECE_BYTES = 65_536
@@ -39,7 +39,7 @@ class Site:
         self._http = pool.session
         self._fixed = dict(fixed)
         self._credentials = credentials
-        self._direct = Direct(self._url, self._http, fixed) if pool.is_plain and self._url.user is None else None
+        self._direct = DirectPosts(self._url, self._http, fixed) if pool.is_plain and self._url.user is None else None
 
     def post(self, message: Request | Notification | Response | Failure) -> Answering:
         """Send a message."""

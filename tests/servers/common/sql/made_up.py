@@ -226,8 +226,8 @@ class _Watch(DatabaseWatch[Watched]):
 
 
 class _Settings(SqlSettings):
-    give_one: ClassVar[str] = "give a database"
-    name_them: ClassVar[str] = "give other names"
+    missing_hint: ClassVar[str] = "give a database"
+    naming_hint: ClassVar[str] = "give other names"
 
     databases: list[str] = Field([], json_schema_extra={"positional": "NAME", "required": True})
 

@@ -32,7 +32,7 @@ async def test_pages_follow_each_other_in_any_form_of_query(postgres: PostgresSe
 async def test_without_a_kept_transaction_the_query_is_run_again(postgres: PostgresServer) -> None:
     async with reading(postgres.url()) as reader:
         first = await reader.read(NUMBERS)
-        await reader.snapshots.press()
+        await reader.snapshots.release_oldest()
         second = await reader.read(NUMBERS, cursor=first.cursor)
         assert (second.page.rows[0], second.changed, second.more) == ((11,), False, True)
 

@@ -24,7 +24,7 @@ TEN = AnswerLimits(10, 100_000, 1_000)
 @asynccontextmanager
 async def opened(file: Path, kept_seconds: float = 30, readers: int = 4) -> AsyncIterator[tuple[Database, Snapshots]]:
     database, snapshots = Database(Source("data", file, False), Limits(), readers), Snapshots(kept_seconds)
-    database.readers.on_exhausted = partial(snapshots.press, database)
+    database.readers.on_exhausted = partial(snapshots.release_oldest, database)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(snapshots.run)
         yield database, snapshots

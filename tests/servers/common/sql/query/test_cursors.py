@@ -22,8 +22,8 @@ async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
     cursors = Cursors[str](release, 30.0)
     of_shop, of_music = [cursors.place(START, name) for name in ("shop", "music")]
 
-    assert await cursors.press(lambda kept: kept == "music")
-    assert not await cursors.press(lambda kept: kept == "music")
+    assert await cursors.release_oldest(lambda kept: kept == "music")
+    assert not await cursors.release_oldest(lambda kept: kept == "music")
 
     assert released == ["music"]
     assert (cursors.take(of_shop), cursors.take(of_music)) == ("shop", None)
