@@ -46,9 +46,9 @@ class Lines:
     def __init__(self) -> None:
         self.written: list[Json] = []
 
-    def write(self, line: bytes) -> None:
-        """Keep one line."""
-        self.written.append(json.loads(line))
+    def write(self, lines: bytes) -> None:
+        """Keep the lines."""
+        self.written += map(json.loads, lines.splitlines())
 
     def close(self) -> None:
         """Nothing is open."""
