@@ -85,7 +85,8 @@ async def fetch(
     blocks: list[Any] = [TextContent(text=text_of(snapshot, piece, notes, version))]
     if image:
         if len(image) * 4 / 3 > ctx.budget.result_bytes - OVERHEAD_BYTES:
-            raise FetchError("too_large", f"the image has {len(image):,} bytes, more than a result may contain")
+            reason = f"the image has {len(image):,} bytes, more than a result may contain"
+            raise FetchError("too_large", reason, "The operator can allow more with --max-result.")
         damaged = TextContent(text="[damaged or incomplete image: not shown]")
         blocks.append(ImageContent.of(image, snapshot.page.image_type) if is_whole(image) else damaged)
     if shows_apps(ctx):

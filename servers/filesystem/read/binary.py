@@ -98,7 +98,8 @@ def bytes_of(
         data = source.read(0, max_bytes + 1) if size <= max_bytes else b""
         size = max(size, len(data))
         if size > max_bytes:
-            raise FilesError("too_large", place.written, f"has {size} bytes; the limit is {max_bytes}")
+            reason = f"has {size:,} bytes; the limit is {max_bytes:,}"
+            raise FilesError("too_large", place.written, reason, "The operator can raise it with --max-result.")
     else:
         data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
     mime = media_type_of(place.parts[-1] if place.parts else "")

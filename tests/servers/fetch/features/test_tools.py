@@ -206,7 +206,9 @@ async def test_a_damaged_image_is_not_shown(peer: Peer, site: Site) -> None:
 
 async def test_an_image_that_no_answer_could_hold_is_refused(any_peer: Peer, site: Site) -> None:
     url = site.url(added(site, answer(PNG + b"\0" * 900_000, content_type="image/png")))
-    assert (await any_peer.error("fetch", url=url)).startswith("too_large: the image has 900,")
+    error = await any_peer.error("fetch", url=url)
+    assert error.startswith("too_large: the image has 900,")
+    assert error.endswith(" The operator can allow more with --max-result.")
     read = await any_peer.request("resources/read", uri=url)
     assert read["error"]["message"].startswith("too_large: the image has 900,")
 

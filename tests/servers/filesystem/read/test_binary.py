@@ -15,7 +15,10 @@ def test_bytes_and_their_type_and_too_many_of_them(files, root, at):
     assert found.etag == etag_of((root / "a.png").stat())
     with pytest.raises(FilesError, match=r"has 4 bytes; the limit is 3") as caught:
         read_bytes(files, at("a.png"), 3)
-    assert caught.value.code == "too_large"
+    assert (caught.value.code, caught.value.suggestion) == (
+        "too_large",
+        "The operator can raise it with --max-result.",
+    )
 
 
 PARTS = [(0, 2, "01"), (3, None, "3456"), (None, 3, "012"), (8, 9, "89"), (20, 1, ""), (0, 9, "0123"), (1, 0, "")]
