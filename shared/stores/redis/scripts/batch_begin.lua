@@ -1,16 +1,16 @@
--- What one replica has to do in the store, as one script: its operations, in order, or none of them.
+-- Runs a batch of operations of one replica as one script: all of them in order, or none.
 --
 -- Invariants:
---   * Only a replica whose lease is there changes anything. A number is leased once: one whose lease has run out never
---     acts again, however long it was stopped in between. Its token tells the lease from that of another replica which
---     got the same number as Redis had lost what it knew.
---   * A batch of a number takes effect once. Sent again, after a connection broke, it is answered as the first time.
---     One that comes late, on a connection that was given up, after the next one was done, changes nothing.
+--   * Only a replica with a valid lease changes anything. A number is leased once: a replica whose lease has expired
+--     never acts again, however long it was suspended. The token distinguishes its lease from that of another replica
+--     that got the same number after Redis lost its data.
+--   * A batch with a number takes effect once. If it is sent again after a connection broke, the first answer is
+--     repeated. A batch that arrives late, on an abandoned connection, after its successor, changes nothing.
 --   * Nothing else happens between the operations of a batch.
 --
--- ARGV: the prefix of all keys, the number of the replica, the token of its lease, the number of the batch, and then for
--- each operation its name, how many arguments it has, and these. The answer: what was in the replica's inbox before, as entries of
--- ENTRY texts each, and a reply for each operation.
+-- ARGV: the prefix of all keys, the number of the replica, the token of its lease, the number of the batch, then for each
+-- operation its name, the number of its arguments, and the arguments. Returns the previous contents of the
+-- replica's inbox, as entries of ENTRY texts each, and a reply for each operation.
 local prefix, me, token, batch = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local call = redis.call
 local operations = {}
@@ -26,7 +26,7 @@ local function is_alive(number)
   return living[number]
 end
 
--- Puts an entry into the inbox of a replica that is alive, which is woken for the first one.
+-- Puts an entry into the inbox of a replica, and wakes it for the first entry. Returns 0 if the replica is not alive.
 local function tell(number, kind, ...)
   if not is_alive(number) then
     return 0

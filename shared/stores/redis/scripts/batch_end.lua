@@ -9,7 +9,7 @@ end
 if tonumber(batch) < tonumber(state[2]) then
   return redis.error_reply('LATE another batch has been done since')
 end
--- The first write: where memory is short, it fails before anything has happened.
+-- The first write: if memory is short, it fails before anything has changed.
 call('HSET', lease, 'batch', batch)
 
 local inbox = call('LRANGE', prefix .. 'inbox:' .. me, 0, -1)
@@ -25,7 +25,7 @@ while at <= #ARGV do
   end
   at = at + 2 + count
   local done, reply = pcall(function()
-    return operations[name](unpack(arguments))  -- which fails itself where there are thousands of them
+    return operations[name](unpack(arguments))  -- `unpack` fails if there are thousands
   end)
   if not done then
     reply = { 'ERROR', type(reply) == 'table' and reply.err or tostring(reply) }

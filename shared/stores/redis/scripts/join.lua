@@ -1,8 +1,8 @@
 -- Leases a number to a new replica, for ARGV[2] milliseconds; ARGV[1] is the prefix of all keys, ARGV[3] the token of
 -- the lease.
 --
--- Invariant: numbers are below 2^20 and go up, so that one is leased again only after a million others, and never
--- while its lease is there.
+-- Invariant: numbers are below 2^20 and ascend, so that one is leased again only after a million others, and never
+-- while its lease lasts.
 local prefix, milliseconds = ARGV[1], ARGV[2]
 local number
 repeat

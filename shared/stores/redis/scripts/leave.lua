@@ -1,7 +1,7 @@
--- Gives up the lease of replica ARGV[2], whose token is ARGV[3]: what it had is the others' from now on. ARGV[1] is the
--- prefix of all keys.
+-- Ends the lease of replica ARGV[2], whose token is ARGV[3], so that other replicas may take over its sessions. ARGV[1]
+-- is the prefix of all keys.
 --
--- Invariant: of a lease that is not that one's nothing changes.
+-- Invariant: a lease with another token is not changed.
 local lease = ARGV[1] .. 'replica:' .. ARGV[2]
 if redis.call('HGET', lease, 'token') ~= ARGV[3] then
   return 0

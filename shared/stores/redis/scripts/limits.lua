@@ -1,7 +1,7 @@
--- What has been done of late, by name: the moment from which on it would be as if nothing ever was, in microseconds
+-- Rate limits by name. For each name, the time in microseconds at which its whole burst is available again is stored
 -- (the generic cell rate algorithm, ITU-T I.371).
 --
--- Invariant: over all replicas no more is taken of a name than its rate allows.
+-- Invariant: all replicas together never take more from a name than its rate allows.
 
 local function now()
   local time = call('TIME')
@@ -12,8 +12,8 @@ local function note(key, at, moment)
   call('SET', key, string.format('%.0f', at), 'PX', math.ceil((at - moment) / 1000) + 1)
 end
 
--- Takes as many as there are of `most`, but at least `least`; how many, and how many microseconds to wait where none.
--- `interval` is that of one, in microseconds.
+-- Takes as many units as are available, at least `least` and up to `most`. Returns the number taken, and the
+-- microseconds to wait if it is 0. `interval` is the number of microseconds in which one unit becomes available.
 function operations.take(name, interval, burst, least, most)
   local key, moment = prefix .. 'l:' .. name, now()
   interval, burst, least, most = tonumber(interval), tonumber(burst), tonumber(least), tonumber(most)
@@ -29,7 +29,7 @@ function operations.take(name, interval, burst, least, most)
   return { tostring(taken), '0' }
 end
 
--- Takes them, whatever is left.
+-- Takes `cost` units, even if fewer are available.
 function operations.spend(name, interval, cost)
   local key, moment = prefix .. 'l:' .. name, now()
   note(key, math.max(tonumber(call('GET', key) or 0), moment) + cost * interval, moment)

@@ -1,10 +1,10 @@
--- Which replicas there are, and what one tells others.
+-- The replicas, and their messages to each other.
 
--- Nothing but a look into the inbox.
+-- Does nothing: the caller only wants its inbox.
 function operations.look()
 end
 
--- Keeps the lease for so many milliseconds more. The number that was leased last, and those of all who have one.
+-- Extends the lease. Returns the number leased most recently, and the numbers of all living replicas.
 function operations.renew(milliseconds)
   call('PEXPIRE', prefix .. 'replica:' .. me, milliseconds)
   local numbers = { call('GET', prefix .. 'numbers') or '0' }
@@ -18,12 +18,12 @@ function operations.renew(milliseconds)
   return numbers
 end
 
--- Tells one replica; 0 where it is gone.
+-- Sends a message to one replica. Returns 0 if it is not alive.
 function operations.deliver(number, kind, ...)
   return tell(number, kind, ...)
 end
 
--- Tells all others.
+-- Sends a message to all other replicas.
 function operations.publish(kind, ...)
   for _, number in ipairs(call('SMEMBERS', prefix .. 'replicas')) do
     if number ~= me then

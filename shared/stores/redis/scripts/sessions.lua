@@ -1,14 +1,14 @@
 -- Sessions. Each is a hash:
---   record, revision   who it is, and how often that has changed
---   owner              whose it is: no principal is '', one is '=' and its key
---   idle               milliseconds that it is kept where no replica has it
---   holders, lapsed    the replicas that have it, and those of them that were not asked for it for long: ' 1  2 '
---   c:ID               the replica that serves the request of that id, which is written as JSON
---   w:URI              the replica that tells of that resource
---   kept               bytes that its streams keep, or more
--- Invariants: an id is claimed by one replica that is alive, at most. Of a resource one replica tells, at most. The
--- record changes by compare and set. It is there for twice `idle` after it was used at last, or renewed by a holder, and
--- as long as the lease of that one.
+--   record, revision   its persistent state, and the number of changes to it
+--   owner              '' for no principal, otherwise '=' and the principal's key
+--   idle               milliseconds for which it is stored if no replica holds it
+--   holders, lapsed    the replicas that hold it, and those that received no request for it for a long time: ' 1  2 '
+--   c:ID               the replica that serves the request with that id, which is written as JSON
+--   w:URI              the replica that reports changes of that resource
+--   kept               an upper bound for the bytes stored in its streams
+-- Invariants: at most one living replica has claimed an id. At most one replica reports a resource. The record is
+-- changed by compare and set. It is stored for twice `idle` after its last use or renewal by a holder, and at least as
+-- long as the holder's lease.
 
 local function session_key(id)
   return prefix .. 's:' .. id
@@ -18,7 +18,7 @@ local function holds(list, number)
   return list and string.find(list, ' ' .. number .. ' ', 1, true) ~= nil
 end
 
--- The holders that are alive, but for `number`, and as a list.
+-- Returns the living holders except `number`, as a list.
 local function others(list, number)
   local found = {}
   for holder in string.gmatch(list or '', '%d+') do
@@ -35,7 +35,7 @@ local function tell_others(list, kind, ...)
   end
 end
 
--- This replica no longer has the session: what it told of, others have to.
+-- Removes this replica from the holders. Its resources are left for other replicas to report.
 local function let_go(key, list, idle)
   local left = others(list, me)
   call('HSET', key, 'holders', #left > 0 and ' ' .. table.concat(left, '  ') .. ' ' or '')
@@ -50,7 +50,7 @@ local function let_go(key, list, idle)
   end
 end
 
--- This replica has it, and keeps it when it renews its lease, or now and then.
+-- Extends the session's lifetime. Called when this replica begins to hold it, and regularly after that.
 local function keep_session(key, idle)
   call('PEXPIRE', key, math.max(2 * idle, call('PTTL', prefix .. 'replica:' .. me)))
 end
@@ -62,8 +62,8 @@ function operations.create(id, record, owner, idle)
   return 1
 end
 
--- The revision, the record where that is not the `known` one, and 1 where all ids are served here from now on.
--- Nothing where there is no such session of that owner.
+-- Returns the revision, the record unless the caller knows that revision, and 1 if this replica now serves all ids.
+-- Returns nothing if the owner has no such session.
 function operations.enter(id, owner, known, ...)
   local key, ids = session_key(id), { ... }
   local fields = { 'owner', 'revision', 'holders', 'lapsed', 'idle' }
@@ -79,7 +79,7 @@ function operations.enter(id, owner, known, ...)
     call('HSET', key, 'holders', found[3] .. ' ' .. me .. ' ')
   end
   if not is_held or known == '' then
-    keep_session(key, found[5])  -- from now on this replica sees to it that it lasts
+    keep_session(key, found[5])  -- this replica now holds it
   end
   if found[4] then
     call('HDEL', key, 'lapsed')
@@ -100,7 +100,7 @@ function operations.enter(id, owner, known, ...)
   return { found[2], record, claims and 1 or 0 }
 end
 
--- Somebody else may have claimed these ids meanwhile, where this replica was lost and is another one now.
+-- If this replica was lost and has a new number, others may have claimed these ids in the meantime.
 function operations.leave(id, ...)
   local key, fields = session_key(id), { ... }
   for i, claimed in ipairs(fields) do
@@ -118,8 +118,8 @@ function operations.owner(id, claimed)
   return server and is_alive(server) and server
 end
 
--- Puts `record` in the place of that of the `known` revision, and tells the other holders; the new revision. Where
--- it is another one, that and its record.
+-- Replaces the record if its revision is `known`, notifies the other holders, and returns the new revision. Otherwise
+-- returns the present revision and record.
 function operations.update(id, known, record)
   local key = session_key(id)
   local found = call('HMGET', key, 'revision', 'record', 'holders')
@@ -135,7 +135,7 @@ function operations.update(id, known, record)
   return { tostring(revision), false }
 end
 
--- From now on this replica tells of a resource, or none does. The one that did is told.
+-- Makes this replica report a resource, or none if it is not `watched`. Notifies the replica that reported it.
 function operations.watch(id, uri, watched)
   local key = session_key(id)
   local found = call('HMGET', key, 'owner', 'w:' .. uri)
@@ -152,7 +152,7 @@ function operations.watch(id, uri, watched)
   end
 end
 
--- The resources that nobody tells of any more: this replica does from now on.
+-- Takes over the resources that no replica reports anymore, and returns them.
 function operations.adopt(id)
   local key, uris = session_key(id), {}
   local all = call('HGETALL', key)
@@ -170,7 +170,7 @@ local function end_session(id, list)
   call('DEL', session_key(id))
 end
 
--- 1 where the session has ended, since all that have it let it lapse.
+-- Returns 1 if the session has ended because all its holders have let it lapse.
 function operations.lapse(id, busy)
   local key = session_key(id)
   local found = call('HMGET', key, 'holders', 'lapsed', 'idle')
@@ -204,7 +204,7 @@ function operations.delete(id)
   end_session(id, call('HGET', session_key(id), 'holders'))
 end
 
--- These sessions are in use here.
+-- Extends the lifetime of these sessions, which this replica holds.
 function operations.keep(...)
   for _, id in ipairs({ ... }) do
     local idle = call('HGET', session_key(id), 'idle')

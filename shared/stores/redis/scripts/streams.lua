@@ -1,16 +1,17 @@
 -- Streams of sessions. Each is a list of messages, and a hash:
---   owner, ids       the replica that serves the requests of these ids, each JSON on a line; the session's own has none
---   last, dropped    the number of the last message, and of the last that is kept no more
---   size             bytes of the messages that are kept
---   sent             of the session's own: the number of the last that a reader has taken
---   reader           the replica that has the reader, or ''
---   left             how often a reader has left it in order
---   behind           bytes that a reader elsewhere has not taken yet, of a stream of requests
---   over             '' while more may come, else 'answered', or 'ended' with the refusal that is told
---   refusal          why there will be no answer
--- Invariants: messages are numbered from 1 on, without a gap, in the order in which they came. Whoever is the reader
--- has got, or has in its inbox, every message from the one on that it asked for. After the end none is added, nor after
--- that of the session.
+--   owner, ids       the replica that serves the requests with these ids, one JSON text per line; the session's own
+--                    stream has none
+--   last, dropped    the numbers of the last message, and of the last one that is no longer stored
+--   size             the bytes of the stored messages
+--   sent             of the session's own stream: the number of the last message that a reader has taken
+--   reader           the replica with the reader, or ''
+--   left             how many times a reader has left in the normal way
+--   behind           of a stream of requests: the bytes that a reader on another replica has not taken yet
+--   over             '' while messages may be added, then 'answered', or 'ended' with a refusal
+--   refusal          the reason why there will be no answer
+-- Invariants: messages are numbered from 1 without gaps, in the order in which they were added. The reader has
+-- received, or has in its inbox, every message from the requested one on. No message is added after the end of the
+-- stream or of its session.
 
 local function stream_keys(id, name)
   return prefix .. 'e:' .. id .. ':' .. name, prefix .. 'm:' .. id .. ':' .. name
@@ -30,7 +31,7 @@ local function is_there(id)
   return call('EXISTS', session_key(id)) == 1
 end
 
--- A stream that may go on is there as long as its session.
+-- Gives the stream, which has not ended, the lifetime of its session.
 local function last(id, name)
   local milliseconds = call('PTTL', session_key(id))
   expire(id, name, milliseconds)
@@ -43,7 +44,7 @@ local function forget(id, name)
   call('LREM', names_key(id), 0, name)
 end
 
--- Drops the oldest messages of a stream until it keeps no more than `bytes` and `events`; but for the answer.
+-- Drops the oldest messages of a stream until it is within `bytes` and `events`, but never the last `floor` messages.
 local function trim(hash, list, bytes, events, floor)
   local found = call('HMGET', hash, 'last', 'dropped', 'size')
   local count, size, gone = found[1] - found[2], tonumber(found[3]), 0
@@ -56,7 +57,7 @@ local function trim(hash, list, bytes, events, floor)
   return size
 end
 
--- Has the streams of a session keep no more than `bytes` together: those that were shown first give first.
+-- Reduces the streams of a session to `bytes` in total, beginning with those that were shown first.
 local function make_room(id, bytes)
   local kept, names = 0, call('LRANGE', names_key(id), 0, -1)
   for _, name in ipairs(names) do
@@ -72,8 +73,8 @@ local function make_room(id, bytes)
   call('HSET', session_key(id), 'kept', kept)
 end
 
--- Adds a message; its number, and 1 where its reader is here, who is not told but by this. Then the bytes that a
--- reader elsewhere has not taken.
+-- Adds a message. Returns its number; 1 if the reader is on this replica, which is not notified otherwise; and the
+-- bytes that a reader on another replica has not taken.
 local function add(id, name, message, kind, limits)
   local hash, list = stream_keys(id, name)
   local number = call('HINCRBY', hash, 'last', 1)
@@ -95,7 +96,7 @@ local function add(id, name, message, kind, limits)
   return { number, 0, 0 }
 end
 
--- Of the streams that have ended, and that nobody reads, a session keeps the last few.
+-- Deletes the oldest ended streams without a reader while the session has more than `most` streams.
 local function drop_oldest(id, most)
   local names = call('LRANGE', names_key(id), 0, -1)
   local more = #names - most
@@ -119,7 +120,7 @@ local function begin(id, name, owner, ids, reader)
   last(id, name)
 end
 
--- What the requests of a stream get whose replica is gone.
+-- Answers the requests of a stream with an error if the replica that served them no longer exists.
 local function answer_for_dead(id, name, limits, milliseconds)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'owner', 'ids', 'over')
@@ -143,7 +144,7 @@ local function answer_for_dead(id, name, limits, milliseconds)
   expire(id, name, milliseconds)
 end
 
--- A stream may be found from now on. It is read here.
+-- Makes a stream available to other replicas. Its reader is on this one.
 function operations.show(id, name, ids)
   if not is_there(id) then
     return 0
@@ -152,9 +153,10 @@ function operations.show(id, name, ids)
   return 1
 end
 
--- Adds a message. `mode` is '' for any; 'once' where it is not to wait twice, 'answer' for the last one; 'shared' where
--- each replica that has the session adds it, of which that of the reader counts, or else the first. The number of the
--- message, 0 where it is not added; then as `add`. Of the session's own stream `own` is '1'.
+-- Adds a message. `mode` is '', 'once' if an equal message must not wait twice, 'answer' for the last message, or
+-- 'shared' if each replica that holds the session adds it: then the reader's replica adds it, or the first one if there
+-- is no reader. Returns the same as `add`, with the number 0 if nothing was added. `own` is '1' for the session's own
+-- stream.
 function operations.append(id, name, own, message, mode, bytes, events, session, streams, ended)
   if not is_there(id) then
     forget(id, name)
@@ -195,7 +197,7 @@ function operations.append(id, name, own, message, mode, bytes, events, session,
   return added
 end
 
--- Nothing more will come. Without a refusal nobody comes back for it.
+-- Ends the stream. Without a refusal it is deleted, since no client will reconnect for it.
 function operations.finish(id, name, refusal, milliseconds)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'over', 'reader')
@@ -214,8 +216,8 @@ function operations.finish(id, name, refusal, milliseconds)
   return 1
 end
 
--- How a stream is: the numbers of the last message, and of the last that is kept no more; how it is over; 1 where
--- somebody reads it, and the replica of its requests. What a dead replica owes is answered first.
+-- Returns the state of a stream: the numbers of the last message and of the last one that is no longer stored, `over`,
+-- 1 if it has a reader, and the replica of its requests. Requests of a dead replica are answered first.
 function operations.find(id, name, own, bytes, events, session, ended)
   local hash = stream_keys(id, name)
   if call('EXISTS', hash) == 0 then
@@ -228,9 +230,9 @@ function operations.find(id, name, own, bytes, events, session, ended)
   return { tonumber(found[1]), tonumber(found[2]), found[3], is_read and 1 or 0, found[5] }
 end
 
--- A reader here takes what comes after that number, or what nobody has taken where there is none; another one is cut
--- off. The number before the first message, how the stream is over, its refusal, and the messages. Nothing where not
--- all of them are kept.
+-- Makes this replica the reader of the messages after that number, or of those not taken yet if there is no number. The
+-- previous reader is cut off. Returns the number before the first message, `over`, the refusal, and the messages;
+-- nothing if some of them are no longer stored.
 function operations.read(id, name, own, after)
   local hash, list = stream_keys(id, name)
   if call('EXISTS', hash) == 0 then
@@ -249,14 +251,14 @@ function operations.read(id, name, own, after)
   end
   local reply, behind = { from, found[4], found[5] or '' }, 0
   for _, message in ipairs(call('LRANGE', list, from - found[3], -1)) do
-    reply[#reply + 1] = message  -- not by `unpack`, which takes a few thousands at most
+    reply[#reply + 1] = message  -- not with `unpack`, which is limited to a few thousand
     behind = behind + #message
   end
   call('HSET', hash, 'reader', me, 'behind', behind)
   return reply
 end
 
--- A reader of the session's own stream has taken all up to that number.
+-- Records that a reader of the session's own stream has taken all messages up to that number.
 function operations.sent(id, name, number)
   local hash = stream_keys(id, name)
   local before = call('HGET', hash, 'sent')
@@ -265,7 +267,7 @@ function operations.sent(id, name, number)
   end
 end
 
--- A reader here has taken so many bytes of a stream of requests: the replica that serves them may go on.
+-- Records that the reader here has taken these bytes of a stream of requests, and notifies the replica that serves it.
 function operations.took(id, name, bytes)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'owner', 'reader', 'over')
@@ -274,7 +276,7 @@ function operations.took(id, name, bytes)
   end
 end
 
--- Nobody reads here any more. How often that has been said of the stream, 0 where somebody else reads it.
+-- Records that the reader here has left. Returns how many times readers have left; 0 if the reader is elsewhere.
 function operations.unread(id, name, ended)
   local hash = stream_keys(id, name)
   local found = call('HMGET', hash, 'reader', 'over')
@@ -288,7 +290,7 @@ function operations.unread(id, name, ended)
   return call('HINCRBY', hash, 'left', 1)
 end
 
--- Has a reader that is elsewhere pause.
+-- Makes a reader on another replica pause.
 function operations.pause(id, name, retry)
   local reader = call('HGET', (stream_keys(id, name)), 'reader')
   if reader and reader ~= '' and reader ~= me then
@@ -296,7 +298,7 @@ function operations.pause(id, name, retry)
   end
 end
 
--- Answers what a replica owes that is gone.
+-- Answers the requests of a replica that no longer exists.
 function operations.owe(id, name, bytes, events, session, ended)
   if call('EXISTS', (stream_keys(id, name))) == 1 then
     local limits = { bytes = tonumber(bytes), events = tonumber(events), session = tonumber(session) }
@@ -304,8 +306,8 @@ function operations.owe(id, name, bytes, events, session, ended)
   end
 end
 
--- What was taken is kept no more, if nobody has come since a reader left: neither one that left later, nor one
--- whose replica is gone, since that one's client may not have got what was taken for it.
+-- Deletes the messages that were taken, if no reader has come since the reader left as number `left`. A later reader
+-- may have left, or its replica may have died; then its client may not have received what was taken for it.
 function operations.forget_sent(id, name, left)
   local hash, list = stream_keys(id, name)
   local found = call('HMGET', hash, 'sent', 'dropped', 'reader', 'left')
@@ -314,7 +316,7 @@ function operations.forget_sent(id, name, left)
   end
 end
 
--- These streams go on: what they keep lasts.
+-- Extends the lifetime of these streams, which have not ended.
 function operations.keep_streams(...)
   local list = { ... }
   for i = 1, #list, 2 do
@@ -322,7 +324,7 @@ function operations.keep_streams(...)
   end
 end
 
--- A session has ended: so have its streams.
+-- Deletes all streams of a session that has ended.
 function operations.drop(id)
   for _, name in ipairs(call('LRANGE', names_key(id), 0, -1)) do
     local hash, list = stream_keys(id, name)

@@ -1,11 +1,11 @@
--- Tasks. Each is a hash: the record, its revision, client and principal, and the replica that runs it. `tasks` has all
--- of them by the moment when they expire, `tc:CLIENT` those of a client; `tp:PRINCIPAL` those of a principal by the
--- moment when they were made; `th:ID` the replicas where somebody wants to hear of one; `results` the size in bytes of
--- each result, and its client; `sizes` that of all results, and of those of each client. Those of all are there until
--- the last one expires.
+-- Tasks. Each is a hash: the record, its revision, client and principal, and the replica that runs it. `tasks` contains
+-- all of them by the time at which they expire, `tc:CLIENT` those of a client; `tp:PRINCIPAL` those of a principal by
+-- the time of their creation; `th:ID` the replicas to notify of changes to one; `results` the size in bytes of each
+-- result, and its client; `sizes` the total size of all results, and of each client's. The keys for all tasks expire
+-- with the last task.
 --
--- Invariants: a record changes by compare and set of its revision. There are no more tasks, and their results take no
--- more bytes, than the limits.
+-- Invariants: a record is changed by compare and set of its revision. The number of tasks and the bytes of their
+-- results are within the limits.
 
 local function task_key(id)
   return prefix .. 't:' .. id
@@ -25,14 +25,14 @@ local function lengthen(key, milliseconds)
   end
 end
 
--- What is said of all tasks is there until the last of them expires.
+-- Makes the keys for all tasks expire with the last task.
 local function keep_sizes()
   local milliseconds = call('PTTL', prefix .. 'tasks')
   call('PEXPIRE', prefix .. 'results', milliseconds)
   call('PEXPIRE', prefix .. 'sizes', milliseconds)
 end
 
--- The bytes of a result, which is `client`'s, are others now.
+-- Records that a result of `client` now has `after` bytes instead of `before`.
 local function weigh(id, client, before, after)
   if after == 0 then
     call('HDEL', prefix .. 'results', id)
@@ -78,7 +78,7 @@ local function forget_expired(moment)
   end
 end
 
--- The same, whatever the clocks of replicas say.
+-- The same, independent of the replicas' clocks.
 local function forget_gone()
   for _, id in ipairs(call('ZRANGE', prefix .. 'tasks', 0, 99)) do
     if call('EXISTS', task_key(id)) == 0 then
@@ -87,15 +87,15 @@ local function forget_gone()
   end
 end
 
--- Whether a result of `client`'s, which is so many bytes more than before, leaves as much as is left for others: alone,
--- one may have half of it. Who is not one of several has it all.
+-- Returns true if a result of `client` may grow by `more` bytes: afterwards, the client must not use more than what is
+-- left for others, so a single client can have half. A server with one client has '' for it, which may use everything.
 local function has_room(client, more, bytes)
   local sizes = call('HMGET', prefix .. 'sizes', 'all', '=' .. client)
   local left = bytes - (sizes[1] or 0) - more
   return left >= 0 and (client == '' or (sizes[2] or 0) + more <= left)
 end
 
--- 1 where there is room. Moments and times are in milliseconds.
+-- Returns 1 if there is room for the task, otherwise 0. Times and durations are in milliseconds.
 function operations.create_task(id, record, client, principal, moment, milliseconds, total, of_one)
   forget_expired(moment)
   local share = prefix .. 'tc:' .. client
@@ -114,7 +114,7 @@ function operations.create_task(id, record, client, principal, moment, milliseco
   if principal ~= '' then
     local own = prefix .. 'tp:' .. principal
     local newest = call('ZREVRANGE', own, 0, 0, 'WITHSCORES')
-    -- After the one before, whatever clock that had.
+    -- After the previous task, even if that was created by a replica with a fast clock.
     call('ZADD', own, math.max(moment, (newest[2] or 0) + 0.001), id)
     lengthen(own, milliseconds)
   end
@@ -126,7 +126,7 @@ local function told(id)
   return found[1] and { found[1], is_alive(found[2]) and 1 or 0 }
 end
 
--- The record, and 1 where the replica that runs the task is alive.
+-- Returns the record, and 1 if the replica that runs the task is alive.
 function operations.get_task(id, moment)
   local ends = call('ZSCORE', prefix .. 'tasks', id)
   return ends and tonumber(ends) > tonumber(moment) and told(id)
@@ -145,8 +145,8 @@ function operations.listed(principal, moment)
   return found
 end
 
--- 1 where the record is replaced, 0 where it is not of the `known` revision any more, -1 where its result of `size`
--- bytes is too much. A `small` one never is.
+-- Replaces the record. Returns 1; 0 if its revision is no longer `known`; -1 if there is no room for its result of
+-- `size` bytes, which never happens for a `small` one.
 function operations.replace_task(id, known, record, size, small, bytes)
   local key = task_key(id)
   local found = call('HMGET', key, 'revision', 'client')
@@ -173,7 +173,7 @@ function operations.forget_task(id)
   forget_task(id)
 end
 
--- This replica hears of a task; in how many milliseconds it expires.
+-- Makes this replica hear of changes to a task. Returns the milliseconds until the task expires.
 function operations.hear_task(id, moment)
   local ends = call('ZSCORE', prefix .. 'tasks', id)
   if not ends then
