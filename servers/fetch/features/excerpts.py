@@ -101,7 +101,7 @@ async def _within(find: Callable[[int], T], characters: int, size: int) -> T:
 
 def _frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
     """Return a result without excerpts."""
-    return text_of(snapshot, Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
+    return text_of(_without_headings(snapshot), Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
 
 
 def _answer(
@@ -109,6 +109,12 @@ def _answer(
 ) -> CallToolResult:
     """Return the excerpts below the page's header, and the metadata of the whole page."""
     shown = cut(parts.text, 0, characters, size)
-    text = text_of(snapshot, shown._replace(total=len(shown.text)), tuple(notes), snapshot.version)
+    piece = shown._replace(total=len(shown.text))
+    text = text_of(_without_headings(snapshot), piece, tuple(notes), snapshot.version)
     facts = facts_of(snapshot, Piece(snapshot.page.text, 0, len(snapshot.page.text)), snapshot.version)
     return CallToolResult(content=[TextContent(text=text)], meta=facts | {"startIndexes": list(parts.starts)})
+
+
+def _without_headings(snapshot: Snapshot) -> Snapshot:
+    """Return a page without the headings of its omitted text, which contain no excerpt."""
+    return snapshot._replace(page=snapshot.page._replace(omitted_headings=()))

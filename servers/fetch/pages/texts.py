@@ -151,6 +151,8 @@ def _metadata_lines(snapshot: Snapshot) -> list[str]:
         )
     ]
     lines = [f"{name}: {value}" for name, value in facts if value]
+    if headings := snapshot.page.omitted_headings:
+        lines += ["headings of the omitted text:", *(f"- {heading}" for heading in headings)]
     return [*lines, ""] if lines else []
 
 

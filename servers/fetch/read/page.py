@@ -93,6 +93,8 @@ class Page(NamedTuple):
     removed: Removed = Removed()
     notes: tuple[str, ...] = ()
     """Sentences for the reader, for example that the page seems to need JavaScript, or that a part was left out."""
+    omitted_headings: tuple[str, ...] = ()
+    """The headings of omitted text, if most of the page is omitted."""
     image: bytes = b""
     """The bytes of an image that is shown as an image."""
     image_type: str = ""

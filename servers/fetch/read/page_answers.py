@@ -26,6 +26,7 @@ def page_of(head: Head, body: bytes) -> Page:
         fields["metadata"] = Metadata(**fields["metadata"])
         fields["removed"] = Removed(**fields["removed"])
         fields["notes"] = tuple(join_lines(str(note)) for note in fields["notes"])
+        fields["omitted_headings"] = tuple(join_lines(str(heading)) for heading in fields["omitted_headings"])
         return Page(**fields)
     except (LookupError, TypeError, ValueError):
         raise FetchError("unreadable", "the process that read the page crashed") from None

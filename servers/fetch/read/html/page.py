@@ -101,9 +101,10 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     page = prepare(root, url)
     notes += [_LATE] if page.is_late else []
     parts = find_section(root, section) if section else None
+    headings: tuple[str, ...] = ()
     if format in ("markdown", "text"):
-        written, more = _words(page, parts, plain=format == "text")
-        if parts is None and (_NEEDS_SCRIPTS in notes or len(written) < _MAX_EMPTY):
+        written, more, headings = _words(page, parts, plain=format == "text")
+        if parts is None and (_NEEDS_SCRIPTS in notes or len(written) + sum(map(len, headings)) < _MAX_EMPTY):
             described = _described(page, written, plain=format == "text")
             more += (
                 [_DESCRIBED]
@@ -123,7 +124,8 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written = metadata(page.facts, url, parts or [root])
     else:
         written = "\n".join(clean_markup(part, base) for part in parts or [root])
-    return Page(written, "html", metadata=page.facts.metadata, removed=page.removed, notes=tuple(notes))
+    facts = page.facts.metadata
+    return Page(written, "html", "", facts, page.removed, tuple(notes), omitted_headings=headings)
 
 
 def prepare(root: HtmlElement, url: str) -> VisiblePage:
@@ -139,12 +141,14 @@ def prepare(root: HtmlElement, url: str) -> VisiblePage:
     )
 
 
-def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -> tuple[str, list[str]]:
-    """Return the sections or the main content; if there is none, all text."""
+def _words(
+    page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool
+) -> tuple[str, list[str], tuple[str, ...]]:
+    """Return the sections or the main content, and if there is none, all text; notes; and the omitted headings."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
-        return "\n\n".join(filter(None, written)), notes
+        return "\n\n".join(filter(None, written)), notes, ()
     content = main_content(page.root, page.declarations, pictures=not plain)
     if content is not None:
         body = content.body
@@ -155,10 +159,9 @@ def _words(page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool) -
         notes += [] if body in mains else [_WHOLE]
     text = write(body, page.base, page.url, plain=plain)
     text = text if plain else _headed(text, page.facts.heading)
-    if content is not None and content.outline:
-        shown = [heading[:_MAX_HEADING_LENGTH] for heading in content.outline[:_MAX_OMITTED_HEADINGS]]
-        text += "\n\n" + "\n".join(f"- {heading if plain else escape(heading)}" for heading in shown)
-    return text, (notes if text else [])
+    outline = content.outline[:_MAX_OMITTED_HEADINGS] if content is not None else []
+    headings = tuple(heading[:_MAX_HEADING_LENGTH] for heading in outline)
+    return text, (notes if text else []), headings
 
 
 def _described(page: VisiblePage, written: str, *, plain: bool) -> str:

@@ -16,6 +16,7 @@ from pydantic_core import to_json
 from tests.pictures import PNG
 from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.packing import PACK
+from tests.servers.fetch.read.html.test_page import site_map
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
 from tests.servers.fetch.sites import ReceivedRequest, Route, Site, answer, opened_site, redirect
 from tests.servers.peers import Peer
@@ -135,6 +136,14 @@ async def test_a_quote_in_an_aside_stays(peer: Peer, site: Site) -> None:
     quote = "<aside class=quote><div>ann:</div><blockquote><p>How deep is the den?</p></blockquote></aside>"
     url = site.url(added(site, html(f"<title>Foxes</title><main><h1>Foxes</h1>{words}{quote}{words}</main>")))
     assert "> How deep is the den?" in within(await peer.text("fetch", url=url))
+
+
+async def test_headings_of_omitted_text_are_not_in_the_text(peer: Peer, site: Site) -> None:
+    words = "The quick brown fox jumps over the lazy dog, and the dog does not mind it at all. " * 8
+    page = f"<title>Foxes</title><main><h1>Foxes</h1><p>{words}</main>{site_map()}"
+    text = within(await peer.text("fetch", url=site.url(added(site, html(page)))))
+    assert text.startswith("title: Foxes\nheadings of the omitted text:\n- All parts\n- Part 0\n")
+    assert text.endswith(f"\n- Part 28\n\n# Foxes\n\n{words.strip()}")
 
 
 async def test_h13_pieces_are_of_one_text_while_the_page_changes(peer: Peer, site: Site) -> None:

@@ -36,6 +36,12 @@ def test_a_whole_page_with_its_facts() -> None:
     ]
 
 
+def test_the_headings_of_omitted_text_are_before_the_text_and_shown_once() -> None:
+    page = Page("Hello.", "html", metadata=Metadata(title="A title"), omitted_headings=("More", "Most read"))
+    assert "title: A title\nheadings of the omitted text:\n- More\n- Most read\n\nHello.\n</page-" in shown(page)
+    assert "Most read" not in shown(page, 2)
+
+
 def test_a_piece_says_how_to_go_on() -> None:
     assert shown(Page("0123456789", "text"), 2, 3).endswith("characters 2 to 5 of 10; continue with start_index 5")
 

@@ -271,6 +271,19 @@ def test_where_no_content_was_found_the_element_called_main_is_shown():
     assert "Imprint" not in page.text
 
 
+def site_map() -> str:
+    topics = "".join(f"<li><a href=/{n}>Topic {n}</a>" for n in range(9))
+    parts = "".join(f"<li><h3>Part {n}</h3><ul>{topics}</ul>" for n in range(40))
+    return f"<footer><h2>All parts</h2><ul>{parts}</ul></footer>"
+
+
+def test_a_page_of_which_little_is_kept_names_the_headings_of_the_rest() -> None:
+    page = read(f"<title>Foxes</title><main><h1>Foxes</h1><p>{WORDS * 2}</main>{site_map()}")
+    assert page.text == f"# Foxes\n\n{(WORDS * 2).strip()}"
+    assert any(note.startswith("Only ") for note in page.notes)
+    assert (page.omitted_headings[:2], len(page.omitted_headings)) == (("All parts", "Part 0"), 30)
+
+
 def test_a_page_that_shows_no_text_gives_its_description() -> None:
     description = ("How the quick brown fox came to jump over the lazy dog. " * 8).strip()
     article = f'{{"@type": "Article", "articleBody": "{description}\\nAnd what the *dog* said."}}'
