@@ -182,7 +182,7 @@ class Player:
             return self._chance.choice(("tasks/get", "tasks/cancel")), {"taskId": task}, succeeds
         nonce = f"n{next(_NONCES)}n"
         seconds = round(self._chance.random() / 50, 4)
-        text = "x" * self._chance.choice([0, 10, 1_000, 30_000])
+        text = "x" * self._chance.choice([0, 10, 1_000, 30_000, 300_000])
         tool, arguments = self._chance.choice(
             [
                 ("echo", {"text": text}),
