@@ -196,6 +196,12 @@ class Journal:
             self._database.execute("INSERT OR REPLACE INTO spool VALUES (?, ?)", (name, read[1]))
         return records
 
+    def amend(self, number: int, step: int, after: State) -> None:
+        """Record that a step of a change has led only to the state `after`."""
+        with self._transaction():
+            query = "UPDATE step SET after = ? WHERE change = ? AND number = ?"
+            self._database.execute(query, (as_json((*after,)).decode(), number, step))
+
     def forget(self, number: int, steps: Sequence[int] | None = None) -> None:
         """Delete the record of a change that was not made, or only these steps of it."""
         with self._transaction():

@@ -31,8 +31,11 @@ def settle(journal: Journal, rooted: RootedFiles, number: int, failed: bool = Fa
     if len(idle) == len(steps):
         journal.forget(number)
         return
+    partial = {} if failed else {at: now for at, step in enumerate(steps) if (now := _appended_part(rooted, step))}
+    for at, now in partial.items():
+        journal.amend(number, at, now)
     journal.forget(number, idle)
-    journal.finish(number, "interrupted" if idle else "done")
+    journal.finish(number, "interrupted" if idle or partial else "done")
 
 
 def settle_all(journal: Journal, rooted: RootedFiles) -> None:
@@ -89,6 +92,15 @@ def _stat(rooted: RootedFiles, path: str) -> os.stat_result | None:
         if error.code in _MISSING:
             return None
         raise
+
+
+def _appended_part(rooted: RootedFiles, step: Step) -> State | None:
+    """Return the current state of a file to which only a part of the data was appended; None for any other step. The
+    undo checks that the file still begins with its earlier contents."""
+    if step.image is None or step.image.data is not None or step.image.name is not None:
+        return None
+    now = current_state(rooted, step.path)
+    return now if step.before.size < now.size < step.after.size else None
 
 
 def _is_made(rooted: RootedFiles, step: Step, failed: bool) -> bool:

@@ -71,6 +71,19 @@ def test_a_file_that_has_both_names_loses_the_old_one(files, root, folder, histo
     later.close()
 
 
+def test_what_was_appended_of_an_interrupted_append_is_taken_back(files, root, folder, history) -> None:
+    (root / "a").write_text("old")
+    with files.locate(files.roots.place("a")) as entry:
+        begin(files, history, "append", lambda survey: survey.appends(entry, b"old", file_state(b"old and new")))
+    (root / "a").write_text("old and")
+    later = again(folder)
+    (change,) = find_changes(later, files, None, 0)
+    assert change.status == "interrupted"
+    undo_change(later, files, change)
+    assert (root / "a").read_text() == "old"
+    later.close()
+
+
 def test_a_change_elsewhere_is_left_to_who_works_there(files, root, outside, folder, history) -> None:
     (root / "a").write_text("a")
     begin_move(files, history)
