@@ -1,18 +1,18 @@
-// What all panels share: the servers, their sessions, the token, what was asked and what was said.
+// State shared by all panels: the servers, their sessions, the token, and past requests and answers.
 import { McpClient } from "./client.js";
 import { MetricsFeed } from "./metrics.js";
 import { History } from "./history.js";
 import { MessageLog } from "./log.js";
 import { askUser } from "./questions.js";
 
-/** The state of the workbench. Events: `login` (detail the challenge of the answer), `servers`. */
+/** The state of the workbench. Events: `login` (detail: the challenge in the answer), `servers`. */
 export class WorkbenchApp extends EventTarget {
   /** The servers as `{name, path, state}`. */
   servers = [];
-  /** The server that is shown, and the item of its panel. */
+  /** The server that is shown, and the selected item of its panel. */
   current = null;
   item = null;
-  /** The token, which is here and nowhere else: it is gone with the page. */
+  /** The token. It is stored only here, so it is lost when the page closes. */
   token = null;
   history = new History();
   log = new MessageLog();
@@ -20,7 +20,7 @@ export class WorkbenchApp extends EventTarget {
   #clients = new Map();
   #say;
 
-  /** `say` tells the user something that a screen reader reads out. */
+  /** `say` announces something to screen readers. */
   constructor(say) {
     super();
     this.#say = say;
@@ -29,17 +29,17 @@ export class WorkbenchApp extends EventTarget {
     addEventListener("pagehide", () => this.leave());
   }
 
-  /** Says something short, for everybody. */
+  /** Shows and announces a short message. */
   say(text) {
     this.#say(text);
   }
 
-  /** Shows what is at `hash`. */
+  /** Shows the view for `hash`. */
   go(hash) {
     location.hash = hash;
   }
 
-  /** The session with the server of that name, which is begun where there is none. */
+  /** Returns the session with the server of that name, and begins it if there is none. */
   async client(name) {
     const server = this.servers.find((one) => one.name === name);
     if (!server) throw new Error(`there is no server ${name} here`);
@@ -50,19 +50,19 @@ export class WorkbenchApp extends EventTarget {
     return client;
   }
 
-  /** Shows the server called `name`, or none; only that one is listened to. */
+  /** Shows the server called `name`, or none; only the shown server is listened to. */
   enter(name) {
     this.current = name;
     for (const [other, client] of this.#clients) client.listens = other === name;
   }
 
-  /** Uses `token` from now on; whether it is a good one. */
+  /** Uses `token` from now on, whether or not it is valid. */
   async logIn(token) {
     this.token = token;
     return this.metrics.refresh();
   }
 
-  /** Forgets the token, and whatever it has opened. */
+  /** Forgets the token, and ends everything that was opened with it. */
   logOut() {
     this.leave();
     this.token = null;

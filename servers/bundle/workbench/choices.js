@@ -1,12 +1,12 @@
-// A list of what a server has, to choose from; it follows what the server says of it.
+// A list to choose from, which follows the server's notifications.
 import { h, clear, count } from "../../common/web/dom.js";
 import { actionButton, problem, remark, toolbar } from "./pieces.js";
 
 const SHOWN_CHOICES = 200;
 
 /**
- * The list, with a filter. `load(client)` asks for what is in it, `view(found, filter, client)` gives what is shown
- * of that, and after a notification called `changed` it is asked for again, as long as `section` is there.
+ * The list, with a filter. `load(client)` requests its contents, and `view(found, filter, client)` returns the element
+ * that shows them. After a `changed` notification they are requested again, while `section` is on the page.
  */
 export function choiceList(app, server, section, { label, changed, load, view }) {
   const name = `Filter ${label}`;
@@ -37,7 +37,7 @@ async function listened(app, server, section, changed, look) {
   return client;
 }
 
-/** Those of `items` in one of whose texts `wanted` is, as a list of `item(one)`; bounded, and saying so. */
+/** The `items` with a text that contains `wanted`, as a list of `item(one)`; if it is cut, a note says so. */
 export function choiceItems(items, wanted, label, item) {
   const found = items.filter((one) => fitsFilter(one, wanted));
   const more = found.length - SHOWN_CHOICES;
@@ -52,7 +52,7 @@ export function choiceItems(items, wanted, label, item) {
   ];
 }
 
-/** Whether `wanted` is in a text of what the server has. */
+/** Returns true if one of the texts contains `wanted`. */
 export function fitsFilter(one, wanted) {
   const texts = [one.name, one.title, one.description, one.uri, one.uriTemplate];
   return texts.some((text) =>
@@ -62,7 +62,7 @@ export function fitsFilter(one, wanted) {
   );
 }
 
-/** A button with `parts` in it, which is marked as the chosen one when it was pressed. */
+/** A button with `parts` in it, marked as selected when it is pressed. */
 export function choiceButton(choose, ...parts) {
   const button = h("button", { type: "button", class: "plain choice" }, ...parts);
   button.addEventListener("click", () => {

@@ -1,4 +1,4 @@
-// A client of MCP over Streamable HTTP: one session with one server.
+// An MCP client over Streamable HTTP: one session with one server.
 import { HttpTransport, McpError } from "./http_transport.js";
 import { ServerStream, readAnswer } from "./streams.js";
 
@@ -8,15 +8,15 @@ const UNKNOWN_METHOD = -32601;
 const OWN_FAULT = -32603;
 
 /**
- * A session. Events: `message` (detail `{direction, message, at, server}`), `notification` (detail the message),
- * `state` (detail "connecting", "ready", "lost" or "closed"), `unauthorized`.
+ * A session. Events: `message` (detail: `{direction, message, at, server}`), `notification` (detail: the message),
+ * `state` (detail: "connecting", "ready", "lost" or "closed"), `unauthorized`.
  */
 export class McpClient extends EventTarget {
   serverInfo = null;
   capabilities = {};
   protocolVersion = null;
   instructions = "";
-  /** Answers what the server asks: `async (message, signal) => result`. */
+  /** Answers the server's requests: `async (message, signal) => result`. */
   questions = null;
   #http;
   #name;
@@ -34,7 +34,7 @@ export class McpClient extends EventTarget {
     this.#name = name;
   }
 
-  /** Begins the session; at once where it has begun. Throws McpError. */
+  /** Begins the session, unless it has begun. Throws McpError. */
   async connect() {
     this.#connecting ??= this.#handshake().catch((error) => {
       this.#connecting = null;
@@ -44,15 +44,15 @@ export class McpClient extends EventTarget {
     return this.#connecting;
   }
 
-  /** Whether what the server says by itself is listened to. A browser has few connections for all of them. */
+  /** Whether the server's own messages are received. A browser allows few connections for all sessions. */
   set listens(wanted) {
     this.#listens = wanted;
     if (wanted) this.#stream?.open();
     else this.#stream?.close();
   }
 
-  /** The result of a request. `signal` cancels it, `onProgress` hears of it, `onMessage` sees what is sent for it and
-   * what comes. Throws McpError, or AbortError where it was cancelled. */
+  /** Returns the result of a request. `signal` cancels it, `onProgress` receives its progress, and `onMessage` the
+   * messages sent and received for it. Throws McpError, or AbortError if it was cancelled. */
   async request(method, params = {}, options = {}) {
     await this.connect();
     const session = this.#http.session;
@@ -61,20 +61,20 @@ export class McpClient extends EventTarget {
     } catch (error) {
       if (!(error.status === 404 && error.isSessionGone)) throw error;
     }
-    // The server has been started again, or had no use for the session any more.
+    // The server was restarted, or has ended the session.
     if (this.#http.session === session) this.#forget();
     await this.connect();
     return this.#ask(method, params, options);
   }
 
-  /** Tells the server something. Throws McpError where it does not take it. */
+  /** Sends a notification to the server. Throws McpError if the server refuses it. */
   async notify(method, params) {
     const message = { jsonrpc: "2.0", method, ...(params ? { params } : {}) };
     this.#seen("sent", message);
     await this.#post(message);
   }
 
-  /** All that a method lists under `key`, page after page; a list without an end is cut. */
+  /** Returns all entries that a method lists under `key`, page after page; an endless list is cut. */
   async list(method, key) {
     const items = [];
     let cursor;

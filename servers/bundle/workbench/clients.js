@@ -1,6 +1,6 @@
 // The clients, as servers/bundle/hosts/clients.py knows them: a test compares the two.
 
-/** How each client names a server in its file, and where that is. */
+/** How each client writes a server in its configuration, and the path of that file. */
 export const CLIENT_FORMS = [
   {
     name: "claude-desktop",

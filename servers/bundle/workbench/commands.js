@@ -1,9 +1,9 @@
-// A request of the history, as a command line.
+// Requests of the history as command lines.
 
 const NAMED_BY = { "tools/call": "name", "prompts/get": "name", "resources/read": "uri" };
 const STATELESS_VERSION = "2026-07-28";
 const META = "io.modelcontextprotocol/";
-// Pasted into a terminal they would act there, or mislead who reads the line.
+// In a terminal, these characters would have an effect, or mislead the reader of the line.
 const TERMINAL_UNSAFE =
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/;
 const PLAIN_WORD = /^[A-Za-z0-9_@%+=:,./-]+$/;
@@ -14,14 +14,14 @@ export function shellWord(text) {
   return PLAIN_WORD.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** JSON in which everything that a terminal would act on is escaped. */
+/** JSON with everything escaped that a terminal would interpret. */
 export function terminalJson(value) {
   const escape = (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  // Pairs of surrogates are letters like others; `u` takes them as one, so that only lone ones are escaped.
+  // Surrogate pairs are ordinary characters. With `u` they match as one, so that only lone surrogates are escaped.
   return JSON.stringify(value).replace(new RegExp(TERMINAL_UNSAFE, "gu"), (sign) => escape(sign));
 }
 
-/** `mcp-server-bundle call ...`, or `read` or `prompt`; null where there is no such command. */
+/** `mcp-server-bundle call ...`, or `read` or `prompt`; null if there is no such command. */
 export function bundleCommand(url, { method, params }, hasToken) {
   const words = bundleWords(method, params ?? {}, url);
   if (words === null || words.some((word) => isUnsafe(word))) return null;
@@ -44,7 +44,7 @@ function bundleWords(method, params, url) {
   return ["call", url, name, ...given.map(pair)];
 }
 
-/** Whether `key=value` gives this value again, whatever the tool's schema says of it. */
+/** Returns true if `key=value` is read as this value again, whatever the tool's schema. */
 function readsBack(value) {
   if (typeof value !== "string") return value !== null && !isUnsafe(JSON.stringify(value));
   if (isUnsafe(value)) return false;
@@ -60,7 +60,7 @@ function isUnsafe(text) {
   return new RegExp(TERMINAL_UNSAFE, "u").test(text);
 }
 
-/** The request as curl sends it, whole and without a session; `schema` is that of the tool it calls, if any. */
+/** The complete request for curl, without a session; `schema` is that of the called tool, if any. */
 export function curlCommand(url, { method, params }, { hasToken, schema }) {
   const { task, _meta, ...own } = params ?? {};
   const meta = { [`${META}protocolVersion`]: STATELESS_VERSION, [`${META}clientCapabilities`]: {} };
@@ -75,12 +75,12 @@ export function curlCommand(url, { method, params }, { hasToken, schema }) {
     ...markedArguments(schema, own.arguments),
   ];
   const lines = headers.map(([name, value]) => `-H ${shellWord(`${name}: ${value}`)}`);
-  // Double quotes, for the shell has to put the token in.
+  // Double quotes, because the shell inserts the token.
   if (hasToken) lines.push('-H "Authorization: Bearer $MCP_TOKEN"');
   return [`curl -sS ${shellWord(url)}`, ...lines, `--data-raw ${shellWord(terminalJson(body))}`].join(" \\\n  ");
 }
 
-/** The headers that repeat arguments, as the tool's schema marks them by `x-mcp-header`. */
+/** The headers that repeat arguments, which the tool's schema marks with `x-mcp-header`. */
 function markedArguments(schema, given) {
   const properties = isJsonObject(schema) && isJsonObject(schema.properties) ? Object.entries(schema.properties) : [];
   return properties.flatMap(([name, field]) => {
@@ -97,7 +97,7 @@ function isJsonObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a header carries as it is, or base64 of it. */
+/** A header value: the text if a header can contain it, otherwise its base64 form. */
 function headerValue(text) {
   if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) && !text.startsWith("=?base64?")) return text;
   const bytes = new TextEncoder().encode(text);

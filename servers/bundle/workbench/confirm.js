@@ -1,9 +1,9 @@
-// Asks before something is changed.
+// Asks the user before something is changed.
 import { h, visible } from "../../common/web/dom.js";
 import { foldingJson } from "./contents.js";
 import { actionButton, toolbar } from "./pieces.js";
 
-/** Whether a tool may be called with these arguments: one that only reads may, of all others the user is asked. */
+/** Returns true if the tool may be called: one that only reads always may; for others the user is asked. */
 export function confirmCall(tool, given) {
   if (tool.annotations?.readOnlyHint === true) return true;
   return new Promise((resolve) => {

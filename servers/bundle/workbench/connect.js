@@ -1,4 +1,4 @@
-// How each client is told of the servers of this page.
+// The configuration that connects each client to the servers of this page.
 import { h, clear } from "../../common/web/dom.js";
 import { shellWord } from "./commands.js";
 import { CLIENT_FORMS } from "./clients.js";
@@ -21,17 +21,17 @@ export function serverUrl(app, name) {
   return new URL(path, window.location.origin).href;
 }
 
-/** The name of a server of this page in a client's file: an entry of the server itself keeps its own. */
+/** The name of a server of this page in a client's file. Entries that start the server have another. */
 export function entryName(name) {
   return `${name}-http`;
 }
 
-/** What most clients read: JSON that names `servers`, each `{name, url}`; a variable stands in place of a token. */
+/** The form that most clients read: JSON with `servers`, each `{name, url}`; a variable replaces the token. */
 export function plainConfiguration(servers, hasToken) {
   return clientConfiguration(PLAIN_FORM, servers, hasToken);
 }
 
-/** What stands in the file of a client. Those that take no URLs start `connect`, which reaches the server. */
+/** The text for a client's file. Clients without support for URLs start `connect`, which connects to the server. */
 export function clientConfiguration(form, servers, hasToken) {
   const entries = servers.map(({ name, url }) => [name, clientEntry(form, url, hasToken)]);
   if (form.format === "toml")
@@ -47,7 +47,7 @@ function clientEntry({ http, stdio }, url, hasToken) {
   const entry = { ...http.fixed, [http.url ?? "url"]: url };
   if (!hasToken) return entry;
   if (http.bearer) return { ...entry, [http.bearer]: TOKEN_VARIABLE };
-  // One that names no variables has the token itself in its file.
+  // A client without variables needs the token itself in its file.
   const token = http.variable?.replace("}", `${TOKEN_VARIABLE}}`) ?? "YOUR_TOKEN";
   return { ...entry, headers: { Authorization: `Bearer ${token}` } };
 }
@@ -57,7 +57,7 @@ function tomlTable(name, entry) {
   return [`[${name}]`, ...lines].join("\n");
 }
 
-/** The panel that says how to connect. */
+/** The panel that shows how to connect. */
 export function connectPanel(app) {
   const choice = h("select", { id: "connect-server" });
   choice.append(h("option", { value: "", text: "all servers" }));
@@ -127,7 +127,7 @@ function afterwards({ http, renewal }) {
 
 function installCommand(form, name, url, hasToken) {
   const words = ["mcp-server-bundle", "install", "--url", url, "--name", name, "--client", form.name];
-  // Where no variable can be named, `connect` reads the token from a file.
+  // If the client supports no variables, `connect` reads the token from a file.
   const namesVariable = form.http && (form.http.variable || form.http.bearer);
   if (hasToken)
     words.push(...(namesVariable ? ["--token-variable", TOKEN_VARIABLE] : ["--token-file", "/path/to/token"]));

@@ -1,4 +1,4 @@
-// What a resource or a message holds, as a person wants to see it.
+// Views of the contents of resources and messages.
 import { h, visible } from "../../common/web/dom.js";
 import { renderMarkdown } from "../../common/web/markdown.js";
 import "../../common/web/json.js";

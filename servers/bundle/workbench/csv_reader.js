@@ -1,9 +1,9 @@
-// Tables that are written as CSV (RFC 4180).
+// Parser for CSV tables (RFC 4180).
 
 const MOST_CSV_ROWS = 10_000;
 const MOST_CSV_COLUMNS = 10_000;
 
-/** The columns, by the first line, and the rows of a CSV text; a column of numbers alone has numbers. */
+/** Returns the columns, named by the first line, and the rows of a CSV text. Columns with only numbers are numeric. */
 export function parseCsv(text) {
   const { lines, isCut } = csvLines(text.replace(/^\ufeff/, ""));
   const [names = [], ...rows] = lines;
@@ -18,7 +18,7 @@ export function parseCsv(text) {
 }
 
 function isCsvNumber(value) {
-  // What starts with a zero is a code, such as that of a town.
+  // A value with a leading zero is a code, such as a postal code.
   return !value || (/^-?(0|[1-9]\d{0,14})(\.\d+)?([eE][+-]?\d{1,2})?$/.test(value) && Number.isFinite(Number(value)));
 }
 
@@ -31,7 +31,7 @@ function csvLines(text) {
     line.push(field.value);
     at = field.end + 1;
     const isLastField = text[field.end] !== ",";
-    // A comma at the very end has an empty field after it.
+    // A comma at the very end is followed by an empty field.
     if (!isLastField && at === text.length) line.push("");
     if (!isLastField && at < text.length) continue;
     if (text[field.end] === "\r" && text[at] === "\n") at += 1;
@@ -45,7 +45,7 @@ function csvLines(text) {
 function quotedField(text, start) {
   let close = text.indexOf('"', start + 1);
   while (close >= 0 && text[close + 1] === '"') close = text.indexOf('"', close + 2);
-  // A quote that is never closed goes on to the end.
+  // A quote that is never closed continues to the end.
   const end = close < 0 ? text.length : close;
   const rest = plainField(text, Math.min(end + 1, text.length));
   return { value: text.slice(start + 1, end).replaceAll('""', '"') + rest.value, end: rest.end };

@@ -1,9 +1,9 @@
-// What changed between two texts, as a unified diff.
+// The differences between two texts, as a unified diff.
 
 const MOST_DIFF_CELLS = 4_000_000;
 const LINES_AROUND = 3;
 
-/** The unified diff of two texts; empty where they are the same. Texts that differ too much are replaced whole. */
+/** The unified diff of two texts; empty if they are equal. Very different texts are replaced as a whole. */
 export function unifiedDiff(before, after) {
   if (before === after) return "";
   const steps = changedLines(before.split("\n"), after.split("\n"));
@@ -29,7 +29,7 @@ function hunkText(hunk) {
   return [`@@ -${start(hunk.oldLine, hunk.old)} +${start(hunk.newLine, hunk.new)} @@`, ...hunk.lines].join("\n");
 }
 
-/** Each line of the two with its sign. */
+/** Each line of both texts with its sign. */
 function changedLines(before, after) {
   let head = 0;
   while (head < Math.min(before.length, after.length) && before[head] === after[head]) head += 1;
@@ -47,7 +47,7 @@ function replacedLines(old, fresh) {
   return [...old.map((line) => ["-", line]), ...fresh.map((line) => ["+", line])];
 }
 
-/** By the longest common subsequence. */
+/** Based on the longest common subsequence. */
 function commonLines(old, fresh) {
   const width = fresh.length + 1;
   const longest = new Uint32Array((old.length + 1) * width);

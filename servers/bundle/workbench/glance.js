@@ -1,18 +1,18 @@
-// What a server offers, at a glance: what is open, what may be changed, and where a person begins.
+// A server at a glance: what is open, what may be changed, and where to begin.
 import { count, visible } from "../../common/web/dom.js";
 
 const NAMES_SHOWN = 5;
 const DIRECTORIES_SHOWN = 3;
 const DIRECTORIES_TOOL = "list_allowed_directories";
 
-/** Where a person begins with a server that has such a tool. */
+/** Where to begin with a server that has such a tool. */
 const BEGINNINGS = [
   { tool: DIRECTORIES_TOOL, text: "Browse files", panel: "resources" },
   { tool: "read_query", text: "Run SQL", panel: "tools", item: "read_query" },
   { tool: "fetch", text: "Read a page", panel: "tools", item: "fetch" },
 ];
 
-/** `{title, description, changes, facts, beginning}` of a server. Throws McpError where it does not answer. */
+/** Returns `{title, description, changes, facts, beginning}` of a server. Throws McpError if it does not answer. */
 export async function lookAt(client) {
   await client.connect();
   const { serverInfo, capabilities } = client;
@@ -22,7 +22,7 @@ export async function lookAt(client) {
     list("resources/list", "resources", "resources"),
     list("prompts/list", "prompts", "prompts"),
   ]);
-  // Nobody has asked for this call, so it must be one that reads.
+  // The user has not requested this call, so it must only read.
   const reads = ({ name, annotations }) => name === DIRECTORIES_TOOL && annotations?.readOnlyHint === true;
   const directories = tools.some(reads) ? await allowedDirectories(client) : [];
   return {
@@ -44,7 +44,7 @@ async function allowedDirectories(client) {
   return more > 0 ? [...shown, `and ${count(more)} more directories`] : shown;
 }
 
-/** The most that one of the tools may do: `{text, kind}`, as on its badge. */
+/** The most that any of the tools may do: `{text, kind}`, as on its badge. */
 function strongestChange(tools) {
   const changing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
   if (!changing.length) return { text: "changes nothing", kind: "ok" };

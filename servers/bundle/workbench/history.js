@@ -1,4 +1,4 @@
-// What was asked of the servers, to be asked again or to be taken elsewhere.
+// Past requests to the servers, to repeat or to copy.
 import { h, clear, visible } from "../../common/web/dom.js";
 import { bundleCommand, curlCommand } from "./commands.js";
 import { confirmCall } from "./confirm.js";
@@ -9,11 +9,11 @@ import { actionButton, copyAndSay, folded, problem, remark, toolbar } from "./pi
 
 const MOST_KEPT_REQUESTS = 200;
 
-/** The requests of this page, newest first, in memory only. They hold what was asked, and never a token. */
+/** The requests of this page, newest first, in memory only. They contain the params, never a token. */
 export class History extends EventTarget {
   entries = [];
 
-  /** Keeps one request: `{server, method, params, at, elapsed, ok}`. */
+  /** Stores one request: `{server, method, params, at, elapsed, ok}`. */
   add({ server, method, params, at, elapsed, ok }) {
     const { _meta, ...kept } = params ?? {};
     this.entries.unshift({ server, method, params: kept, at, elapsed, ok });
@@ -21,20 +21,20 @@ export class History extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Forgets everything. */
+  /** Deletes everything. */
   clear() {
     this.entries = [];
     this.dispatchEvent(new Event("change"));
   }
 }
 
-/** Sends a request and keeps it in the history; gives the result, or throws. */
+/** Sends a request and stores it in the history. Returns the result, or throws. */
 export function requestAndKeep(app, server, method, params, options) {
   const keep = (outcome) => app.history.add({ server, method, params, ...outcome });
   return requestTimed(app, { server, method, params }, keep, options);
 }
 
-/** Sends a request and tells `keep` when it was, how long it took and whether it went well. */
+/** Sends a request, and passes its time, its duration and its success to `keep`. */
 async function requestTimed(app, { server, method, params }, keep, options) {
   const client = await app.client(server);
   const at = new Date();
@@ -50,7 +50,7 @@ async function requestTimed(app, { server, method, params }, keep, options) {
   }
 }
 
-/** The panel of the history. */
+/** The history panel. */
 export function historyPanel(app) {
   const list = h("ol", { class: "plain-list", "aria-label": "Requests, newest first" });
   const empty = remark("No requests yet: calls, reads and prompts appear here.");
@@ -102,7 +102,7 @@ function historyRow(app, entry) {
   );
 }
 
-/** The arguments in one line, as on a command line: `query=SELECT 1 max_rows=5`. */
+/** The arguments on one line, as on a command line: `query=SELECT 1 max_rows=5`. */
 function argumentsLine(given) {
   const text = (value) => (typeof value === "string" ? value.replace(/\s+/g, " ") : JSON.stringify(value));
   return Object.entries(given ?? {})
@@ -117,7 +117,7 @@ function copyButtons(app, entry) {
   const curl = async () => curlCommand(url, entry, { hasToken, schema: (await calledTool(app, entry))?.inputSchema });
   const configuration = () => plainConfiguration([{ name: entryName(entry.server), url }], hasToken);
   return [
-    // Not every request has a command, nor every name a form that can be written on a command line.
+    // Some requests have no command, and some names can't be written on a command line.
     command === null ? null : actionButton("Copy as command", () => copyAndSay(app, command)),
     actionButton("Copy as curl", () => copyMade(app, curl)),
     actionButton("Copy configuration", () => copyMade(app, configuration)),
@@ -139,7 +139,7 @@ async function calledTool(app, { server, method, params }) {
   return tools.find((tool) => tool.name === params.name);
 }
 
-/** Sends the request of an entry again; gives what is shown of its answer. */
+/** Sends the request of an entry again. Returns the element that shows the answer. */
 async function repeatEntry(app, entry) {
   try {
     const tool = (await calledTool(app, entry)) ?? { name: entry.params.name };

@@ -1,8 +1,8 @@
-// What carries the messages of one session: HTTP requests to one URL, with the headers that name the session.
+// The transport of one session: HTTP requests to one URL, with the session's headers.
 
 const BOTH_FORMS = "application/json, text/event-stream";
 
-/** Why a request has no result: the error of the server, or what kept it from being asked. */
+/** The reason why a request has no result: an error from the server, or a failure to reach it. */
 export class McpError extends Error {
   constructor(code, message, data, status = 0) {
     super(message);
@@ -11,7 +11,7 @@ export class McpError extends Error {
   }
 }
 
-/** The endpoint of a server, and the session with it once there is one. Errors are McpError, or AbortError. */
+/** The endpoint of a server, and the session with it once it exists. Errors are McpError or AbortError. */
 export class HttpTransport {
   session = null;
   version = null;
@@ -23,7 +23,7 @@ export class HttpTransport {
     this.#token = token;
   }
 
-  /** Sends a message; the response, where the server took it. */
+  /** Sends a message. Returns the response if the server accepts it. */
   async post(message, signal) {
     const headers = this.#headers({ "Content-Type": "application/json", Accept: BOTH_FORMS });
     const response = await this.#reach({ method: "POST", headers, body: JSON.stringify(message), signal });
@@ -31,7 +31,7 @@ export class HttpTransport {
     return this.#accepted(response);
   }
 
-  /** Opens a stream, which goes on after the event of that id, if there is one; null where the server has none. */
+  /** Opens a stream, which continues after the event with that id, if given; null if the server has none. */
   async get(lastEvent, signal) {
     const resumed = lastEvent ? { "Last-Event-ID": lastEvent } : {};
     const response = await this.#reach({
@@ -41,7 +41,7 @@ export class HttpTransport {
     return response.status === 405 ? null : this.#accepted(response);
   }
 
-  /** Ends the session, also where the page is gone before the answer comes. */
+  /** Ends the session, even if the page closes before the answer arrives. */
   async end() {
     if (this.session === null) return;
     const headers = this.#headers();
@@ -78,12 +78,12 @@ export class HttpTransport {
   }
 }
 
-/** Whether a response is a stream of events. */
+/** Returns true if a response is an event stream. */
 export function isStream(response) {
   return (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
 }
 
-/** Waits; ends early with the reason of `signal` where that is aborted. */
+/** Waits; throws the reason of `signal` if it is aborted first. */
 export function pause(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);

@@ -1,10 +1,10 @@
-// Ends what a panel has begun when the panel is left.
+// Ends what a panel has started when the panel is left.
 
-/** An element that calls what `onLeave` was given once it is no longer on the page. */
+/** An element that calls the function given to `onLeave` once it is no longer on the page. */
 export class LiveSection extends HTMLElement {
   #ends = new Set();
 
-  /** Calls `end` when the section is left; gives a function that calls it before that. */
+  /** Calls `end` when the section is left. Returns a function that calls it earlier. */
   onLeave(end) {
     this.#ends.add(end);
     return () => {
@@ -13,14 +13,14 @@ export class LiveSection extends HTMLElement {
     };
   }
 
-  /** Listens to `target` for as long as the section is on the page. */
+  /** Listens to `target` while the section is on the page. */
   listen(target, type, heard) {
     target.addEventListener(type, heard);
     this.onLeave(() => target.removeEventListener(type, heard));
   }
 
   disconnectedCallback() {
-    // What is moved to another place comes back at once.
+    // An element that is moved is disconnected and connected again at once.
     queueMicrotask(() => {
       if (this.isConnected) return;
       const ends = [...this.#ends];

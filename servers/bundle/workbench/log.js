@@ -9,35 +9,35 @@ const MOST_LOG_BYTES = 8_000_000;
 const LOGGED_AT_ONCE = 200;
 const DIRECTION_SIGNS = { sent: "→", received: "←" };
 
-/** The last messages, bounded by their number and their size together. */
+/** The most recent messages, limited by their number and total size. */
 export class MessageLog extends EventTarget {
   records = [];
   #bytes = 0;
   #methods = new Map();
   #count = 0;
 
-  /** Keeps a message: `{direction, message, at, server}`. */
+  /** Stores a message: `{direction, message, at, server}`. */
   add({ direction, message, at, server }) {
     const text = JSON.stringify(message);
     const record = { number: (this.#count += 1), direction, message, at, server, text, method: "" };
     record.method = this.#methodOf(record);
     this.records.push(record);
     this.#bytes += text.length;
-    // One that is too large alone is kept until the next one comes.
+    // A message that exceeds the limit by itself is stored until the next one.
     while (this.records.length > 1 && (this.records.length > MOST_MESSAGES || this.#bytes > MOST_LOG_BYTES)) {
       this.#bytes -= this.records.shift().text.length;
     }
     this.dispatchEvent(new CustomEvent("record", { detail: record }));
   }
 
-  /** Forgets everything. */
+  /** Deletes everything. */
   clear() {
     this.records = [];
     this.#bytes = 0;
     this.dispatchEvent(new Event("clear"));
   }
 
-  /** The method of a request, or of the request that it answers. */
+  /** The method of a request, or of the request that a response answers. */
   #methodOf({ direction, message, server }) {
     const asked = (who) => `${server} ${who} ${JSON.stringify(message?.id)}`;
     if (message?.method !== undefined) {
@@ -52,7 +52,7 @@ export class MessageLog extends EventTarget {
   }
 }
 
-/** The panel of the message log. */
+/** The panel with the message log. */
 export function logPanel(app) {
   const filters = logFilters(app);
   const list = h("div", { class: "message-list", role: "log", "aria-label": "Messages", "aria-live": "off" });

@@ -1,10 +1,10 @@
-// Where a token is needed: the form that asks for it.
+// The form for a token, shown when one is required.
 import { h, clear, visible } from "../../common/web/dom.js";
 
 const MOST_ISSUERS = 10;
 let hasTried = false;
 
-/** The form. What is typed goes into the memory of this page, and from there into headers only. */
+/** The form. The text typed is stored only in this page's memory, and sent only in headers. */
 export function loginForm(app, challenge) {
   const field = h("input", {
     type: "password",
@@ -45,7 +45,7 @@ export function loginForm(app, challenge) {
   return form;
 }
 
-/** Says who issues tokens, where the answer names where that stands. */
+/** Names the issuers of tokens, if the answer has the address of their list. */
 async function showIssuers(place, challenge) {
   const named = /resource_metadata="([^"]+)"/.exec(challenge);
   if (!named || !URL.canParse(named[1])) return;
@@ -60,6 +60,6 @@ async function showIssuers(place, challenge) {
       h("p", {}, "Hosts log in there automatically, and so does ", login, "."),
     );
   } catch {
-    // Whoever has a token can use the form all the same.
+    // A user who has a token can still use the form.
   }
 }

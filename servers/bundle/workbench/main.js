@@ -1,4 +1,4 @@
-// The shell of the workbench: the list of servers, what is shown for an address, the theme, and the login.
+// The frame of the workbench: the list of servers, the view for an address, the theme, and the login.
 import { h, clear, visible } from "../../common/web/dom.js";
 import { WorkbenchApp } from "./app.js";
 import { connectPanel } from "./connect.js";
@@ -101,7 +101,7 @@ function showNotice(text) {
   notice.hidden = !text;
 }
 
-/** What the address names: `["s", server, panel, item]`, or the id of a panel. */
+/** The parts of the address: `["s", server, panel, item]`, or the id of a panel. */
 function addressParts() {
   try {
     return location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
@@ -173,7 +173,7 @@ function keepTheme(theme) {
   try {
     localStorage.setItem(THEME_KEY, theme);
   } catch {
-    // It is chosen again next time.
+    // So that choosing the same one again has an effect.
   }
 }
 

@@ -1,11 +1,11 @@
-// What the servers have done, as `/metrics` tells it, again and again while somebody looks.
+// The servers' metrics from `/metrics`, polled while the page is visible.
 
 const EVERY_MS = 2_000;
 const MOST_SAMPLES = 30;
 const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g;
 
-/** The samples of a text as Prometheus has it: `[{name, labels, value}]`. */
+/** The samples in a text in Prometheus format: `[{name, labels, value}]`. */
 export function parseMetrics(text) {
   const samples = [];
   for (const line of text.split("\n")) {
@@ -22,7 +22,7 @@ function unescapedLabel(value) {
   return value.replace(/\\(.)/g, (_, sign) => (sign === "n" ? "\n" : sign));
 }
 
-/** What is known of each server: `{name, path, version, state, sessions, calls, errors, seconds, buckets}`. */
+/** The state of each server: `{name, path, version, state, sessions, calls, errors, seconds, buckets}`. */
 export function serversIn(samples) {
   const servers = new Map();
   for (const { labels } of samples.filter(({ name }) => name === "mcp_server_info")) {
@@ -58,7 +58,7 @@ function addSample(server, name, labels, value) {
   }
 }
 
-/** The seconds within which that part of the calls was answered, at most; null where there were none. */
+/** The maximum number of seconds for that share of the calls; null if there were none. */
 export function quantile(buckets, part) {
   const bounds = [...buckets].sort(([one], [other]) => one - other);
   const total = bounds.at(-1)?.[1] ?? 0;
@@ -67,8 +67,8 @@ export function quantile(buckets, part) {
 }
 
 /**
- * Asks again and again while the page is visible. `servers` is what it knows, each with `rates`, calls per second in
- * the last minute. Events: `change`, `unauthorized` (detail what the answer says of it), `failure` (detail a text).
+ * Polls while the page is visible. `servers` are the known servers, each with `rates`, the calls per second in the
+ * last minute. Events: `change`, `unauthorized` (detail: the challenge in the answer), `failure` (detail: a text).
  */
 export class MetricsFeed extends EventTarget {
   servers = [];
@@ -76,14 +76,14 @@ export class MetricsFeed extends EventTarget {
   #timer = 0;
   #before = new Map();
 
-  /** `token` gives the token of the moment. */
+  /** `token` returns the current token. */
   constructor(token) {
     super();
     this.#token = token;
     document.addEventListener("visibilitychange", () => this.#schedule());
   }
 
-  /** Asks now, and then from time to time; whether it was told. */
+  /** Polls now, and then at intervals. Returns true if there was an answer. */
   async refresh() {
     clearTimeout(this.#timer);
     const isTold = await this.#ask();

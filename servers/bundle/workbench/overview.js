@@ -1,4 +1,4 @@
-// All servers, each with what is open, what it may change, and where to begin; live.
+// All servers, live: what is open in each, what it may change, and where to begin.
 import { h, svg, clear, count, visible } from "../../common/web/dom.js";
 import { quantile } from "./metrics.js";
 import { lookAt } from "./glance.js";
@@ -7,7 +7,7 @@ import { problem } from "./pieces.js";
 
 const STATE_CLASSES = { ready: "ok", starting: "warn", failed: "danger", stopped: "danger", unreachable: "danger" };
 
-/** The panel of all servers: state, contents, calls and latency. */
+/** The panel with all servers: state, contents, calls and latency. */
 export function overviewPanel(app) {
   const list = h("ul", { class: "server-cards", "aria-label": "Servers" });
   const section = new LiveSection();
@@ -28,12 +28,12 @@ export function overviewPanel(app) {
   return section;
 }
 
-/** The class of the badge that says how a server is. */
+/** The CSS class of the badge for a server's state. */
 export function stateClass(state) {
   return `badge state ${STATE_CLASSES[state] ?? ""}`;
 }
 
-/** Where the panels of a server are. */
+/** The address of a server's panels. */
 export function serverHash(name, panel = "tools", item = "") {
   return `#/s/${encodeURIComponent(name)}/${panel}${item ? `/${encodeURIComponent(item)}` : ""}`;
 }

@@ -1,17 +1,17 @@
-// Small parts that all panels have.
+// Small elements that all panels use.
 import { h, copyText, visible } from "../../common/web/dom.js";
 
-/** A remark that stands back. */
+/** A remark in a muted style. */
 export function remark(text) {
   return h("p", { class: "muted", text });
 }
 
-/** What went wrong. */
+/** An error message. */
 export function problem(error) {
   return h("p", { class: "error", role: "alert", text: visible(error?.message ?? error, 2_000) });
 }
 
-/** A button that does `click`. */
+/** A button that calls `click`. */
 export function actionButton(text, click, kind = "") {
   return h("button", { type: "button", class: kind, text, on: { click } });
 }
@@ -21,18 +21,18 @@ export function toolbar(...parts) {
   return h("div", { class: "toolbar" }, ...parts);
 }
 
-/** A list beside what is chosen of it. A narrow page shows one of them; `back` leads to the list again. */
+/** A list next to the selected item. A narrow page shows one of them; `back` returns to the list. */
 export function sides(list, detail, back) {
   const button = actionButton("Back to the list", back, "sides-back");
   return h("div", { class: "sides" }, list, h("div", { class: "sides-chosen" }, button, detail));
 }
 
-/** Copies `text`, and says so. */
+/** Copies `text`, and announces it. */
 export async function copyAndSay(app, text) {
   app.say((await copyText(text)) ? "Copied" : "The browser refused to copy");
 }
 
-/** Something that folds, and is made when it is first opened. */
+/** A section that folds; its contents are created when it is first opened. */
 export function folded(summary, make, props = {}) {
   const part = h("details", props, h("summary", {}, ...[summary].flat()));
   part.addEventListener("toggle", () => part.append(make()), { once: true });

@@ -1,4 +1,4 @@
-// Prompts: filled in, and rendered as messages.
+// Prompts: a form for their arguments, and the rendered messages.
 import { h, clear, visible } from "../../common/web/dom.js";
 import { choiceButton, choiceItems, choiceList } from "./choices.js";
 import { blockView } from "./contents.js";
@@ -49,7 +49,7 @@ function promptForm(app, server, client, prompt) {
   form.append(...known.map((one) => argumentField(one, canComplete ? complete : null)), toolbar(render));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    // Nothing typed is no argument, rather than an empty one.
+    // An empty field means no argument, not an empty one.
     const given = Object.fromEntries(Object.entries(fieldValues(form)).filter(([, value]) => value !== ""));
     render.disabled = true;
     try {

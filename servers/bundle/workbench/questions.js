@@ -1,4 +1,4 @@
-// What a server asks the user: forms, pages to visit, and completions that somebody writes by hand.
+// A server's questions to the user: forms, pages to visit, and completions written by hand.
 import { h, clear, visible } from "../../common/web/dom.js";
 import "../../common/web/form.js";
 import { blockView, foldingJson } from "./contents.js";
@@ -10,8 +10,8 @@ const SHOWN_BLOCKS = 200;
 let lastQuestion = Promise.resolve();
 
 /**
- * Puts a request of a server to the user, after those that came before it; gives the result that answers it. `signal`
- * takes the question back.
+ * Shows a server's request to the user, after earlier ones. Returns the result to send. `signal` withdraws the
+ * request.
  */
 export function askUser(app, server, message, signal) {
   const put = () => putQuestion(app, server, message, signal);
@@ -34,7 +34,7 @@ function questionError(code, text) {
   return Object.assign(new Error(text), { code });
 }
 
-/** Shows a dialog of what `make(params, server, end)` gives, until one of its buttons or the server ends it. */
+/** Shows a dialog with the contents of `make(params, server, end)` until one of its buttons or the server ends it. */
 async function askOver(app, server, params, make, signal) {
   const dialog = h("dialog", { class: "question" });
   document.body.append(dialog);
@@ -46,7 +46,7 @@ async function askOver(app, server, params, make, signal) {
       const heading = h("h2", { id: "question-title", text: visible(title, 300) });
       dialog.setAttribute("aria-labelledby", heading.id);
       clear(dialog, heading, ...parts);
-      // Escape, too, is an answer.
+      // Escape is an answer, too.
       dialog.addEventListener("close", cancelled);
       dialog.showModal();
       app.say(title);

@@ -1,4 +1,4 @@
-// Resources: found, read, and watched while they change.
+// Resources: to find, read and watch.
 import { h, clear, count, visible } from "../../common/web/dom.js";
 import "../../common/web/diff.js";
 import { choiceButton, choiceItems, choiceList, fitsFilter } from "./choices.js";
@@ -13,7 +13,7 @@ import { problem, remark, sides, toolbar } from "./pieces.js";
 const SHOWN_TEMPLATES = 200;
 const SHOWN_CONTENTS = 200;
 
-/** The panel of a server's resources; `app.item` is the URI of the one that is shown. */
+/** The panel of a server's resources; `app.item` is the URI of the resource that is shown. */
 export function resourcesPanel(app, server) {
   const section = new LiveSection();
   const reader = h("div", { class: "detail card" }, remark("Choose a resource to read it."));
@@ -21,7 +21,7 @@ export function resourcesPanel(app, server) {
     clear(reader, resourceReader(app, server, uri, open));
     both.dataset.chosen = "";
   };
-  // Their forms stay as they are while the list changes.
+  // The forms of templates stay as they are while the list changes.
   const forms = new Map();
   const list = choiceList(app, server, section, {
     label: "resources",
@@ -91,7 +91,7 @@ function templateForm(template, client, open) {
   );
 }
 
-/** One resource: what it holds, and while it is watched, what changes. */
+/** One resource: its contents and, while it is watched, its changes. */
 function resourceReader(app, server, uri, open) {
   const section = new LiveSection();
   const content = h("div", { "aria-busy": "true" });
@@ -125,12 +125,12 @@ function resourceReader(app, server, uri, open) {
   return section;
 }
 
-/** Subscribes until the section is left or what it gives is called. */
+/** Subscribes until the section is left or the returned function is called. */
 async function watchResource(app, server, uri, section, changed) {
   const client = await app.client(server);
   const heard = ({ detail }) => {
     const named = detail.params?.uri;
-    // What is told of may be a part of what is watched.
+    // The notification may be for a part of the watched resource.
     const isIt = typeof named === "string" && (named === uri || named.startsWith(`${uri.replace(/\/$/, "")}/`));
     if (detail.method === "notifications/resources/updated" && isIt) changed();
   };
@@ -146,12 +146,12 @@ async function watchResource(app, server, uri, section, changed) {
     client.request("resources/unsubscribe", { uri }).catch(() => {});
   };
   const unwatch = section.onLeave(end);
-  // It was left while the server answered.
+  // The section was left before the server answered.
   if (!section.isConnected) unwatch();
   return unwatch;
 }
 
-/** Reads a resource, one read at a time, and shows how it differs from the last. */
+/** Reads a resource, one read at a time, and shows the differences from the previous contents. */
 class ResourceReading {
   #before = null;
   #isReading = false;

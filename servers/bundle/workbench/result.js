@@ -1,4 +1,4 @@
-// The result of a tool, as a person wants to see it.
+// Views of the result of a tool.
 import { h, count, visible } from "../../common/web/dom.js";
 import { numericColumns } from "../../common/web/points.js";
 import "../../common/web/plot.js";
@@ -16,7 +16,7 @@ const MOST_BLOCKS = 200;
 const DIFF = /^(?:diff --git |--- \S[^\n]*\n\+\+\+ |@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@)/m;
 const MARKDOWN = /^(?:#{1,6} \S|```|\s*[-*] \[|\|[^\n]+\|\n\|[ :|-]+\|)|\]\(https?:\/\//m;
 
-/** Views of a CallToolResult. `next` asks for the page after a cursor; `openResource` shows what a link leads to. */
+/** Views of a CallToolResult. `next` requests the page after a cursor; `openResource` shows a linked resource. */
 export function resultView(result, { next = null, openResource }) {
   const blocks = Array.isArray(result.content) ? result.content : [];
   const views = [];
@@ -66,7 +66,7 @@ function dataPlot(columns, rows) {
   return plot;
 }
 
-/** The views of a text, the best one first. */
+/** The views of a text, the most suitable first. */
 function textViews(text) {
   const plain = { label: "Text", make: () => plainText(text) };
   const diff = diffIn(text);
@@ -83,7 +83,7 @@ function plainText(text) {
   return h("pre", { class: "result-text", tabindex: "0", "aria-label": "Text", text: visible(text, MOST_TEXT) });
 }
 
-/** The unified diff in a text, also where it stands between fences. */
+/** The unified diff in a text, even between fences. */
 function diffIn(text) {
   const fenced = /^(`{3,})diff\n([\s\S]*?)\n\1/m.exec(text);
   if (fenced) return fenced[2];
@@ -109,7 +109,7 @@ function jsonIn(text) {
 function treeOf(nodes) {
   const tree = h("tree-view", {});
   tree.show(nodes, { name: "Files", label: (node) => node.label, children: (node) => node.children });
-  // A person wants to see what the folder has, which a line about a cut may follow.
+  // Only the lines of the listing, without a note about omitted ones at the end.
   tree.open(nodes[0].key);
   return tree;
 }

@@ -1,4 +1,4 @@
-// One server: what it says of itself, and its panels.
+// One server: its description and its panels.
 import { h, clear, visible } from "../../common/web/dom.js";
 import { actionButton, problem, remark } from "./pieces.js";
 import { serverHash } from "./overview.js";
@@ -14,13 +14,13 @@ const SERVER_PANELS = [
   { id: "tasks", label: "Tasks", make: tasksPanel, needs: "tasks" },
 ];
 
-/** The view of `server`, of which `view.open(panel)` shows one panel. */
+/** The view of `server`; `view.open(panel)` shows one panel. */
 export function serverView(app, server) {
   const head = h("header", { class: "server-head" }, h("h2", { text: visible(server, 100) }));
   const tabs = h("nav", { class: "tabs", "aria-label": "Parts of the server" });
   const place = h("div", { class: "panel-place" });
   const view = h("div", { class: "server-view", "data-server": server }, head, tabs, place);
-  // What runs in it goes on while another panel is shown.
+  // Calls in a panel continue while another panel is shown.
   let tools = null;
   let shown = null;
   const open = async (wanted) => {

@@ -1,8 +1,8 @@
-// Reads an event stream as it comes (HTML Standard, Server-sent events).
+// Parser for event streams (HTML Standard, Server-sent events).
 
 const MOST_EVENT = 128 * 1024 * 1024;
 
-/** The events of a body: `{id, retry, data}`; `id` is the last one that was said, `data` "" where there was none. */
+/** The events of a body: `{id, retry, data}`; `id` is the most recent one, `data` is "" if there was none. */
 export async function* readEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let event = newEvent("");
@@ -12,7 +12,7 @@ export async function* readEvents(body) {
       const { value, done } = await reader.read();
       if (done) return;
       held += value;
-      // A line may end with CR LF, of which the second half is still to come.
+      // A line may end with CR LF, and the LF may be in the next chunk.
       const isWhole = !held.endsWith("\r");
       const lines = (isWhole ? held : held.slice(0, -1)).split(/\r\n|\n|\r/);
       held = lines.pop() + (isWhole ? "" : "\r");

@@ -1,4 +1,4 @@
-// The two kinds of streams that a server sends messages on: with the answer to a request, and by itself.
+// The two kinds of streams with messages from a server: the response to a request, and the session's own stream.
 import { isStream, pause } from "./http_transport.js";
 import { readEvents } from "./sse.js";
 
@@ -7,8 +7,8 @@ const LONGEST_WAIT = 30_000;
 const MOST_IN_VAIN = 5;
 
 /**
- * Reads the response to a request, and goes on with its stream where that breaks off. `received` hears of each
- * message; `isAnswered` says whether that is all.
+ * Reads the response to a request, and resumes its stream if it breaks. `received` is called with each message;
+ * `isAnswered` returns true when no more are expected.
  */
 export async function readAnswer(http, response, signal, { received, isAnswered }) {
   if (!isStream(response)) return received(await response.json());
@@ -24,7 +24,7 @@ export async function readAnswer(http, response, signal, { received, isAnswered 
         if (event.data) received(JSON.parse(event.data));
       }
     } catch (error) {
-      // A connection that was lost is a TypeError.
+      // A lost connection is a TypeError.
       if (signal.aborted || !(error instanceof TypeError)) throw error;
     }
     if (isAnswered() || !last) return;
@@ -33,7 +33,7 @@ export async function readAnswer(http, response, signal, { received, isAnswered 
   }
 }
 
-/** What a server says by itself in one session. It is asked again, after the last event, where it breaks off. */
+/** The session's own stream. If it breaks, it is resumed after the last event. */
 export class ServerStream {
   #http;
   #received;
@@ -41,21 +41,21 @@ export class ServerStream {
   #last = "";
   #reading = null;
 
-  /** `received` hears of each message, and `gone` that the server does not know the session any more. */
+  /** `received` is called with each message, and `gone` if the server no longer knows the session. */
   constructor(http, received, gone) {
     this.#http = http;
     this.#received = received;
     this.#gone = gone;
   }
 
-  /** Reads from now on, after what was read before. */
+  /** Starts reading, after the events read before. */
   open() {
     if (this.#reading) return;
     this.#reading = new AbortController();
     this.#read(this.#reading.signal);
   }
 
-  /** Reads no more. */
+  /** Stops reading. */
   close() {
     this.#reading?.abort();
     this.#reading = null;
@@ -66,7 +66,7 @@ export class ServerStream {
     while (!signal.aborted) {
       try {
         const response = await this.#http.get(this.#last, signal);
-        if (!response) return; // it never says anything
+        if (!response) return; // the server never sends anything by itself
         for await (const event of readEvents(response.body)) {
           this.#last = event.id || this.#last;
           wait = event.retry ?? SHORTEST_WAIT;

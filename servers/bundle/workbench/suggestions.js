@@ -1,12 +1,12 @@
-// What a server suggests for a field while somebody types in it.
+// Suggestions from the server for a field while the user types.
 import { h, clear, visible } from "../../common/web/dom.js";
 
 const MOST_SUGGESTIONS = 100;
 let suggestionLists = 0;
 
 /**
- * Has `input` suggest what `ask(text)` gives. One request is under way at a time: what is typed meanwhile is asked
- * for when its answer is there. The list stands beside the input.
+ * Makes `input` suggest the values of `ask(text)`. Only one request is in progress at a time: text typed in the
+ * meantime is requested after its answer. The list is next to the input.
  */
 export function suggest(input, ask) {
   const list = h("datalist", { id: `suggestions-${(suggestionLists += 1)}` });
@@ -26,7 +26,7 @@ export function suggest(input, ask) {
         clear(list, ...options);
       } while (input.value !== asked);
     } catch {
-      // A field works without suggestions as well.
+      // The field also works without suggestions.
       isRefused = true;
     } finally {
       isAsking = false;
@@ -37,7 +37,7 @@ export function suggest(input, ask) {
   return list;
 }
 
-/** A labelled field for one argument, which suggests what `complete(name, text)` gives, if there is that. */
+/** A labeled field for one argument, with the suggestions of `complete(name, text)`, if given. */
 export function argumentField({ name, title, description, required }, complete) {
   const id = `argument-${(suggestionLists += 1)}`;
   const hint = description ? h("small", { id: `${id}-hint`, class: "muted", text: visible(description, 500) }) : null;
@@ -49,7 +49,7 @@ export function argumentField({ name, title, description, required }, complete) 
   return h("div", { class: "field" }, label, input, hint, list);
 }
 
-/** What `completion/complete` suggests for the argument `name` of `reference`, where `settled()` is given already. */
+/** Returns the values of `completion/complete` for the argument `name` of `reference`; `settled()` are the others. */
 export async function completions(client, reference, name, value, settled) {
   const context = Object.entries(settled).filter(([key, given]) => key !== name && given !== "");
   const result = await client.request("completion/complete", {
@@ -60,7 +60,7 @@ export async function completions(client, reference, name, value, settled) {
   return Array.isArray(result?.completion?.values) ? result.completion.values : [];
 }
 
-/** What stands in the fields of a form, by their names. */
+/** The values in the fields of a form, by name. */
 export function fieldValues(form) {
   return Object.fromEntries([...form.querySelectorAll("input[name]")].map((input) => [input.name, input.value]));
 }

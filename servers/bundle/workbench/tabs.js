@@ -1,9 +1,9 @@
-// Several views of one thing, of which one is shown at a time.
+// Several views of one thing, one of which is shown.
 import { h } from "../../common/web/dom.js";
 
 let madeTabs = 0;
 
-/** Tabs of `[{label, make}]`; each view is made when it is first shown. One alone needs no tabs. */
+/** Tabs for `[{label, make}]`; each view is created when it is first shown. A single view needs no tabs. */
 export function tabbed(views, label) {
   if (views.length === 1) return views[0].make();
   const id = `tabs-${(madeTabs += 1)}`;
@@ -39,7 +39,7 @@ export function tabbed(views, label) {
     tabs[next].focus();
   });
   list.append(...tabs);
-  // What a view measures it can only measure on the page.
+  // Elements can be measured only while they are on the page.
   queueMicrotask(() => select(0));
   return h("div", { class: "tabbed" }, list, panel);
 }

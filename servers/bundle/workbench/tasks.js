@@ -1,4 +1,4 @@
-// Calls that run as tasks: begun, watched, cancelled, and their results.
+// Calls that run as tasks: started, watched, cancelled, and their results.
 import { h, clear, visible } from "../../common/web/dom.js";
 import "../../common/web/form.js";
 import { confirmCall } from "./confirm.js";
@@ -7,15 +7,15 @@ import { LiveSection } from "./lifetime.js";
 import { problem, remark, toolbar } from "./pieces.js";
 
 const MOST_TASKS = 100;
-// Each waits on a connection of its own, of which a browser has six for all that it does.
+// Each task waits on its own connection, and a browser has only six in total.
 const MOST_FOLLOWED = 2;
 const OVER = ["completed", "failed", "cancelled"];
 const TASK_COLORS = { completed: "ok", failed: "danger", cancelled: "warn", input_required: "warn" };
 
-/** The tasks of each server that this page knows of; they outlast the panel, as they do the call. */
+/** The known tasks of each server. They are kept when the panel is left, because the calls continue. */
 const knownTasks = new Map();
 
-/** The tasks of one server: what they are, and what comes of them. */
+/** The tasks of one server: their state and results. */
 class TaskBoard extends EventTarget {
   tasks = new Map();
   #followed = new Set();
@@ -34,17 +34,17 @@ class TaskBoard extends EventTarget {
   /** Calls a tool as a task. */
   async start(name, given) {
     const result = await this.client.request("tools/call", { name, arguments: given, task: {} });
-    // A server may answer at once all the same.
+    // A server may still answer immediately.
     if (!result?.task) return result;
     this.take({ ...result.task, tool: name });
     this.follow(result.task.taskId);
     return null;
   }
 
-  /** Keeps what is told of a task. */
+  /** Stores a task's reported state. */
   take(task) {
     const known = this.tasks.get(task.taskId) ?? {};
-    // What is told late changes nothing that is over.
+    // A late report does not change a finished task.
     const isLate = OVER.includes(known.status) && !OVER.includes(task.status);
     this.tasks.delete(task.taskId);
     this.tasks.set(task.taskId, isLate ? { ...task, ...known } : { ...known, ...task });
@@ -52,7 +52,7 @@ class TaskBoard extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Waits for the end of a task, a few at a time; meanwhile the server may ask what it needs. */
+  /** Waits for the end of a task, a few at a time; meanwhile the server may ask questions. */
   async follow(taskId) {
     if (this.#followed.has(taskId)) return;
     this.#followed.add(taskId);
@@ -68,13 +68,13 @@ class TaskBoard extends EventTarget {
     try {
       this.take({ taskId, result: await this.client.request("tasks/result", { taskId }), error: undefined });
     } catch (error) {
-      // The connection may have ended, and not the task: it can be followed again.
+      // The connection may have ended, but not the task: it can be followed again.
       this.#followed.delete(taskId);
       this.take({ taskId, error: error.message });
     }
   }
 
-  /** Asks how a task is. */
+  /** Requests the state of a task. */
   async refresh(taskId) {
     try {
       this.take(await this.client.request("tasks/get", { taskId }));
@@ -83,13 +83,13 @@ class TaskBoard extends EventTarget {
     }
   }
 
-  /** Asks the server for its tasks, where it lists them. */
+  /** Requests the server's tasks, if it lists them. */
   async load() {
     if (this.client.capabilities?.tasks?.list === undefined) return;
     for (const task of (await this.client.list("tasks/list", "tasks")).reverse()) this.take(task);
   }
 
-  /** Ends a task. */
+  /** Cancels a task. */
   async cancel(taskId) {
     this.take(await this.client.request("tasks/cancel", { taskId }));
   }

@@ -1,4 +1,4 @@
-// URI templates (RFC 6570), filled in.
+// URI templates (RFC 6570): their variables and expansion.
 
 const TEMPLATE_EXPRESSION = /\{([+#./;?&]?)([^{}]+)\}/g;
 const TEMPLATE_OPERATORS = {
@@ -12,7 +12,7 @@ const TEMPLATE_OPERATORS = {
   "&": { first: "&", between: "&", named: true },
 };
 
-/** The variables of a template: `{name, whole, optional}`, each once; a `whole` query is one text. */
+/** The variables of a template, each once: `{name, whole, optional}`; a `whole` query is a single text. */
 export function templateVariables(template) {
   const found = new Map();
   for (const [, operator, list] of template.matchAll(TEMPLATE_EXPRESSION)) {
@@ -25,7 +25,7 @@ export function templateVariables(template) {
   return [...found.values()];
 }
 
-/** The URI that a template gives with these values; what is empty is left out. */
+/** The URI for a template with these values; empty ones are omitted. */
 export function expandTemplate(template, values) {
   return template.replace(TEMPLATE_EXPRESSION, (_, operator, list) => {
     const form = TEMPLATE_OPERATORS[operator];
@@ -33,7 +33,7 @@ export function expandTemplate(template, values) {
       const { name, whole, most } = templateVariable(part);
       const value = values[name] ? [...values[name]].slice(0, most).join("") : "";
       if (!value) return [];
-      // A query that is one variable is written as it is: `a=1&b=2`.
+      // A query that consists of one variable is inserted as it is: `a=1&b=2`.
       if (form.named && whole) return [value];
       const text = form.reserved ? encodeURI(value).replace(/%25([0-9a-f]{2})/gi, "%$1") : encodeAll(value);
       return [form.named ? `${name}=${text}` : text];

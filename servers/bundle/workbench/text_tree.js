@@ -1,8 +1,8 @@
-// A tree that a tool wrote as indented lines.
+// Parser for a tree that a tool has written as indented lines.
 
 const MOST_LINES = 50_000;
 
-/** The nodes of lines such as `src/` and, indented by two, `  main.py`; null where a text is none of these. */
+/** The nodes of lines such as `src/` and, indented by two, `  main.py`; null if the text has another form. */
 export function textTree(text) {
   const lines = text.replace(/\n+$/, "").split("\n");
   if (lines.length < 2 || lines.length > MOST_LINES || !/^\S.*\/$/.test(lines[0])) return null;

@@ -1,10 +1,10 @@
-// The tools of a server: found, filled in, called.
+// The tools of a server: a list, and a form for the selected one.
 import { h, clear, visible } from "../../common/web/dom.js";
 import { actionButton, folded, problem, remark, sides, toolbar } from "./pieces.js";
 import { toolCall } from "./tool_call.js";
 import { serverHash } from "./overview.js";
 
-/** The panel of the tools of `server`; `app.item` names the one that is shown. */
+/** The panel of the tools of `server`; `app.item` is the name of the tool that is shown. */
 export function toolsPanel(app, server) {
   const filter = h("input", { type: "search", placeholder: "Filter tools", "aria-label": "Filter tools" });
   const list = h("ul", { class: "plain-list tool-list", "aria-label": "Tools" });
@@ -77,7 +77,7 @@ function toolLink(app, server, tool) {
   );
 }
 
-/** What a tool says of itself: whether it reads or changes. */
+/** The badges of a tool's annotations: whether it reads or changes. */
 function toolBadges({ annotations = {}, execution }) {
   const badge = (text, kind = "") => h("span", { class: `badge ${kind}`, text });
   const changes = annotations?.destructiveHint === false ? badge("adds", "warn") : badge("changes", "danger");
@@ -88,7 +88,7 @@ function toolBadges({ annotations = {}, execution }) {
   ].filter(Boolean);
 }
 
-/** The first paragraph, with the others folded away. */
+/** The first paragraph, with the others folded. */
 function description(text) {
   const [first, ...others] = text.split(/\n\s*\n/);
   const rest = () => h("p", { class: "description", text: others.join("\n\n") });

@@ -1,17 +1,17 @@
-// What the answers of tools hold, for the apps: what is for the view alone, and what others wrote in their texts.
+// Parts of tool results for the apps: the data for the view, and the texts by third parties.
 
 import { resultText } from "./view.js";
 
 const ANSWER_FENCE = /^<([a-z]+-[0-9a-f]{8})> (.*)$/m;
 
-/** What a result has for its view alone; an empty object where it has nothing. */
+/** The data that a result has only for its view; an empty object if it has none. */
 export function answerView(result) {
   return result?._meta?.view ?? {};
 }
 
 /**
- * The text between the marks that a server puts around what others wrote, and what stands before and after them; null
- * where there are no marks. Nobody can know the word in a mark before, so the first line with one is the server's.
+ * The text between the marks that a server puts around third-party content, and the text before and after it; null if
+ * there are no marks. The word in a mark can't be guessed, so the first line with a mark is the server's.
  */
 export function unfence(text) {
   const opened = ANSWER_FENCE.exec(text);
@@ -30,7 +30,7 @@ export function unfence(text) {
   };
 }
 
-/** The answer of a tool, or an Error with its text: one that the server gave, and one that the host gave. */
+/** Returns the answer of a tool, or an Error with its text, which may come from the server or from the host. */
 export async function callOrThrow(host, name, args) {
   const result = await host.callTool(name, args);
   if (result?.isError) {

@@ -1,7 +1,7 @@
-// How a view looks inside its host: the host's theme, style variables, dimensions.
+// The appearance of a view in its host: theme, style variables, dimensions.
 //
-// All of it goes in as CSS custom properties and `data-` attributes of the root element, which theme.css and the
-// pages' own styles read. A host's fonts (`styles.css.fonts`) aren't taken: they are whole style sheets.
+// Everything is set as CSS custom properties and `data-` attributes of the root element, which theme.css and the
+// pages' own styles use. A host's fonts (`styles.css.fonts`) are not used: they are whole style sheets.
 
 const NAME_OF_VARIABLE = /^--[a-z0-9-]{1,100}$/;
 const HARMFUL_IN_VALUE = /url\s*\(|image(-set)?\s*\(|src\s*\(|[;{}<>@\\]|\/\*/i;
@@ -10,7 +10,7 @@ const MOST_VARIABLES = 500;
 const LARGEST_INSET = 200;
 const DISPLAY_MODES = ["inline", "fullscreen", "pip"];
 
-/** Show the page as the host wants it: its theme, its style variables, its dimensions, how it is displayed. */
+/** Shows the page as the host requests: theme, style variables, dimensions and display mode. */
 export function applyContext(context) {
   const root = document.documentElement;
   if (context.theme === "light" || context.theme === "dark") {
@@ -38,7 +38,7 @@ function setVariable(root, name, value) {
   }
 }
 
-// `data-height` is "fixed" where the page has to fill the frame; `--host-height` is how high the frame is or may get.
+// `data-height` is "fixed" if the page must fill the frame; `--host-height` is the height, or maximum height, of it.
 function applyDimensions(root, dimensions) {
   const fixed = Number.isFinite(dimensions?.height);
   const height = fixed ? dimensions.height : dimensions?.maxHeight;

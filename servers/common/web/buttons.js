@@ -1,10 +1,10 @@
-// Buttons that say what came of a click.
+// Buttons that report the result of a click.
 
 import { copyText, h } from "./dom.js";
 
 const SAID_MS = 2_000;
 
-/** A button that copies the text that `textOf()` gives, and says for a moment whether it did. */
+/** A button that copies `textOf()`, and shows for a moment whether it succeeded. */
 export function copyButton(label, textOf) {
   const button = h("button", { type: "button", "aria-live": "polite", text: label });
   button.addEventListener("click", async () => {

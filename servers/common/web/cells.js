@@ -1,11 +1,11 @@
-// One cell of a grid: its text is cut, and what hides in it made visible.
+// One cell of a grid: its text is cut, and hidden characters are made visible.
 
 import { cellText, h, visible } from "./dom.js";
 
 const CUT_AT = 200;
 const CELL_CHARACTER_PX = 7;
 
-/** The cell of a column's name and type, above its numbers where it has some; `sort` is {column, down} or null. */
+/** The cell with a column's name and type, right-aligned above numbers; `sort` is {column, down} or null. */
 export function gridHeader({ name, type }, { id, column, sort, isNumeric }) {
   const direction = sort?.down ? "descending" : "ascending";
   const text = visible(name, CUT_AT);
@@ -23,7 +23,7 @@ export function gridHeader({ name, type }, { id, column, sort, isNumeric }) {
   return h("div", props, h("bdi", { class: "grid-name", text }), h("bdi", { class: "grid-type", text: kind }));
 }
 
-/** The cell of a value; one that has no room for it has a button that shows it whole. */
+/** The cell of a value; if the value does not fit, it has a button that shows all of it. */
 export function gridCell(value, { id, row, column, width }) {
   const isNull = value === null || value === undefined;
   const text = isNull ? "NULL" : knownText(value);
@@ -41,7 +41,7 @@ export function gridCell(value, { id, row, column, width }) {
   return h("div", props, shown, isCut ? wholeButton() : null);
 }
 
-/** Whether a value is written as numbers are, with its last digit at the right. */
+/** Returns true if a value is aligned like a number, with its last digit at the right. */
 export function isNumber(value) {
   return typeof value === "number" || typeof value === "bigint";
 }
@@ -51,7 +51,7 @@ function wholeButton() {
   return h("button", { ...props, text: "⋯" });
 }
 
-// The text of an object may be long, and is wanted again whenever its row comes into sight.
+// The text of an object may be long, and is needed whenever its row comes into view.
 const texts = new WeakMap();
 
 function knownText(value) {

@@ -1,13 +1,13 @@
 // JSON-RPC with the window around this page, by postMessage.
 //
-// The frame has no origin of its own and doesn't know the host's, so messages go to "*"; they hold only what the host
-// gave. What comes in counts only when the parent window sent it. A request has no time limit: a host may ask its
-// user first, who may take long. What is still open when the channel closes is rejected.
+// The frame has no origin of its own and does not know the host's, so messages are sent to "*"; they contain only what
+// the host sent. Only messages from the parent window are accepted. A request has no time limit: a host may first
+// ask its user, who may take long. Requests that are open when the channel closes are rejected.
 
 const METHOD_NOT_FOUND = -32601;
 const HANDLER_FAILED = -32000;
 
-/** The host answered with an error, can't do what was asked, or is gone. */
+/** The host answered with an error, does not support the request, or no longer exists. */
 export class HostError extends Error {
   constructor(message, code = null) {
     super(message);
@@ -16,7 +16,7 @@ export class HostError extends Error {
   }
 }
 
-/** Requests and notifications to the parent window, and from it. */
+/** Requests and notifications to and from the parent window. */
 export class Channel {
   #onNotification;
   #answers;
@@ -26,8 +26,8 @@ export class Channel {
   #listener = (event) => this.#receive(event);
 
   /**
-   * `onNotification(method, params)` takes notifications; `answers` has an asynchronous function for each method that
-   * the host may request, `method: async (params) => result`.
+   * `onNotification(method, params)` receives notifications; `answers` has an asynchronous function for each method
+   * that the host may request, `method: async (params) => result`.
    */
   constructor(onNotification, answers) {
     this.#onNotification = onNotification;
@@ -35,7 +35,7 @@ export class Channel {
     window.addEventListener("message", this.#listener);
   }
 
-  /** Send a request; gives the result, or throws a HostError. */
+  /** Sends a request. Returns the result, or throws a HostError. */
   request(method, params = {}) {
     if (this.#closed) {
       return Promise.reject(new HostError("The host has closed this view."));
@@ -48,14 +48,14 @@ export class Channel {
     });
   }
 
-  /** Send a notification. */
+  /** Sends a notification. */
   notify(method, params = {}) {
     if (!this.#closed) {
       this.#send({ method, params });
     }
   }
 
-  /** Hear and ask nothing more; requests that are open are rejected. Answers that are being made are still sent. */
+  /** Stops receiving and requesting; open requests are rejected. Answers in progress are still sent. */
   close() {
     this.#closed = true;
     window.removeEventListener("message", this.#listener);

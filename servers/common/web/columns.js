@@ -1,4 +1,4 @@
-// Where the columns of a grid stand.
+// The positions of a grid's columns.
 
 import { cellText } from "./dom.js";
 
@@ -6,7 +6,7 @@ const NARROWEST = 64;
 const WIDEST = 360;
 const SAMPLED_CELLS = 20_000;
 
-/** Where each column starts, in pixels, and where the last one ends; as wide as what some rows have in it. */
+/** The start of each column in pixels, and the end of the last one; each is as wide as the contents of some rows. */
 export function columnStarts(columns, rows) {
   const sampled = rows.slice(0, Math.max(1, Math.min(100, Math.floor(SAMPLED_CELLS / Math.max(1, columns.length)))));
   const starts = new Float64Array(columns.length + 1);
@@ -18,7 +18,7 @@ export function columnStarts(columns, rows) {
   return starts;
 }
 
-/** The last column that starts at `x` or before. */
+/** The last column that starts at or before `x`. */
 export function columnAt(starts, x) {
   let [low, high] = [0, Math.max(0, starts.length - 2)];
   while (low < high) {

@@ -3,10 +3,10 @@
 import { isNumber } from "./cells.js";
 import { cellText } from "./dom.js";
 
-// What a spreadsheet takes for a formula; a number may start with a minus all the same.
+// Texts that a spreadsheet would interpret as a formula; numbers may still begin with a minus.
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** `columns` (names, or {name}) and `rows` as CSV; a text that a spreadsheet would run begins with an apostrophe. */
+/** `columns` (names, or {name}) and `rows` as CSV; an apostrophe precedes each text that a spreadsheet would run. */
 export function toCsv(columns, rows) {
   const lines = [columns.map((column) => csvField(column?.name ?? column)).join(",")];
   for (const row of rows) lines.push(row.map(csvField).join(","));

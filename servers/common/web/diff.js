@@ -1,4 +1,4 @@
-// <diff-view>: a unified diff with its lines numbered, colored and signed.
+// <diff-view>: a unified diff with line numbers, colors and signs.
 import { clear, count, h, visible } from "./dom.js";
 
 const MOST_DIFF_ROWS_AT_ONCE = 1_000;
@@ -7,13 +7,13 @@ const DIFF_HUNK = /^@@ -(\d{1,15})(?:,(\d{1,15}))? \+(\d{1,15})(?:,(\d{1,15}))? 
 const DIFF_SIGNS = { added: "+", removed: "−", same: "", note: "" };
 const DIFF_SAID = { added: "added: ", removed: "removed: " };
 
-/** `<diff-view>`: `show(text)` a unified diff, of one file or of several. */
+/** `<diff-view>`: `show(text)` shows a unified diff of one or several files. */
 export class DiffView extends HTMLElement {
   #rows = [];
   #body = null;
   #more = null;
 
-  /** Shows the unified diff `text`; what is no diff is shown as lines. */
+  /** Shows the unified diff `text`; any other text is shown as lines. */
   show(text) {
     this.#rows = readDiff(String(text));
     this.#body = h("tbody", {});
@@ -85,7 +85,7 @@ export function readDiff(text) {
   return rows;
 }
 
-// A hunk says how many lines it has: a line "--- x" in it is one that was removed, and no head of a file.
+// A hunk gives its number of lines, so a line "--- x" in it is a removed line, not the head of a file.
 function readDiffLine(line, at) {
   if (at.leftBefore > 0 || at.leftAfter > 0) {
     const text = line.slice(1);
@@ -120,7 +120,7 @@ function takeDiffLine(at, left, number) {
   return at[number] - 1;
 }
 
-// In as many lines removed as are added just after them, each pair shows where its lines differ.
+// If as many lines are added as were removed just before, each pair shows where its lines differ.
 function markDiffChanges(rows) {
   for (let from = 0; from < rows.length;) {
     let middle = from;
@@ -141,7 +141,7 @@ function markDiffPair(old, fresh) {
   while (start < most && old.text[start] === fresh.text[start]) start += 1;
   let end = 0;
   while (end < most - start && old.text.at(-1 - end) === fresh.text.at(-1 - end)) end += 1;
-  // Where they have little in common, marks would only make them harder to read.
+  // If they have little in common, marks would only make them harder to read.
   if (start + end === 0 || start + end < most / 3) return;
   old.changed = [start, old.text.length - end];
   fresh.changed = [start, fresh.text.length - end];

@@ -1,26 +1,26 @@
-// Makes elements without HTML from strings: what a server sends gets into a page as text, and in no other way.
+// Creates elements without HTML from strings: text from a server is only ever inserted as text.
 
 const SVG = "http://www.w3.org/2000/svg";
 const PROPERTIES = new Set("value checked disabled hidden indeterminate selected open readOnly".split(" "));
 const SAFE_LINK = /^(?:https?:\/\/|mailto:|#|blob:)/i;
-// What changes how text looks, or whether it is seen at all. The joiners stay: scripts and emoji need them.
+// Characters that change the appearance of text, or hide it. Joiners stay: scripts and emoji need them.
 const UNSEEN = new RegExp(
   "\\r\\n?|[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b\\u200e\\u200f" +
     "\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]|[\\u{e0000}-\\u{e0fff}]|\\p{Surrogate}",
   "gu",
 );
 
-/** An element: `class`, `text`, `on: {click: f}`, else attributes and properties by their names; null is left out. */
+/** An element: `class`, `text`, `on: {click: f}`, otherwise attributes and properties by name; null is omitted. */
 export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
-/** An element of SVG, made as `h` makes those of HTML. */
+/** An SVG element, created like those of `h`. */
 export function svg(tag, props = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
 
-/** Puts `children` in place of all that is in `node`, and gives `node` back. */
+/** Replaces the contents of `node` with `children`, and returns `node`. */
 export function clear(node, ...children) {
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
   return node;
@@ -44,9 +44,9 @@ function set(element, name, value) {
   } else if (/^(?:on|style$|srcdoc$|innerhtml$|outerhtml$)/i.test(name)) {
     throw new TypeError(`${name} is not set from a text`);
   } else if (/^(?:href|action|formaction)$/i.test(name) && !SAFE_LINK.test(value)) {
-    // A link that leads into a script, a file or a program is none.
+    // A link to a script, a file or a program is not a link.
   } else if (value === true || (value !== false && value !== null && value !== undefined)) {
-    // What is said of a state by ARIA is "true" or "false", and not there or missing.
+    // An ARIA state is "true" or "false", not present or absent.
     element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
   } else if (name.startsWith("aria-") && value === false) {
     element.setAttribute(name, "false");
@@ -55,11 +55,11 @@ function set(element, name, value) {
   }
 }
 
-/** `text` with what hides, or changes how it is read, made visible; cut after `most` characters, saying so. */
+/** `text` with hidden and direction-changing characters made visible; cut after `most` characters, with a note. */
 export function visible(text, most = 10_000) {
   const whole = String(text);
   if (whole.length <= most) return whole.replace(UNSEEN, picture);
-  // Not between the halves of one character.
+  // Not within a surrogate pair.
   const end = /[\ud800-\udbff]/.test(whole[most - 1]) ? most - 1 : most;
   return `${whole.slice(0, end).replace(UNSEEN, picture)}… (${count(whole.length - end)} more characters)`;
 }
@@ -72,12 +72,12 @@ function picture(unseen) {
   return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
-/** A number of things as text, as 12,345. */
+/** A count as text, such as 12,345. */
 export function count(number) {
   return Number(number).toLocaleString("en-US");
 }
 
-/** The text of any JSON value in a cell; of null none. */
+/** The text of any JSON value in a cell; empty for null. */
 export function cellText(value) {
   if (value === null || value === undefined) return "";
   if (typeof value !== "object") return String(value);
@@ -88,9 +88,9 @@ export function cellText(value) {
   }
 }
 
-/** Copies `text` to the clipboard; whether that was allowed. */
+/** Copies `text` to the clipboard. Returns true if that was allowed. */
 export async function copyText(text) {
-  // Where a frame may not use the clipboard, to ask for it is an error that the browser writes down.
+  // If a frame may not use the clipboard, the browser logs an error for the attempt.
   if (document.featurePolicy?.allowsFeature("clipboard-write") === false) return copyBySelection(text);
   try {
     await navigator.clipboard.writeText(text);
@@ -100,7 +100,7 @@ export async function copyText(text) {
   }
 }
 
-// In the frame of an app a host may refuse the clipboard, and still let the user's own copying through.
+// A host may deny an app the clipboard API, and still allow the copy command.
 function copyBySelection(text) {
   const before = document.activeElement;
   const area = h("textarea", { class: "visually-hidden", "aria-hidden": "true", tabindex: "-1", value: text });

@@ -12,8 +12,8 @@ const LETTER_PX = 6.6;
 const LABEL_CUT = 12;
 const LABEL_PX = 90;
 
-/** An image of `points`: `kind` is bars, lines or points. `nameOf(point)` names its place, where they stand one after
- * the other; it is null where they stand by their x. `label` and `detail` say in words what is to be seen. */
+/** An image of `points`: `kind` is bars, lines or points. `nameOf(point)` labels points in sequence; it is null if they
+ * are placed by x. `label` and `detail` describe the image in words. */
 export function drawPoints(points, { kind, width, nameOf, xTitle, label, detail }) {
   const ys = niceTicks(...yRange(points, kind), 5);
   const left = Math.max(...ys.map((tick) => tickText(tick).length)) * LETTER_PX + 16;
@@ -84,7 +84,7 @@ function drawCurve(placed) {
   return svg("polyline", { class: "plot-curve", points: placed.map(({ x, y }) => `${x},${y}`).join(" ") });
 }
 
-// One element for all: each dot is a line without length, with round ends.
+// One element for all: each dot is a line of length zero with round ends.
 function drawDots(placed) {
   return svg("path", { class: "plot-dots", d: placed.map(({ x, y }) => `M${x} ${y}h0`).join("") });
 }

@@ -1,4 +1,4 @@
-// <schema-form>: a form for a JSON Schema, whose value is exactly what somebody gave.
+// <schema-form>: a form for a JSON Schema, whose value is exactly what the user entered.
 import { clear, h, visible } from "./dom.js";
 import { readJson } from "./form_checks.js";
 import { fieldAround, JsonField } from "./form_field.js";
@@ -26,8 +26,8 @@ const FIELD_KINDS = {
 };
 
 /**
- * `<schema-form>`. Events: `submit` (`detail` is the value), when it is to be sent and nothing is wrong with it;
- * `input` after each change.
+ * `<schema-form>`. Events: `submit` (`detail` is the value) when the form is submitted without errors; `input` after
+ * each change.
  */
 export class SchemaForm extends HTMLElement {
   #form = null;
@@ -38,10 +38,10 @@ export class SchemaForm extends HTMLElement {
   #options = {};
 
   /**
-   * Shows a form for `schema`, an object's, filled in with `values`. `action`: the text of a button that submits it.
-   * `actions`: elements beside that button. `fold`: optional fields are folded away, where others are required.
-   * `prefill`: defaults are filled in, and so are sent; else they are shown, and left to the server. `complete(name,
-   * text, value)`: a promise of the texts to suggest for a text field.
+   * Shows a form for `schema`, of an object, filled in with `values`. `action`: the text of the submit button.
+   * `actions`: elements next to that button. `fold`: optional fields are folded if others are required. `prefill`:
+   * defaults are filled in, and therefore sent; otherwise they are shown, and left to the server. `complete(name, text,
+   * value)`: a promise of suggestions for a text field.
    */
   show(schema, values = undefined, options = {}) {
     this.#schema = typeof schema === "object" && schema ? schema : {};
@@ -57,18 +57,18 @@ export class SchemaForm extends HTMLElement {
     this.#showFields(values);
   }
 
-  /** The value, without optional fields that are empty. Where `validate` finds something, it is only a part. */
+  /** The value, without empty optional fields. It is incomplete if `validate` finds an error. */
   get value() {
     if (!this.#json) return this.#field?.read() ?? {};
     return readJson(this.#json.value).value ?? {};
   }
 
-  /** What is wrong, as texts; shown at the fields, too. */
+  /** Returns the errors as texts, and shows them at the fields. */
   validate() {
     return this.#check().map(({ message }) => message);
   }
 
-  /** Submits it, as its button does. */
+  /** Submits the form, as its button does. */
   submit() {
     this.#form.requestSubmit();
   }
@@ -150,7 +150,7 @@ export class SchemaForm extends HTMLElement {
     else this.dispatchEvent(new CustomEvent("submit", { detail: this.value, cancelable: true }));
   }
 
-  // Enter sends what has one line, as in an input; Ctrl+Enter sends from anywhere.
+  // Enter submits from a single line, as in an input; Ctrl+Enter submits from anywhere.
   #key(event) {
     if (event.key !== "Enter" || event.isComposing || event.target.tagName !== "TEXTAREA") return;
     const isLine =
@@ -171,7 +171,7 @@ function makeField(given, spec) {
   return isAlwaysGiven ? new CheckField(whole) : new ChoiceField(whole);
 }
 
-// Arguments are an object, whatever their schema forgets to say; of one without properties nothing is asked.
+// Arguments are an object, even if their schema omits the type; without properties, no fields are shown.
 function rootKind(schema) {
   const kind = schemaKind(schema.type ? schema : { ...schema, type: "object" });
   return kind === "json" || kind === "object" ? "object" : kind;

@@ -1,4 +1,4 @@
-// What is wrong with a value, said in one sentence; null where nothing is.
+// The error in a value as one sentence; null if it is valid.
 import { count } from "./dom.js";
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
@@ -16,7 +16,7 @@ const FORMATS = {
   ipv4: [/^\d{1,3}(?:\.\d{1,3}){3}$/, "This is not an IPv4 address."],
 };
 
-/** Reads a number as it is typed: `{value}`, or `{problem}` where it can't be sent exactly as it stands. */
+/** Parses a number as typed: `{value}`, or `{problem}` if it can't be sent exactly. */
 export function readNumber(typed, schema) {
   const text = typed.trim();
   if (!NUMBER.test(text)) return { problem: "This is not a number." };
@@ -29,7 +29,7 @@ export function readNumber(typed, schema) {
   return { value: Object.is(value, -0) ? 0 : value, problem: checkNumber(value, schema) };
 }
 
-// JSON as browsers write it rounds whole numbers beyond 2^53.
+// JSON in browsers rounds integers beyond 2^53.
 function isExact(text, value) {
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return true;
   return /^[+-]?\d+$/.test(text) ? String(value) === String(BigInt(text.replace("+", ""))) : true;
@@ -51,7 +51,7 @@ function isMultiple(value, step) {
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
 }
 
-/** What is wrong with a text that is not empty. */
+/** The error in a text that is not empty. */
 export function checkText(text, { minLength, maxLength, pattern, format }) {
   const length = maxLength === undefined && minLength === undefined ? 0 : [...text].length;
   if (length < minLength)
@@ -64,8 +64,8 @@ export function checkText(text, { minLength, maxLength, pattern, format }) {
   return null;
 }
 
-// A server may send a pattern that takes forever. Those that can only be slow where several parts repeat are left to
-// the server, which has to check its input anyhow.
+// A server may send a pattern that takes forever. Patterns that may be slow, with several repetitions, are left to the
+// server, which has to check its input anyway.
 function matchesPattern(text, pattern) {
   const repeats = pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\(\?/g, "x").match(/[*+?]|\{\d*,/g) ?? [];
   const isSlow = /\)[*+{]/.test(pattern) || repeats.length > 3 || pattern.length > 500 || text.length > MOST_MATCHED;
@@ -77,7 +77,7 @@ function matchesPattern(text, pattern) {
   }
 }
 
-/** Reads a JSON text: `{value}`, or `{problem}`. */
+/** Parses a JSON text: `{value}`, or `{problem}`. */
 export function readJson(text) {
   let value;
   try {
@@ -90,7 +90,7 @@ export function readJson(text) {
   return inexact ? { problem: `The number ${inexact.slice(0, 60)} can't be sent exactly.` } : { value };
 }
 
-/** What bounds a value has, in few words. */
+/** The limits of a value in few words. */
 export function boundsText(schema) {
   const low = schema.minimum ?? schema.exclusiveMinimum;
   const high = schema.maximum ?? schema.exclusiveMaximum;

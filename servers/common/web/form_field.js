@@ -1,4 +1,4 @@
-// What all fields of a form have in common: a label, a hint, a place for what is wrong, and null.
+// The common parts of all fields of a form: a label, a hint, an error, and null.
 import { h, visible } from "./dom.js";
 import { boundsText, readJson } from "./form_checks.js";
 import { choiceText } from "./form_schema.js";
@@ -7,15 +7,15 @@ const HINT_LENGTH = 2_000;
 const FIELD_OF = new WeakMap();
 const FIELD_NUMBERS = { last: 0 };
 
-/** The field whose row an element is in, or null. */
+/** The field whose row contains an element, or null. */
 export function fieldAround(element) {
   const row = element.closest?.(".field");
   return row ? (FIELD_OF.get(row) ?? null) : null;
 }
 
 /**
- * One value of a form. A kind of field says how a value gets into its control (`put`), out of it (`take`: undefined
- * where there is none), and what is wrong with it (`problem`). `spec`: `{name, label, schema, required, nullable,
+ * One value of a form. A kind of field defines how a value gets into its control (`put`), out of it (`take`:
+ * undefined if there is none), and its errors (`problem`). `spec`: `{name, label, schema, required, nullable,
  * form}`.
  */
 export class FormField {
@@ -27,20 +27,20 @@ export class FormField {
     this.isNull = false;
   }
 
-  /** Puts the row around `control`, the element that the label is for. */
+  /** Puts the row around `control`, the element that the label belongs to. */
   build(control, ...after) {
     this.control = control;
     control.id = this.id;
     const described = this.describe(control);
     const label = h("label", { for: this.id, text: visible(this.label, 300) });
     const head = h("div", { class: "field-head" }, label, ...this.marks());
-    // That of an item is told by where it stands, and by what is around it.
+    // The label of an item follows from its position and its surroundings.
     if (this.isItem) head.classList.add("visually-hidden");
     this.element = h("div", { class: "field" }, head, control, ...after, ...described);
     this.begin();
   }
 
-  /** The hint and the place for errors, which `control` names as what describes it. */
+  /** The hint and the error, which describe `control`. */
   describe(control) {
     const text = this.schema.description ? visible(this.schema.description, HINT_LENGTH) : "";
     const hint = text ? h("p", { class: "field-hint", id: `${this.id}-hint`, text }) : null;
@@ -55,7 +55,7 @@ export class FormField {
     if (this.required && !this.isItem)
       marks.unshift(h("span", { class: "field-required", title: "required", text: "*", "aria-hidden": true }));
     if (this.schema.deprecated) marks.push(h("span", { class: "badge warn", text: "deprecated" }));
-    // Where the default is something, to give nothing and to give null are two things.
+    // If there is a default, omitting the value and entering null are different.
     if (this.nullable && this.schema.default !== undefined && this.schema.default !== null)
       marks.push(this.nullButton());
     return marks;
@@ -71,7 +71,7 @@ export class FormField {
     return this.nulls;
   }
 
-  /** Registers the row, notices input, and fills in a default where the form is to. */
+  /** Registers the row, listens to input, and fills in a default if the form does so. */
   begin() {
     FIELD_OF.set(this.element, this);
     this.element.addEventListener("input", () => this.isNull && this.setNull(false));
@@ -85,7 +85,7 @@ export class FormField {
     this.element.classList.toggle("field-is-null", isNull);
   }
 
-  /** Its value; undefined where none is given. */
+  /** Its value; undefined if there is none. */
   read() {
     if (this.isNull) return null;
     const value = this.take();
@@ -97,7 +97,7 @@ export class FormField {
     else this.put(value);
   }
 
-  /** Shows what is wrong, and gives it as `[{message, field}]`. With `onlyGiven`, what is missing is not told yet. */
+  /** Shows the errors, and returns them as `[{message, field}]`. With `onlyGiven`, missing values are not reported. */
   check(onlyGiven = false) {
     const message = this.isNull ? null : this.wrong(onlyGiven);
     this.tell(message);
@@ -113,7 +113,7 @@ export class FormField {
   tell(message) {
     this.error.textContent = message ? visible(message, 500) : "";
     this.error.hidden = !message;
-    // What is folded away can't be seen, nor have the focus.
+    // A folded field can't be seen or focused.
     if (message) this.element.closest("details")?.setAttribute("open", "");
     if (message) this.control.setAttribute("aria-invalid", "true");
     else this.control.removeAttribute("aria-invalid");
@@ -131,7 +131,7 @@ export class FormField {
     return null;
   }
 
-  /** What stands in an empty control: the default that the server takes, or an example. */
+  /** The placeholder of an empty control: the server's default, or an example. */
   placeholder() {
     const { default: given, examples } = this.schema;
     if (given !== undefined && given !== null && given !== "")
@@ -140,7 +140,7 @@ export class FormField {
   }
 }
 
-/** A value as JSON text: for what no other field is made for. */
+/** A value as JSON text, for schemas that no other field supports. */
 export class JsonField extends FormField {
   constructor(spec) {
     super(spec);

@@ -1,10 +1,10 @@
-// What fields that are made of fields have in common.
+// The common parts of fields that consist of fields.
 import { h, visible } from "./dom.js";
 import { FormField } from "./form_field.js";
 
-/** What groups have in common: a frame with a title, and buttons. */
+/** The common parts of groups: a frame with a title, and buttons. */
 export class GroupField extends FormField {
-  /** Puts a frame around `parts`; the outermost group of a form has none. */
+  /** Puts a frame around `parts`, except for the outermost group of a form. */
   frame(...parts) {
     if (this.isRoot) {
       this.control = this.element = h("div", { class: "field field-root" }, ...parts, this.error);
@@ -46,7 +46,7 @@ export class GroupField extends FormField {
   }
 }
 
-/** Gives `object` a property, as which __proto__ counts like all others. */
+/** Sets a property of `object`, even __proto__, like any other. */
 export function define(object, name, value) {
   Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }

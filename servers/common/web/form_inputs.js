@@ -1,4 +1,4 @@
-// The fields of one control: numbers, choices, and what is true or false.
+// Fields with one control: numbers, choices and booleans.
 import { h, visible } from "./dom.js";
 import { readNumber } from "./form_checks.js";
 import { FormField } from "./form_field.js";
@@ -6,7 +6,7 @@ import { choiceText, sameJson, schemaChoices } from "./form_schema.js";
 
 const MOST_OPTIONS = 500;
 
-/** A number, typed as text: so that nothing is rounded, or lost, before it is looked at. */
+/** A number, typed as text, so that nothing is rounded or lost before it is checked. */
 export class NumberField extends FormField {
   constructor(spec) {
     super(spec);
@@ -31,7 +31,7 @@ export class NumberField extends FormField {
   }
 }
 
-/** One of some values. Where there are very many, they are typed, and the browser helps. */
+/** One of several values. If there are very many, the user types one, with suggestions. */
 export class ChoiceField extends FormField {
   constructor(spec) {
     super(spec);
@@ -81,7 +81,7 @@ export class ChoiceField extends FormField {
   }
 }
 
-/** True or false, for what always has a value: one that is needed, or one that has a default. */
+/** A boolean that always has a value: it is required, or has a default. */
 export class CheckField extends FormField {
   constructor(spec) {
     super(spec);

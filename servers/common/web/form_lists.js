@@ -1,4 +1,4 @@
-// The fields for lists.
+// Fields for lists.
 import { count, h, visible } from "./dom.js";
 import { GroupField } from "./form_groups.js";
 import { plainSchema, sameJson, schemaChoices } from "./form_schema.js";
@@ -94,7 +94,7 @@ export class ListField extends GroupField {
   }
 }
 
-/** Some of a few values, in the order in which they are chosen. */
+/** A selection from a few values, in the order of selection. */
 export class ChoicesField extends GroupField {
   constructor(spec) {
     super(spec);
@@ -134,7 +134,7 @@ export class ChoicesField extends GroupField {
   }
 }
 
-/** The values that each item of a list may be chosen from; null where these are none, or too many to show. */
+/** The values to choose from for each item of a list; null if there are none, or too many to show. */
 export function itemChoices(schema, root) {
   if (schema.prefixItems || typeof schema.items !== "object") return null;
   const items = plainSchema(schema.items, root);

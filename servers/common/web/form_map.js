@@ -1,10 +1,10 @@
-// The field for names that somebody gives, each with a value.
+// The field for names that the user enters, each with a value.
 import { count, h, visible } from "./dom.js";
 import { define, GroupField } from "./form_groups.js";
 
 const MOST_ENTRIES = 200;
 
-/** Names that somebody gives, each with a value. */
+/** Names that the user enters, each with a value. */
 export class MapField extends GroupField {
   constructor(spec) {
     super(spec);

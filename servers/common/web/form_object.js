@@ -6,7 +6,7 @@ import { MapField } from "./form_map.js";
 const FIELDS_AT_ONCE = 100;
 const FIELDS_NAMED = 8;
 
-/** An object with properties. One that may be missing is there as soon as somebody adds it. */
+/** An object with properties. Optional properties appear when the user adds them. */
 export class ObjectField extends GroupField {
   constructor(spec) {
     super(spec);
@@ -30,7 +30,7 @@ export class ObjectField extends GroupField {
     this.drop.hidden = false;
     const needed = new Set(this.schema.required ?? []);
     const parts = Object.entries(this.schema.properties ?? {}).filter(([, part]) => part?.readOnly !== true);
-    // Of very many the needed ones are there at once.
+    // If there are very many, only the required ones appear at once.
     if (parts.length > FIELDS_AT_ONCE) parts.sort(([one], [other]) => needed.has(other) - needed.has(one));
     this.needed = needed;
     this.waiting = parts;
@@ -43,7 +43,7 @@ export class ObjectField extends GroupField {
     this.addMap();
   }
 
-  // What may stand beside the properties that have names.
+  // The properties without a declared name.
   addMap() {
     const { additionalProperties: others, patternProperties: patterns } = this.schema;
     if (!(typeof others === "object" && others && Object.keys(others).length) && !patterns) return;
@@ -121,7 +121,7 @@ export class ObjectField extends GroupField {
   }
 }
 
-/** What optional fields fold into, which names them. */
+/** The element that optional fields fold into; it lists their names. */
 function optionalFields(parts) {
   const names = parts.slice(0, FIELDS_NAMED).map(([name, schema]) => schema?.title ?? name);
   const left = parts.length > names.length ? ", …" : "";

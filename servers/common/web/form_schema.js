@@ -1,12 +1,12 @@
-// What a JSON Schema says about one value: references followed, null set apart, and the kind of field it gets.
+// The meaning of a JSON Schema for one value: references resolved, null separated, and the kind of field.
 
 const MOST_REFERENCES = 32;
 const MOST_CHOICES = 10_000;
 const BASE64 = /^base64(?:url)?$/;
 
 /**
- * `schema` as a form needs it: `{schema, nullable}`, where the schema has no `$ref`, no `allOf` and no null beside
- * one other type. `root` is the schema that local references are in. What can't be resolved becomes `{}`: anything.
+ * `schema` in the form that a form needs: `{schema, nullable}`, where the schema has no `$ref`, no `allOf` and no null
+ * in addition to one other type. `root` contains local references. What can't be resolved becomes `{}`: anything.
  */
 export function plainSchema(schema, root) {
   const merged = mergeSchema(schema, root, 0);
@@ -73,7 +73,7 @@ function decodeStep(step) {
   }
 }
 
-/** The kind of field for a plain schema. */
+/** The kind of field for a simplified schema. */
 export function schemaKind(schema) {
   if (schemaChoices(schema)) return "choice";
   if (schema.variants) return "union";
@@ -99,17 +99,17 @@ function objectKind(schema) {
   return schema.additionalProperties === false ? "object" : "json";
 }
 
-/** Whether a schema says more than yes or no. */
+/** Returns true if a schema is more than true or false. */
 export function isSchemaObject(schema) {
   return typeof schema === "object" && schema !== null && Object.keys(schema).length > 0;
 }
 
-/** Whether a text is bytes in base64. */
+/** Returns true if a text is bytes in base64. */
 export function isBase64(schema) {
   return BASE64.test(schema.contentEncoding ?? "") || BASE64.test(schema.format ?? "") || schema.format === "byte";
 }
 
-/** What may be chosen, as `[{value, title}]`; null where a schema lists no values. */
+/** The choices, as `[{value, title}]`; null if a schema lists no values. */
 export function schemaChoices(schema) {
   if ("const" in schema) return [{ value: schema.const, title: schema.title ?? choiceText(schema.const) }];
   if (Array.isArray(schema.enum)) {
@@ -125,12 +125,12 @@ export function schemaChoices(schema) {
   return lists?.length && lists.every(Boolean) ? lists.flat().slice(0, MOST_CHOICES) : null;
 }
 
-/** A value as text for people. */
+/** A value as readable text. */
 export function choiceText(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Whether `value` could be meant by `schema`, as far as its type and its constants tell. */
+/** Returns true if `value` may belong to `schema`, judging by its type and constants. */
 export function fitsSchema(value, schema, root) {
   const { schema: plain, nullable } = plainSchema(schema, root);
   if (value === null) return nullable || plain.type === "null";
@@ -154,7 +154,7 @@ export function fitsSchema(value, schema, root) {
   );
 }
 
-/** Whether two JSON values are the same; the order of names does not count. */
+/** Returns true if two JSON values are equal; the order of names is irrelevant. */
 export function sameJson(one, other) {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;

@@ -1,4 +1,4 @@
-// The fields for moments and for files.
+// Fields for dates and files.
 import { count, h, visible } from "./dom.js";
 import { checkText } from "./form_checks.js";
 import { FormField } from "./form_field.js";
@@ -6,7 +6,7 @@ import { FormField } from "./form_field.js";
 const MOST_FILE_BYTES = 32 * 1024 * 1024;
 const MOMENT = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?$/i;
 
-/** A date with a time, and the offset that says which time it is. */
+/** A date with a time and its UTC offset. */
 export class MomentField extends FormField {
   constructor(spec) {
     super(spec);
@@ -41,7 +41,7 @@ export class MomentField extends FormField {
     if (value === "") return undefined;
     const { given } = this;
     if (given && value === given.shown && this.zone.value === given.zone) return given.value;
-    // A browser leaves out seconds of 0, and RFC 3339 does not.
+    // Browsers omit seconds of 0; RFC 3339 requires them.
     return `${value}${value.length === 16 ? ":00" : ""}${this.zone.value}`;
   }
 
@@ -63,7 +63,7 @@ function localOffset() {
   return `${minutes < 0 ? "-" : "+"}${part(Math.abs(minutes) / 60)}:${part(Math.abs(minutes) % 60)}`;
 }
 
-/** A file, whose bytes are sent in base64. */
+/** A file, sent as base64. */
 export class FileField extends FormField {
   constructor(spec) {
     super(spec);
@@ -84,7 +84,7 @@ export class FileField extends FormField {
     return this.schema.contentMediaType ?? "file";
   }
 
-  /** Reads `file`; null for none. What it takes until then is `pending`. */
+  /** Reads `file`; null for none. `pending` is set until it has been read. */
   choose(file) {
     this.trouble = null;
     this.text = undefined;

@@ -7,7 +7,7 @@ const INPUT_TYPES = { email: "email", uri: "url", date: "date", time: "time", pa
 const TALLEST = 16;
 const LONG_NAMES = /^(?:sql|query|content|contents|text|body|message|template|instructions|code|source|.*_?text)$/i;
 
-/** A text: a line that grows with what is in it, so that no line end which is pasted gets lost. */
+/** A text: an input that grows with its contents, so that pasted line ends are not lost. */
 export class TextField extends FormField {
   constructor(spec) {
     super(spec);
@@ -41,7 +41,7 @@ export class TextField extends FormField {
       const found = await this.form.complete(this.name, input.value, this.form.value());
       if (mine === asked) list.replaceChildren(...(found ?? []).slice(0, 100).map((value) => h("option", { value })));
     };
-    // Nothing is asked while somebody types on.
+    // No suggestions are requested while the user is typing.
     let timer = 0;
     input.addEventListener("input", () => {
       clearTimeout(timer);
@@ -65,7 +65,7 @@ export class TextField extends FormField {
   put(value) {
     if (typeof value !== "string") return;
     this.control.value = value;
-    // A control changes line ends, or has none: what was given is given back as long as nobody changes it.
+    // A control changes or removes line ends, so an unedited value is returned as it was given.
     this.given = { value, shown: this.control.value };
     this.grow();
     this.setEmpty(value === "");
@@ -90,7 +90,7 @@ export class TextField extends FormField {
     return message;
   }
 
-  // An empty text may be what is wanted, and is nothing that a form can tell from none.
+  // An empty text may be intended, which a form can't distinguish from no text.
   tell(message) {
     super.tell(message);
     if (!message || !this.offersEmpty) return;

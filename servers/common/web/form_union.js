@@ -5,7 +5,7 @@ import { fitsSchema, plainSchema, schemaChoices } from "./form_schema.js";
 
 const MOST_KINDS = 200;
 
-/** A value of one of several kinds: which one is chosen first. */
+/** A value of one of several kinds, which is chosen first. */
 export class UnionField extends GroupField {
   constructor(spec) {
     super(spec);

@@ -1,13 +1,13 @@
-// The grid of a table, of which only the cells in sight, and a few around them, are elements.
+// The grid of a table. Only the visible cells, and a few around them, are elements.
 //
-// The focus stays on the grid itself, and `aria-activedescendant` names the cell that keys are about: that cell may
-// scroll out of sight, and its element with it. Row -1 is the header.
+// The focus stays on the grid itself, and `aria-activedescendant` names the active cell, since that cell may scroll out
+// of view, and its element with it. Row -1 is the header.
 
 import { gridCell, gridHeader, isNumber } from "./cells.js";
 import { columnAt, columnStarts } from "./columns.js";
 import { clear, h } from "./dom.js";
 
-// The heights of table.css, and how much is kept around what is in sight.
+// The heights in table.css, and the number of rows and pixels drawn around the visible part.
 const ROW = 28;
 const HEAD = 44;
 const AROUND = 6;
@@ -43,7 +43,7 @@ export class Grid {
     new ResizeObserver(() => this.#schedule()).observe(this.element);
   }
 
-  /** Begins anew with other columns. */
+  /** Starts again with other columns. */
   setColumns(columns, rows) {
     this.#columns = columns;
     this.#rows = rows;
@@ -76,7 +76,7 @@ export class Grid {
     });
   }
 
-  /** Paints what is in sight: rows that came into it are added, and all anew where columns did. */
+  /** Draws the visible cells: adds rows that have come into view, or all of them if the columns have changed. */
   #paint() {
     const { scrollLeft, clientWidth } = this.element;
     const first = Math.max(0, columnAt(this.#starts, scrollLeft) - 1);

@@ -1,4 +1,4 @@
-// <json-view>: a JSON value as a tree that folds; what it is made of is opened only as far as somebody looks.
+// <json-view>: a JSON value as a foldable tree, whose children are created when they are opened.
 import { clear, copyText, count, h, visible } from "./dom.js";
 import { TreeView } from "./tree.js";
 
@@ -7,14 +7,14 @@ const JSON_LONG_TEXT = 100_000;
 const MOST_JSON_OPENED = 500;
 const JSON_OPENED_AT_FIRST = 60;
 
-/** `<json-view>`: `show(value)` any JSON value. */
+/** `<json-view>`: `show(value)` shows any JSON value. */
 export class JsonView extends HTMLElement {
   #tree = new TreeView();
-  // The keys of long texts, which only somebody who asks sees whole.
+  // The keys of long texts, which are shown in full only on request.
   #long = new Set();
   #status = h("span", { class: "muted", role: "status" });
 
-  /** Shows `value`, called `name`, opened as far as it is short. */
+  /** Shows `value`, called `name`; short values are opened. */
   show(value, { name = "JSON" } = {}) {
     const copy = h("button", { type: "button", text: "Copy", on: { click: () => void this.#copy(value) } });
     const open = h("button", {
@@ -45,7 +45,7 @@ export class JsonView extends HTMLElement {
     return isJsonOpenable(value) && jsonSize(value) > 0 && !whole;
   }
 
-  // Level by level, so that what is seen of a big value is its outline.
+  // Level by level, so that a large value shows its outline.
   #openUpTo(most) {
     let opened = 0;
     for (let level = 0; opened < most && level < most; level += 1) {

@@ -1,4 +1,4 @@
-// Renders Markdown as elements that it makes one by one: what a text calls HTML is shown as text.
+// Renders Markdown as elements, created one by one: HTML in the text is shown as text.
 import { count, h, visible } from "./dom.js";
 import { readBlocks } from "./markdown_blocks.js";
 import { headingNames, headingsOf } from "./markdown_headings.js";
@@ -11,9 +11,9 @@ const MOST_MARKDOWN_TEXT = 100_000;
 const DEEPEST_INLINE = 8;
 
 /**
- * `text` as a fragment of the document. `onLink(url)` is called for a link that is clicked, where it is given; else a
- * link opens in a new window. `image(url, alt)` gives the element for an image, or null (else it is a link). `base`:
- * what relative links go out from. `prefix`: of the ids of headings, which are those of `outline`. `most`: nodes.
+ * `text` as a document fragment. `onLink(url)` is called when a link is clicked; without it, links open in a new
+ * window. `image(url, alt)` returns the element for an image, or null for a link. `base`: the URL that relative links
+ * refer to. `prefix`: of the ids of headings, as in `outline`. `most`: maximum number of nodes.
  */
 export function renderMarkdown(text, options = {}) {
   return new MarkdownWriter(options).write(String(text));
@@ -61,7 +61,7 @@ class MarkdownWriter {
     return !this.isCut;
   }
 
-  /** Appends an element to `parent`, and gives it back; null when there are too many. */
+  /** Appends an element to `parent`, and returns it; null if there are too many. */
   make(parent, tag, props = {}) {
     if (!this.hasRoom()) return null;
     this.left -= 1;
@@ -141,7 +141,7 @@ class MarkdownWriter {
     }
   }
 
-  // Tokens open and close elements; what is opened too deep is left flat.
+  // Tokens open and close elements; elements beyond the maximum depth are flattened.
   inline(parent, tokens) {
     const open = [];
     let inLink = null;
@@ -176,7 +176,7 @@ class MarkdownWriter {
     else this.link(into, url)?.append(text);
   }
 
-  /** A link to `url`; where it can't lead anywhere, what shows the address and does nothing. */
+  /** A link to `url`; if it must not be followed, an element that shows the address. */
   link(into, url) {
     const local = url.startsWith("#") ? url.slice(1) : null;
     const target = local === null ? this.target(url) : null;

@@ -1,5 +1,5 @@
-// The blocks of a Markdown text: paragraphs, headings, lists, quotes, code, tables. Each line is looked at once for
-// each block that it stands in, and blocks stand in one another only so deep.
+// The blocks of a Markdown text: paragraphs, headings, lists, quotes, code, tables. Each line is examined once for each
+// block around it, and the nesting of blocks is limited.
 import { MARKDOWN_FENCE, MARKDOWN_HEADING, MARKDOWN_ITEM, fenceOf, isOnly, isRule } from "./markdown_lines.js";
 import { interruptsParagraph, isParagraphText, tableCells, withoutTabs } from "./markdown_lines.js";
 import { referenceName } from "./markdown_links.js";
@@ -11,8 +11,8 @@ const MARKDOWN_REFERENCE =
   /^ {0,3}\[(?!\^)([^[\]]{1,200})\]:[ \t]{0,20}<?([^\s<>]{1,4000})>?(?:[ \t]{1,20}["'(].{0,1000}["')])?[ \t]{0,20}$/;
 
 /**
- * The blocks of `text`, with the targets of its references, how many lines it has, and how many were read until there
- * were too many blocks: `{blocks, references, lines, read}`. A block has its `kind`, and the `line` it begins at.
+ * The blocks of `text`, with the targets of its references, the number of its lines, and the number of lines read
+ * before there were too many blocks: `{blocks, references, lines, read}`. A block has its `kind` and first `line`.
  */
 export function readBlocks(text) {
   const lines = text.replace(/\r\n?/g, "\n").split("\n").map(withoutTabs);
@@ -130,7 +130,7 @@ class BlockReader {
     return { kind: "list", start, items, isTight: !isLoose };
   }
 
-  /** The lines of one item, without what indents them. */
+  /** The lines of one item, without their indentation. */
   item(found) {
     const indent = found[0].length + (found[0].endsWith(" ") ? 0 : 1);
     const lines = [this.lines[this.at].slice(found[0].length)];
@@ -141,7 +141,7 @@ class BlockReader {
       else if (isParagraphText(lines.at(-1)) && !interruptsParagraph(line) && !MARKDOWN_ITEM.test(line))
         lines.push(line.trimStart());
       else break;
-      // An item may begin with one blank line, and no more.
+      // An item may begin with one blank line at most.
       if (lines.length === 2 && lines[0] === "" && lines[1] === "") break;
     }
     return lines;

@@ -1,8 +1,8 @@
-// The headings of a Markdown text, and what links within it call them.
+// The headings of a Markdown text, and the ids that links use for them.
 
 const MOST_HEADINGS = 2_000;
 
-/** Gives headings, in their order, ids that no two have. */
+/** Returns unique ids for headings, in their order. */
 export function headingNames(prefix) {
   const used = new Map();
   return (text) => {
@@ -18,7 +18,7 @@ export function headingNames(prefix) {
   };
 }
 
-/** The headings among blocks, and within them. */
+/** The headings among blocks and inside them. */
 export function headingsOf(blocks) {
   return [...headingsWithin(blocks)];
 }

@@ -1,5 +1,5 @@
-// What stands within a line of Markdown: emphasis, code, links. Read once from left to right, without recursion and
-// without going back, so that no text takes longer than its length asks for.
+// The inline parts of a line of Markdown: emphasis, code, links. The line is read once from left to right, without
+// recursion or backtracking, so that the time is proportional to its length.
 import { bareAddress, inlineTarget, referenceName } from "./markdown_links.js";
 import { RunList, settleRun } from "./markdown_runs.js";
 
@@ -15,7 +15,7 @@ const ENTITIES = new Map([
 
 /**
  * The tokens of `text`: `{text}`, `{code}`, `{open: tag, url?}`, `{close: tag}`, `{image, alt}` and `{line: true}`
- * for a line that ends where it stands. `references` are the targets of `[text][name]`, by names.
+ * for a hard line break. `references` are the targets of `[text][name]`, by name.
  */
 export function readInline(text, references = new Map()) {
   const reader = new InlineReader(text.slice(0, MOST_INLINE), references);
@@ -24,7 +24,7 @@ export function readInline(text, references = new Map()) {
   return left > 0 ? [...tokens, { text: `… (${left.toLocaleString("en-US")} more characters)` }] : tokens;
 }
 
-/** The text that tokens show, without their looks. */
+/** The text of tokens, without formatting. */
 export function inlineText(tokens) {
   return tokens.map((token) => token.text ?? token.code ?? token.alt ?? (token.line ? " " : "")).join("");
 }
@@ -36,9 +36,9 @@ class InlineReader {
     this.tokens = [];
     this.references = references;
     this.runs = new RunList();
-    // Brackets that are open.
+    // The open brackets.
     this.brackets = [];
-    // Brackets below this are around a link, and so are none themselves.
+    // Brackets below this position surround a link, and can't be links themselves.
     this.dead = 0;
     this.ticks = null;
   }
@@ -94,7 +94,7 @@ class InlineReader {
     else this.say("\n");
   }
 
-  // Where runs of backticks of each length stand is looked up once: each that has no end would look through all else.
+  // The positions of runs of backticks are indexed by length once: each unclosed run would search the rest again.
   code() {
     this.ticks ??= tickRuns(this.text);
     let size = 1;
@@ -124,7 +124,7 @@ class InlineReader {
   openBracket(size) {
     this.brackets.push({ token: this.tokens.length, image: size === 2, bottom: this.runs.top, from: this.at + size });
     this.tokens.push({ text: size === 2 ? "![" : "[" });
-    // What follows is not joined to the bracket, which may turn into the begin of a link.
+    // The following text is not joined to the bracket, which may become the start of a link.
     this.tokens.push({ text: "" });
     this.at += size;
   }

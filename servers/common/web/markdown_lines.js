@@ -1,13 +1,13 @@
-// Lines of Markdown: what begins a block, and what ends one.
+// Lines of Markdown: the start and end of blocks.
 
-/** An item of a list, with what indents the rest of it. */
+/** A list item, and the indentation of its other lines. */
 export const MARKDOWN_ITEM = /^( {0,3})([-+*]|\d{1,9}[.)])(?: {1,4}(?! )| (?= {4})|$)/;
-/** What may begin a block of code. */
+/** The possible start of a code block. */
 export const MARKDOWN_FENCE = /^( {0,3})(`{3,}|~{3,})([^\n]*)$/;
-/** A heading that is marked by its signs. */
+/** A heading marked with signs. */
 export const MARKDOWN_HEADING = /^ {0,3}(#{1,6})(?=[ \t]|$)/;
 
-/** The cells of a row of a table, as they are written. */
+/** The cells of a table row, as written. */
 export function tableCells(line) {
   let bare = line.trim();
   if (bare.startsWith("|")) bare = bare.slice(1);
@@ -25,26 +25,26 @@ export function tableCells(line) {
   return cells;
 }
 
-/** What a line says that begins a block of code; null where it does not. */
+/** The info string of a line that begins a code block; null for other lines. */
 export function fenceOf(line) {
   const [, { length: indent }, mark, rest] = MARKDOWN_FENCE.exec(line);
   return mark[0] === "`" && rest.includes("`") ? null : { indent, mark, language: rest.trim().slice(0, 40) };
 }
 
-/** Whether a line is a rule across the page. */
+/** Returns true if a line is a horizontal rule. */
 export function isRule(line) {
   if (!/^ {0,3}[-*_]/.test(line)) return false;
   const bare = line.replace(/[ \t]+/g, "");
   return bare.length >= 3 && isOnly(bare, bare[0]);
 }
 
-/** Whether `text` is of one character only. */
+/** Returns true if `text` consists of one repeated character. */
 export function isOnly(text, char) {
   for (let at = 0; at < text.length; at += 1) if (text[at] !== char) return false;
   return text.length > 0;
 }
 
-/** Whether a line ends a paragraph, or what lazily goes on with one. */
+/** Returns true if a line ends a paragraph, or a lazy continuation of one. */
 export function interruptsParagraph(line) {
   if (/^ {0,3}>/.test(line) || MARKDOWN_HEADING.test(line) || isRule(line)) return true;
   if (MARKDOWN_FENCE.test(line)) return fenceOf(line) !== null;
@@ -52,7 +52,7 @@ export function interruptsParagraph(line) {
   return item !== null && item[0].length < line.length && (!/\d/.test(item[2]) || parseInt(item[2], 10) === 1);
 }
 
-/** Whether a paragraph may go on after `line`. */
+/** Returns true if a paragraph may continue after `line`. */
 export function isParagraphText(line) {
   return (
     line !== undefined &&
@@ -63,7 +63,7 @@ export function isParagraphText(line) {
   );
 }
 
-/** `line` with blanks where tabs indent it. */
+/** `line` with spaces instead of tabs in its indentation. */
 export function withoutTabs(line) {
   if (!line.includes("\t")) return line;
   const lead = /^[ \t]*/.exec(line)[0];

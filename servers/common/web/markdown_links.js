@@ -1,14 +1,14 @@
-// Where links in Markdown lead, and where they end.
+// The targets of links in Markdown, and where they end.
 
 const MOST_URL = 4_000;
 
-/** How the name of a reference is compared. */
+/** The form of a reference's name that is compared. */
 export function referenceName(text) {
   return text.trim().replace(/\s+/g, " ").toLowerCase();
 }
 
 /**
- * The part of a link after `](`: a target, perhaps a title, and the parenthesis that ends it: `{url, end}`, or null.
+ * The part of a link after `](`: a target, an optional title, and the closing parenthesis: `{url, end}`, or null.
  */
 export function inlineTarget(text, from) {
   const angled = /[ \n]{0,20}<([^<>\n]{0,4000})>/y;
@@ -33,7 +33,7 @@ function withParentheses(text, from) {
   return [text.slice(from, at), at];
 }
 
-/** The address that stands in `text` at `at`, without what ends the sentence around it. */
+/** The address in `text` at `at`, without the punctuation of the sentence around it. */
 export function bareAddress(text, at) {
   const near = text.slice(at, at + MOST_URL);
   const end = near.search(/[\s<>[\]`]/);

@@ -1,13 +1,13 @@
-// Runs of * _ ~ within a line of Markdown, and which of them mean emphasis.
+// Runs of * _ ~ in a line of Markdown, and which of them mean emphasis.
 
 const PUNCTUATION = /[\p{P}\p{S}]/u;
 
-/** Runs that may still open or close something, in a list from the last one on. */
+/** Runs that may still open or close emphasis, as a list that begins with the last one. */
 export class RunList {
   bottom = { at: -1, next: null, prev: null };
   top = this.bottom;
 
-  /** Adds the run of `char` in `text` from `from` to `to`, and gives it as a token. */
+  /** Adds the run of `char` in `text` from `from` to `to`, and returns it as a token. */
   add(char, text, from, to) {
     const size = to - from;
     const run = { run: char, size, left: size, opens: [], closes: [], at: from, prev: this.top, next: null };
@@ -18,8 +18,8 @@ export class RunList {
   }
 
   /**
-   * Pairs the runs after `bottom`, by the algorithm of CommonMark's appendix. `floors` keeps it from looking twice
-   * where there was nothing.
+   * Pairs the runs after `bottom`, by the algorithm in CommonMark's appendix. `floors` prevents repeated searches where
+   * nothing was found.
    */
   match(bottom = this.bottom) {
     const floors = new Map();
@@ -73,7 +73,7 @@ function unlinkRun(run) {
 }
 
 /**
- * What a token comes to: a run closes by its left characters and opens by its right ones; what stands between is
+ * The result of a token: a run closes by its left characters and opens by its right ones; those between are
  * text.
  */
 export function settleRun(token) {

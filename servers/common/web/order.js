@@ -1,4 +1,4 @@
-// Which rows a table shows, and in which order: filtered and sorted in slices, however many they are.
+// The rows that a table shows, and their order: filtered and sorted in slices, whatever their number.
 
 import { cellText } from "./dom.js";
 import { Slice } from "./slices.js";
@@ -11,7 +11,7 @@ const OF_NULL = 2;
 const collator = new Intl.Collator(undefined, { numeric: true });
 
 /** The numbers of the rows that contain `filter`, sorted by `sort` ({column, down} or null); null as soon as
- * `isWanted` says that nobody wants them any more. */
+ * `isWanted` returns false. */
 export async function orderRows(rows, { filter, sort }, isWanted) {
   const slice = new Slice();
   const order = await filterRows(rows, filter.toLowerCase(), slice, isWanted);
@@ -36,7 +36,7 @@ async function filterRows(rows, wanted, slice, isWanted) {
   return found.subarray(0, length);
 }
 
-/** What each row is sorted by: its kind, and its number or its text. */
+/** The sort key of each row: its kind, and its number or text. */
 async function sortKeys(rows, order, column, slice, isWanted) {
   const kinds = new Uint8Array(rows.length);
   const numbers = new Float64Array(rows.length);
@@ -62,7 +62,7 @@ async function sortKeys(rows, order, column, slice, isWanted) {
   return { kinds, numbers, texts };
 }
 
-// Numbers, then texts, and what is null in the end, whichever way the rest goes.
+// Numbers, then texts, with null last in either direction.
 function comparison({ kinds, numbers, texts }, down) {
   const sign = down ? -1 : 1;
   return (one, other) => {
@@ -70,7 +70,7 @@ function comparison({ kinds, numbers, texts }, down) {
     const ahead = kind - kinds[other];
     if (ahead !== 0) return kind === OF_NULL || kinds[other] === OF_NULL ? ahead : sign * ahead;
     if (kind === OF_NUMBER) {
-      // Large integers may differ by less than a number tells.
+      // Large integers may differ by less than a double can represent.
       const [exact, otherExact] = [texts[one] ?? numbers[one], texts[other] ?? numbers[other]];
       return exact < otherExact ? -sign : exact > otherExact ? sign : 0;
     }
@@ -78,7 +78,7 @@ function comparison({ kinds, numbers, texts }, down) {
   };
 }
 
-/** Merge sort from short runs up, which is stable and can be interrupted anywhere. */
+/** Merge sort that begins with short runs; it is stable, and can be interrupted anywhere. */
 async function sortByKeys(order, keys, down, slice, isWanted) {
   const compare = comparison(keys, down);
   let [from, to] = [order, new Uint32Array(order.length)];

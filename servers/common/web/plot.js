@@ -1,4 +1,4 @@
-// <data-plot>: rows as bars, lines or points, by columns that the user chooses.
+// <data-plot>: rows as bars, lines or points, by the columns that the user chooses.
 
 import { cellText, clear, count, h, visible } from "./dom.js";
 import { drawPoints } from "./drawing.js";
@@ -11,7 +11,7 @@ const NARROWEST_PX = 280;
 const BY_NUMBER = "";
 let plots = 0;
 
-/** A plot. `show` gives it rows; what the user has chosen stays while the columns are the same. */
+/** A plot. `show` sets its rows; the user's choices are kept while the columns are the same. */
 export class DataPlot extends HTMLElement {
   #columns = [];
   #rows = [];
@@ -48,7 +48,7 @@ export class DataPlot extends HTMLElement {
     }).observe(image);
   }
 
-  /** Offers the columns there are: the first with texts, or that of a key, against the first other with numbers. */
+  /** Offers the columns: by default, the first with texts or the key's, against the first other one with numbers. */
   #offer() {
     const { x, y } = this.#parts;
     const all = this.#columns.map((_, column) => column);

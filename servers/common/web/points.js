@@ -1,9 +1,9 @@
-// What a plot shows of rows: one point for each that has numbers, and fewer where there are too many.
+// The points of a plot: one for each row with numbers, and fewer if there are too many.
 
-// Beyond this, the difference of two numbers may be none.
+// Beyond this, the difference between two numbers may be zero.
 const LARGEST = 1e300;
 
-/** The columns, by their place, in which there are numbers, and next to them nothing but null. */
+/** The indexes of the columns that contain numbers, and apart from them only null. */
 export function numericColumns(columns, rows) {
   const some = rows.slice(0, 1_000);
   const places = columns.map((_, column) => column);
@@ -18,8 +18,8 @@ export function numericColumns(columns, rows) {
   });
 }
 
-/** The points of `rows`: {x, y, row}, where `x` is the number of the row when no column is named or it has texts;
- * `left` counts the rows that have no number. */
+/** The points of `rows`: {x, y, row}, where `x` is the number of the row if no column is given or it has texts;
+ * `left` is the number of rows without a number. */
 export function pointsOf(rows, { x, y, isNumeric }) {
   const points = [];
   rows.forEach((row, number) => {
@@ -33,8 +33,8 @@ function isPlain(value) {
   return typeof value === "number" && Math.abs(value) <= LARGEST;
 }
 
-/** At most about `most` of `points`: for `kind` "points" every so manieth, else the lowest and the highest of each
- * stretch, so that no peak is lost. Sorted by x. */
+/** About `most` of the `points`: for `kind` "points" at regular intervals, otherwise the lowest and the highest of each
+ * interval, so that no peak is lost. Sorted by x. */
 export function samplePoints(points, most, kind) {
   const fewer = kind === "points" ? spaced : extremes;
   const kept = points.length <= most ? [...points] : fewer(points, most);
@@ -61,7 +61,7 @@ function extremes(points, most) {
   return [...new Set([...found.values()].flatMap(({ lowest, highest }) => [lowest, highest]))];
 }
 
-/** The least and the greatest `x` or `y` of points, of which there is one at least. */
+/** The minimum and maximum `x` or `y` of at least one point. */
 export function rangeOf(points, name) {
   let [low, high] = [Infinity, -Infinity];
   for (const point of points) {

@@ -1,8 +1,8 @@
-// Numbers on an axis: round ticks, and where a number stands.
+// Numbers on an axis: round ticks, and the positions of numbers.
 
 const STEPS = [1, 2, 5, 10];
 
-/** Round numbers, about `wanted` of them, that reach from `low` or below to `high` or above. */
+/** About `wanted` round numbers that span the range from `low` to `high`. */
 export function niceTicks(low, high, wanted) {
   const [from, to] = low === high ? around(low) : [low, high];
   const raw = (to - from) / wanted;
@@ -10,7 +10,7 @@ export function niceTicks(low, high, wanted) {
   const step = power * STEPS.find((one) => one * power >= raw * 0.999);
   const first = Math.floor(from / step + 1e-9);
   const last = Math.ceil(to / step - 1e-9);
-  // By multiplication, and rounded to what the step has: sums of 0.1 are not round.
+  // By multiplication, rounded to the digits of the step: sums of 0.1 are not round.
   const digits = Math.max(0, Math.min(100, -Math.floor(Math.log10(step))));
   return Array.from({ length: last - first + 1 }, (_, at) => Number(((first + at) * step).toFixed(digits)));
 }
@@ -20,7 +20,7 @@ function around(number) {
   return [number - room, number + room];
 }
 
-/** A function that places numbers: `from` the first of them at the first of `to`, and so on. */
+/** Returns a function that maps the range `from` to the range `to`. */
 export function linearScale([low, high], [start, end]) {
   return (number) => start + ((number - low) / (high - low)) * (end - start);
 }
@@ -30,6 +30,6 @@ export function tickText(number) {
   const size = Math.abs(number);
   if (size !== 0 && (size >= 1e15 || size < 1e-4)) return number.toExponential(2).replace(/\.?0+e\+?/, "e");
   const notation = size >= 1e6 ? "compact" : "standard";
-  // A year has no comma.
+  // A year has no thousands separator.
   return number.toLocaleString("en-US", { notation, maximumFractionDigits: 6, useGrouping: "min2" });
 }

@@ -1,13 +1,13 @@
-// Long work in slices: between them the page scrolls, paints and listens, so that nothing ever blocks it for long.
+// Long work in slices, between which the page can scroll, paint and react.
 
 const SLICE_MS = 8;
 
-/** Lets the browser do what is due, and goes on after it. */
+/** Lets the browser do its pending work, and continues after it. */
 export function breathe() {
   return globalThis.scheduler?.yield ? globalThis.scheduler.yield() : new Promise((done) => setTimeout(done));
 }
 
-/** Says when work has gone on for long enough: `if (slice.over()) await slice.next()`. */
+/** Reports when a slice of work has taken long enough: `if (slice.over()) await slice.next()`. */
 export class Slice {
   #end = performance.now() + SLICE_MS;
 

@@ -1,4 +1,4 @@
-// <data-table>: rows to filter, sort, page through and copy, however many there are.
+// <data-table>: rows to filter, sort, page through and copy, whatever their number.
 
 import { clear, copyText, count, h } from "./dom.js";
 import { toCsv } from "./csv.js";
@@ -8,7 +8,7 @@ import { showWhole } from "./whole.js";
 
 const MOST_HELD = 500_000;
 
-/** A table. `show` gives it rows; the event `rows` says that it has got more of them, in `event.detail`. */
+/** A table. `show` sets its rows; the event `rows` reports more rows, in `event.detail`. */
 export class DataTable extends HTMLElement {
   #columns = [];
   #rows = [];
@@ -21,7 +21,7 @@ export class DataTable extends HTMLElement {
   #parts = null;
 
   /** Shows `rows`, arrays of values, under `columns`, names or {name, type?}. `more` is null or a function that
-   * gives {rows, more} of the next page; `total` is how many rows there are in all, where that is known. */
+   * returns {rows, more} of the next page; `total` is the total number of rows, if known. */
   async show({ columns, rows, more = null, total = null }) {
     this.#build();
     this.#columns = columns.map((column) => (typeof column === "object" ? column : { name: String(column) }));
@@ -33,7 +33,7 @@ export class DataTable extends HTMLElement {
     await this.#arrange();
   }
 
-  /** What is shown now, filtered and sorted, as CSV. */
+  /** The rows that are shown, filtered and sorted, as CSV. */
   csv() {
     return toCsv(this.#columns, Array.from(this.#order, (row) => this.#rows[row]));
   }
@@ -55,7 +55,7 @@ export class DataTable extends HTMLElement {
     clear(this, h("div", { class: "toolbar" }, filter, status, next, copy), failure, grid.element);
   }
 
-  // Typing is fast, and each letter makes the one before idle.
+  // Typing is fast, and each letter makes the previous filter obsolete.
   #schedule() {
     if (this.#due) return;
     this.#due = true;
@@ -102,7 +102,7 @@ export class DataTable extends HTMLElement {
     failure.hidden = true;
     try {
       const page = await more();
-      if (this.#rows !== rows) return; // another result has come meanwhile
+      if (this.#rows !== rows) return; // another result has arrived in the meantime
       this.#rows = rows.concat(page.rows).slice(0, MOST_HELD);
       this.#more = page.more === true ? more : page.more || null;
     } catch (error) {

@@ -1,4 +1,4 @@
-// <tree-view>: things within things, opened one level at a time, by mouse and by keys.
+// <tree-view>: nested things, opened one level at a time, with the mouse or the keyboard.
 import { clear, count, h, visible } from "./dom.js";
 import { markTreeRow, treeOtherRow, treeRow } from "./tree_rows.js";
 
@@ -8,8 +8,8 @@ const MOST_TREE_MARKS = 1_000;
 const TREE_LABEL_LENGTH = 300;
 
 /**
- * `<tree-view>`. A node has a `key`, which no other has. The rows of all levels are siblings, so that neither a deep
- * tree nor a long one makes the document deep.
+ * `<tree-view>`. A node has a unique `key`. The rows of all levels are siblings, so that neither a deep nor a long tree
+ * makes the document deep.
  */
 export class TreeView extends HTMLElement {
   #options = {};
@@ -20,11 +20,11 @@ export class TreeView extends HTMLElement {
   #active = null;
 
   /**
-   * Shows `nodes`. `label`: what the whole tree is called, or a function from a node to its text or element (else the
-   * node's `label`, or its key). `children(node)`: an array, a promise of one, or null for what has none.
-   * `opens(node)`: whether it can be opened, where asking for the children is not for free (else: unless its
-   * `children` are null, or `leaf` is true). `detail(node)`: a text or element after it. `onSelect(node)`: it was
-   * clicked, or Enter pressed. `name`: what the whole tree is called, where `label` is a function.
+   * Shows `nodes`. `label`: the name of the whole tree, or a function from a node to its text or element (by default
+   * the node's `label`, or its key). `children(node)`: an array, a promise of one, or null for a leaf. `opens(node)`:
+   * whether it can be opened, if requesting its children is expensive (by default: unless its `children` are null, or
+   * `leaf` is true). `detail(node)`: a text or element after it. `onSelect(node)`: called after a click or Enter.
+   * `name`: the name of the whole tree, if `label` is a function.
    */
   show(nodes, options = {}) {
     this.#options = options;
@@ -41,7 +41,7 @@ export class TreeView extends HTMLElement {
     this.#activate(this.#list.firstElementChild, false);
   }
 
-  /** Marks the node with `key` with a short note, now or when it comes into view; null takes the mark away. */
+  /** Marks the node with `key` with a short note, now or when it comes into view; null removes the mark. */
   mark(key, note = "changed") {
     this.#marks.delete(key);
     if (note !== null) this.#marks.set(key, note);
@@ -50,7 +50,7 @@ export class TreeView extends HTMLElement {
     if (row) markTreeRow(row, this.#marks.get(key));
   }
 
-  /** Opens the node with `key`, where it is in view; done when its children are. */
+  /** Opens the node with `key`, if it is in view; resolves when its children are shown. */
   async open(key) {
     const row = this.#byKey.get(key);
     if (row?.opens && !row.open) await this.#open(row);
@@ -62,7 +62,7 @@ export class TreeView extends HTMLElement {
     if (row?.open) this.#close(row);
   }
 
-  /** Asks for the children of the node with `key` again, and opens what of them was open. */
+  /** Requests the children of the node with `key` again, and opens those that were open. */
   async reload(key) {
     const row = this.#byKey.get(key);
     if (!row?.open) return;
@@ -74,7 +74,7 @@ export class TreeView extends HTMLElement {
     for (const one of opened) await this.open(one);
   }
 
-  /** The keys of all nodes in view, as they stand. */
+  /** The keys of all nodes in view, in their order. */
   get keys() {
     return [...this.#rows.values()].filter((row) => row.node).map((row) => row.node.key);
   }
@@ -93,7 +93,7 @@ export class TreeView extends HTMLElement {
     if (before) before.before(...elements);
     else if (parent) parent.element.after(...elements);
     else this.#list.append(...elements);
-    // The map goes by the order of arrival; what asks for the order in view goes by the elements.
+    // The map is in the order of arrival; the elements are in the order of the view.
     for (const row of rows) this.#rows.set(row.element, row);
     return elements[0];
   }
@@ -126,7 +126,7 @@ export class TreeView extends HTMLElement {
       items = error instanceof Error ? error : new Error(String(error));
     }
     row.element.removeAttribute("aria-busy");
-    // It was closed, or another tree shown, in the meantime, or opened again, which has its own answer.
+    // In the meantime it was closed, or another tree is shown, or it was opened again, which has its own request.
     if (!row.open || this.#rows.get(row.element) !== row || this.#below(row).length > 0) return;
     if (items instanceof Error) this.#tell(row, `Not read: ${visible(items.message, TREE_LABEL_LENGTH)}`, "error");
     else if (items === null || items === undefined) this.#makeLeaf(row);

@@ -1,10 +1,10 @@
-// The rows of a tree: what is seen of one node.
+// The rows of a tree: the elements of one node.
 import { h, visible } from "./dom.js";
 
 const DEEPEST_INDENT = 16;
 const TREE_LABEL_LENGTH = 300;
 
-/** The row of `node`, the one at `at` of `of` on its level: `{node, level, element, opens, open}`. */
+/** The row of `node`, number `at` of `of` on its level: `{node, level, element, opens, open}`. */
 export function treeRow(node, level, { at, of }, { label, detail, opens, children, onSelect }) {
   const text = typeof label === "function" ? label(node) : (node.label ?? node.key);
   const more = detail?.(node);
@@ -19,14 +19,14 @@ export function treeRow(node, level, { at, of }, { label, detail, opens, childre
   return { node, level, element, opens: canOpen, open: false };
 }
 
-/** A row that stands for no node: a remark, or what is done by `act`. */
+/** A row without a node: a remark, or an action `act`. */
 export function treeOtherRow(text, level, act = null) {
   const element = rowElement(level, "tree-other", text);
   element.classList.toggle("tree-more", act !== null);
   return { node: null, level, element, act };
 }
 
-/** Shows `note` as the mark of a row; undefined takes it away. */
+/** Shows `note` as the mark of a row; undefined removes it. */
 export function markTreeRow({ element }, note) {
   element.querySelector(".tree-mark")?.remove();
   element.classList.toggle("tree-marked", note !== undefined);

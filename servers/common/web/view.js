@@ -1,4 +1,4 @@
-// The view's side of MCP Apps: what a page in a host's frame asks of the host, and hears from it.
+// The view's side of MCP Apps: the requests of a page in a host's frame, and the host's notifications.
 //
 // Written after modelcontextprotocol/ext-apps, specification/2026-01-26/apps.mdx.
 
@@ -11,9 +11,9 @@ const SERVER_PREFIX = /^[A-Za-z0-9-]{1,32}__/;
 export const APPS_VERSION = "2026-01-26";
 
 /**
- * Connect with the host around this page: gives the `Host` after the handshake.
+ * Connects to the host around this page. Returns the `Host` after the handshake.
  *
- * Handlers get what arrived and the host: `onInput(arguments)`, `onPartialInput(arguments)`, `onResult(result)`,
+ * Handlers receive the data and the host: `onInput(arguments)`, `onPartialInput(arguments)`, `onResult(result)`,
  * `onCancelled(reason)`, `onContext(context)` and `onTeardown()`, which may be asynchronous. All are optional.
  */
 export async function connectHost({ name, version, title, displayModes = ["inline", "fullscreen"], ...handlers }) {
@@ -25,20 +25,20 @@ export async function connectHost({ name, version, title, displayModes = ["inlin
   return host;
 }
 
-/** All text of a tool's result, its blocks on lines of their own. */
+/** All text of a tool's result, with each block on its own lines. */
 export function resultText(result) {
   const blocks = Array.isArray(result?.content) ? result.content : [];
   return blocks.filter((block) => typeof block?.text === "string").map((block) => block.text).join("\n");
 }
 
-/** The host as the view sees it: what it can do, what it told of itself, and what may be asked of it. */
+/** The host from the view's side: its capabilities, its description of itself, and the requests to it. */
 export class Host {
   #handlers;
   #channel;
   #observer = new ResizeObserver(() => this.#tellSize());
   #size = "";
 
-  /** What the host told: its name and version, its capabilities, and the context that it may change. */
+  /** The host's description: its name and version, its capabilities, and the context, which may change. */
   info = {};
   capabilities = {};
   context = {};
@@ -51,7 +51,7 @@ export class Host {
     });
   }
 
-  /** Shake hands; from then on the host sends the tool's input and result. */
+  /** Performs the handshake; afterwards the host sends the tool's input and result. */
   async connect(appInfo, availableDisplayModes) {
     const parameters = { appInfo, appCapabilities: { availableDisplayModes }, protocolVersion: APPS_VERSION };
     const answer = await this.#channel.request("ui/initialize", parameters);
@@ -61,38 +61,38 @@ export class Host {
     this.#channel.notify("ui/notifications/initialized");
     this.#observer.observe(document.documentElement);
     this.#observer.observe(document.body);
-    // Told at once: nothing is observed in a frame that has no size yet.
+    // Reported at once, since nothing is observed in a frame that has no size yet.
     this.#tellSize();
   }
 
-  /** Whether the host can do something, by the name of its capability: `serverTools`, `openLinks`, `message` ... */
+  /** Returns true if the host has a capability: `serverTools`, `openLinks`, `message` ... */
   can(capability) {
     return Boolean(this.capabilities[capability]);
   }
 
-  /** The name of the tool that this view was opened for; null if the host didn't tell. */
+  /** The name of the tool that this view was opened for; null if the host did not send it. */
   get tool() {
     const name = this.context.toolInfo?.tool?.name;
     return typeof name === "string" ? name : null;
   }
 
-  /** Call a tool of the server that the view is from, by its name there. A result with `isError` is a result. */
+  /** Calls a tool of the view's server, by its name there. A result with `isError` is returned, too. */
   callTool(name, args = {}) {
     return this.#channel.request("tools/call", { name: this.#nameHere(name), arguments: args });
   }
 
-  // Where several servers are joined, a tool that is not the only one of its name has that of its server before it.
+  // If several servers are joined, a tool whose name is not unique is prefixed with its server's name.
   #nameHere(name) {
     const [prefix] = SERVER_PREFIX.exec(this.tool ?? "") ?? [""];
     return name.startsWith(prefix) ? name : prefix + name;
   }
 
-  /** Read a resource of the server that the view is from. */
+  /** Reads a resource of the view's server. */
   readResource(uri) {
     return this.#channel.request("resources/read", { uri });
   }
 
-  /** Have the host open an address of the web. */
+  /** Asks the host to open a web address. */
   async openLink(url) {
     if (!/^https?:\/\//i.test(url)) {
       throw new HostError(`not an address of the web: ${url.slice(0, 200)}`);
@@ -100,32 +100,32 @@ export class Host {
     await this.#ask("ui/open-link", { url }, "open the link");
   }
 
-  /** Put a message of the user into the conversation. */
+  /** Adds a message from the user to the conversation. */
   async sendMessage(text) {
     const content = [{ type: "text", text }];
     await this.#ask("ui/message", { role: "user", content }, "take the message");
   }
 
-  /** Tell the model what the view shows now; it replaces what was told before. */
+  /** Tells the model what the view shows now; this replaces earlier reports. */
   async updateContext(text, structuredContent = undefined) {
     const content = [{ type: "text", text }];
     const context = structuredContent === undefined ? { content } : { content, structuredContent };
     await this.#ask("ui/update-model-context", context, "take the context");
   }
 
-  /** Have the host save a file, which a frame can't do itself. */
+  /** Asks the host to save a file, which a frame can't do itself. */
   async downloadFile(name, mimeType, text) {
     const resource = { uri: `file:///${encodeURIComponent(name)}`, mimeType, text };
     await this.#ask("ui/download-file", { contents: [{ type: "resource", resource }] }, "save the file");
   }
 
-  /** Whether the host could show the view so: "inline", "fullscreen" or "pip". */
+  /** Returns true if the host supports the display mode: "inline", "fullscreen" or "pip". */
   canDisplay(mode) {
     const modes = this.context.availableDisplayModes;
     return Array.isArray(modes) && modes.includes(mode);
   }
 
-  /** Ask for another way to be shown; gives the one that the host chose. */
+  /** Requests another display mode. Returns the one that the host has chosen. */
   async display(mode) {
     const answer = await this.#channel.request("ui/request-display-mode", { mode });
     this.#change({ displayMode: answer?.mode ?? this.context.displayMode });

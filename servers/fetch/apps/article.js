@@ -1,4 +1,4 @@
-// A fetched page, from what the tool answers or what the resource of the page holds.
+// A fetched page, from the tool's answer or from the page's resource.
 
 import { answerView, unfence } from "../../common/web/answers.js";
 import { resultText } from "../../common/web/view.js";
@@ -7,7 +7,7 @@ const FACT = /^(title|language|published|canonical): /;
 const MOST_LINKS = 500;
 const WEB = /^https?:\/\//i;
 
-/** The page in a result of fetch; `args` are what the tool was called with, or null where the host did not tell. */
+/** The page in a result of fetch; `args` are the tool's arguments, or null if the host did not send them. */
 export function articleOf(result, args) {
   const view = answerView(result);
   const facts = result._meta ?? {};
@@ -28,7 +28,7 @@ export function articleOf(result, args) {
   };
 }
 
-/** The same page with the text that its resource holds: all of it, or the most that one answer may have. */
+/** The same page with the text of its resource: all of it, or as much as fits in one answer. */
 export function wholeArticle(article, read) {
   const contents = read?.contents?.find((one) => typeof one.text === "string");
   if (!contents) {
@@ -38,13 +38,13 @@ export function wholeArticle(article, read) {
   return { ...article, ...body, title: article.title || body.title, format: "markdown", start: 0 };
 }
 
-/** The page with the next piece of its text behind what is there. */
+/** The page with the next piece of its text appended. */
 export function longerArticle(article, result) {
   const next = bodyOf(resultText(result), result._meta ?? {}, false);
   return { ...article, text: article.text + next.text, rest: next.rest, note: next.note };
 }
 
-/** Whether a link may be followed: it leads to the web. */
+/** Returns true if a link may be followed: it leads to the web. */
 export function isWebLink(url) {
   return typeof url === "string" && WEB.test(url);
 }
@@ -58,7 +58,7 @@ function bodyOf(answer, facts, withFacts = true) {
   return { text, title, rest, total: facts.length ?? null, note: notesOf(fenced?.before ?? "") };
 }
 
-/** The server tells facts of the page before its text, a line each, and then an empty line. */
+/** The server puts facts about the page before its text, one per line, followed by an empty line. */
 function withoutFacts(inside) {
   const lines = inside.split("\n");
   let count = 0;

@@ -136,7 +136,7 @@ class PageApp {
     return h("li", { "data-level": String(Math.min(heading.level ?? 1, 6)) }, jump);
   }
 
-  /** Goes to the heading of a text that has `before` others of the same text above it. */
+  /** Goes to the heading with this text after `before` others with the same text. */
   async #jump(text, before) {
     const find = () => this.#shownHeadings().filter((one) => one.text === text)[before];
     if (!find() && this.#article.rest !== null) {
@@ -202,7 +202,7 @@ class PageApp {
     }
   }
 
-  /** Whether what is shown came from the resource already, or is no Markdown: then it goes on piece by piece. */
+  /** Returns true if the resource was read already, or is not Markdown: then the text continues piece by piece. */
   #hasWhole() {
     const { resource, text, start } = this.#article;
     return !resource || !this.#isMarkdown() || (start === 0 && text.length >= PIECE / 2);

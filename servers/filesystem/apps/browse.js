@@ -1,4 +1,4 @@
-// A directory as a tree beside the preview of one file, with marks where something changes.
+// A directory as a tree next to the preview of one file, with marks on changes.
 
 import { answerView, callOrThrow } from "../../common/web/answers.js";
 import { clear, h, visible } from "../../common/web/dom.js";
@@ -32,7 +32,7 @@ export class Browser {
     this.#follow.addEventListener("change", () => this.setVisible(true));
   }
 
-  /** Shows a result of one of the tools; `args` are what it was called with, or null. */
+  /** Shows a result of one of the tools; `args` are its arguments, or null. */
   async show(result, args) {
     const view = answerView(result);
     this.#path = view.path ?? args?.path ?? ".";
@@ -41,7 +41,7 @@ export class Browser {
     await this.#begin(view.cursor);
   }
 
-  /** Ends the questions for changes while nobody looks, and goes on with them. */
+  /** Stops following changes while the page is not visible, and resumes afterwards. */
   setVisible(visibleNow) {
     if (visibleNow && this.#follow.checked) {
       this.#follower?.start();
@@ -74,7 +74,7 @@ export class Browser {
       return nest(entries, this.#path);
     }
     const listing = listingOf(result, this.#path);
-    // A long directory, or a tree whose host kept what is for the view from it.
+    // A long directory, or a tree whose host did not pass on the data for the view.
     return listing.next === null && listing.nodes.length > 0 ? listing.nodes : this.#list(this.#path, "");
   }
 
@@ -101,7 +101,7 @@ export class Browser {
 
   #children(node) {
     const loaded = node.loaded;
-    // What came with the result is shown once; whoever asks again wants it as it is by then.
+    // The contents of the result are shown once; later they are requested again, since they may have changed.
     node.loaded = null;
     return loaded ?? this.#list(node.path, node.key && `${node.key}/`);
   }
@@ -128,7 +128,7 @@ export class Browser {
     this.#follower = new Follower(this.#host, this.#path, cursor, told);
     this.setVisible(document.visibilityState === "visible");
     try {
-      // Changes are told by absolute paths.
+      // Changes are reported with absolute paths.
       const info = await callOrThrow(this.#host, "get_file_info", { path: this.#path });
       this.#absolute = info.structuredContent?.path ?? /^path: (.*)$/m.exec(resultText(info))?.[1] ?? null;
     } catch {
@@ -156,7 +156,7 @@ export class Browser {
     }
   }
 
-  /** Marks what has changed, or the closed directory that it is in. */
+  /** Marks the changed entry, or the closed directory that contains it. */
   #mark({ key, kind }, shown) {
     this.#tree.mark(key, kind === "created" ? "new" : "changed");
     let seen = key;

@@ -1,4 +1,4 @@
-// What changes below a directory, asked for again and again: the server holds each question until something happens.
+// The changes below a directory, by long polling: the server answers each request when something happens.
 
 import { callOrThrow } from "../../common/web/answers.js";
 import { resultText } from "../../common/web/view.js";
@@ -9,7 +9,7 @@ const CHANGES_CURSOR = /\[cursor: (\S+)\]$/;
 const WAIT_SECONDS = 25;
 const PAUSES = [1_000, 5_000, 20_000];
 
-/** The changes that an answer of the tool `changes` tells, with the cursor to go on from. */
+/** The changes in an answer of the tool `changes`, and the cursor to continue from. */
 export function changesOf(result) {
   const text = resultText(result);
   const changes = text
@@ -21,7 +21,7 @@ export function changesOf(result) {
   return { changes, cursor: CHANGES_CURSOR.exec(text)?.[1] ?? null, overflow };
 }
 
-/** Follows a directory: `onChanges(changes, overflow)` for what happened, `onState("live"|"paused"|"ended", why)`. */
+/** Follows a directory: calls `onChanges(changes, overflow)`, and `onState("live"|"paused"|"ended", why)`. */
 export class Follower {
   #host;
   #path;
@@ -37,7 +37,7 @@ export class Follower {
     this.#told = told;
   }
 
-  /** Begins, or goes on where it was stopped: what happened meanwhile is told, too. */
+  /** Starts, or continues after a stop; changes in the meantime are reported, too. */
   start() {
     this.#wanted = true;
     if (!this.#running) {
@@ -46,7 +46,7 @@ export class Follower {
     }
   }
 
-  /** Ends after the question that is open. */
+  /** Stops after the request in progress. */
   stop() {
     this.#wanted = false;
     this.#told.onState("paused");

@@ -1,4 +1,4 @@
-// An edit as its diff: what a dry run shows is applied when the reader says so.
+// An edit as its diff: the changes of a dry run are made when the user confirms.
 
 import { answerView } from "../../common/web/answers.js";
 import { clear, h, visible } from "../../common/web/dom.js";
@@ -7,15 +7,15 @@ import { resultText } from "../../common/web/view.js";
 
 const MOST_SAID = 2_000;
 
-/** What edit_file is called with to make the changes that a dry run showed, while the file is still the same one. */
+/** The arguments of edit_file for the changes that a dry run has shown, while the file is still the same. */
 export function argumentsToApply(args, etag) {
   const { dryRun: _dropped, ...wanted } = args;
   const [path, ...others] = pathsOf(args);
-  // if_match is of the file at `path`, which may be another one than that of all edits.
+  // if_match belongs to the file at `path`, which may differ from the file of other edits.
   return etag && path && others.length === 0 && !wanted.if_match ? { ...wanted, path, if_match: etag } : wanted;
 }
 
-/** Shows the result of edit_file; `args` are what the tool was called with, or null where the host did not tell. */
+/** Shows the result of edit_file; `args` are the tool's arguments, or null if the host did not send them. */
 export function showEdit(root, host, result, args) {
   const view = answerView(result);
   const diff = view.diff ?? resultText(result);

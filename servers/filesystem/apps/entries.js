@@ -1,4 +1,4 @@
-// The entries of a directory, from what the tools answer: for the view where that is there, else from the text.
+// The entries of a directory, from the tools' answers: from the data for the view if present, otherwise from the text.
 
 import { answerView, callOrThrow } from "../../common/web/answers.js";
 import { resultText } from "../../common/web/view.js";
@@ -10,7 +10,7 @@ const WITH_URI = / \((file:\/\/\/[^\s()]*)\)$/;
 const MOST_PAGES = 20;
 const UNITS = ["bytes", "kB", "MB", "GB", "TB"];
 
-/** A size as people say it. */
+/** A size in readable units. */
 export function sizeText(size) {
   if (typeof size !== "number") {
     return "";
@@ -24,19 +24,19 @@ export function sizeText(size) {
   return `${unit && amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${UNITS[unit]}`;
 }
 
-/** A time as this reader's clock has it: of seconds since 1970 or an ISO date; "" where there is none. */
+/** A time on the user's clock, from seconds since 1970 or an ISO date; "" if there is none. */
 export function timeText(moment) {
   const date = new Date(typeof moment === "number" ? moment * 1000 : (moment ?? NaN));
   return Number.isNaN(date.getTime()) ? "" : date.toLocaleString();
 }
 
-/** A path as a result tells it: the path, and the URI that stands behind a path with escapes. */
+/** A path as a result writes it: the path, and the URI after a path with escapes. */
 export function splitTold(told) {
   const found = WITH_URI.exec(told);
   return found ? { path: told.slice(0, found.index), uri: found[1] } : { path: told, uri: null };
 }
 
-/** The path that a file: URI means; the URI itself where that is no text. */
+/** The path of a file: URI; the URI itself if the path is not valid text. */
 export function uriPath(uri) {
   try {
     return decodeURIComponent(uri.replace(/^file:\/\//, ""));
@@ -45,13 +45,13 @@ export function uriPath(uri) {
   }
 }
 
-/** A path below a directory, in the form in which the directory is given. */
+/** A path below a directory, in the same form as the directory's path. */
 export function pathBelow(directory, relative) {
   const parts = directory.startsWith("file:") ? relative.split("/").map(encodeURIComponent) : [relative];
   return `${directory.replace(/\/$/, "")}/${parts.join("/")}`;
 }
 
-/** One directory as nodes of a tree, all pages of it up to a bound, and whether there are more. */
+/** One directory as nodes of a tree, with all pages up to a limit, and whether there are more. */
 export async function listDirectory(host, path, below = "") {
   const nodes = [];
   let cursor = null;
@@ -67,7 +67,7 @@ export async function listDirectory(host, path, below = "") {
   return { nodes, more: true };
 }
 
-/** The nodes of one answer of list_directory_with_sizes, and the cursor of the next page or null. */
+/** The nodes in one answer of list_directory_with_sizes, and the cursor of the next page or null. */
 export function listingOf(result, path, below = "") {
   const text = resultText(result);
   const view = answerView(result);
@@ -77,14 +77,14 @@ export function listingOf(result, path, below = "") {
     .filter(Boolean)
     .map(entryOfLine);
   const given = view.entries ?? [];
-  // The text has more where what is for the view was bounded earlier.
+  // The text contains more if the data for the view was cut earlier.
   const entries = told.length > given.length ? told : given;
   const cut = CUT.exec(text);
   const more = Boolean(view.more) && entries === given;
   return { nodes: entries.map((entry) => nodeOf(entry, path, below)), next: cut ? cut[2] : null, more };
 }
 
-/** The entries of a whole tree, each named by its path in it, as the nodes directly in its root. */
+/** The entries of a whole tree as nodes directly in its root, each named by its path in it. */
 export function nest(entries, root) {
   const top = [];
   const known = new Map();
@@ -109,7 +109,7 @@ function entryOfLine(found) {
 function nodeOf(entry, directory, below) {
   const told = splitTold(entry.path);
   const uri = entry.uri ?? told.uri;
-  // A name with escapes is another one: the URI has the true name.
+  // A name with escapes is not the real name, which is in the URI.
   const relative = uri ? uriPath(uri).split("/").slice(-told.path.split("/").length).join("/") : told.path;
   return {
     key: below + relative,

@@ -1,4 +1,4 @@
-// The app of the filesystem server: files to look through, or an edit to decide on.
+// The app of the filesystem server: files to browse, or an edit to confirm.
 
 import { answerView } from "../../common/web/answers.js";
 import { clear, h, visible } from "../../common/web/dom.js";

@@ -1,4 +1,4 @@
-// What is in one file: text page by page, a picture, a sound; else what is known of it.
+// The contents of one file: text page by page, a picture or a sound; otherwise its facts.
 
 import { callOrThrow } from "../../common/web/answers.js";
 import { copyButton } from "../../common/web/buttons.js";
@@ -11,7 +11,7 @@ const MOST_PREVIEWED = 300_000;
 const MEDIA = /\.(png|jpe?g|gif|webp|avif|bmp|ico|svg|wav|mp3|ogg|oga|flac|m4a)$/i;
 const NOT_TEXT = /^not_text\b/;
 
-/** The text in an answer of read_text_file, the note of the server below it, and the cursor of the next page. */
+/** The text in an answer of read_text_file, the server's note below it, and the cursor of the next page. */
 export function pieceOf(result) {
   const text = resultText(result);
   const { cursor = null, charset = null } = result?._meta ?? {};
@@ -33,7 +33,7 @@ export class FilePreview extends HTMLElement {
     return this.#node;
   }
 
-  /** Shows a node; `said` is told above it, as that it has just changed. */
+  /** Shows a node; `said` is a remark above it, such as that it has just changed. */
   async show(host, node, said = "") {
     this.#host = host;
     this.#node = node;
@@ -56,7 +56,7 @@ export class FilePreview extends HTMLElement {
     }
   }
 
-  /** Says that the node is gone, and leaves what was shown of it. */
+  /** Reports that the node no longer exists, and keeps the shown contents. */
   tell(said) {
     this.querySelector(".preview-said")?.replaceChildren(said);
   }
@@ -139,7 +139,7 @@ export class FilePreview extends HTMLElement {
         this.#add(pre, note, more, piece);
       }
     } catch (error) {
-      // Where the file ends with the last line shown, there is no line to begin at.
+      // If the file ends with the last shown line, there is no line to continue at.
       note.textContent = error.message.startsWith("bad_range") ? "the end" : visible(error.message, 500);
       more.hidden = true;
     } finally {

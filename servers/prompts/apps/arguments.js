@@ -1,4 +1,4 @@
-// The arguments of a prompt, which are texts: a field for each, as the library's server takes them.
+// The arguments of a prompt, which are texts: a field for each, as the prompts server accepts them.
 
 import { clear, h, visible } from "../../common/web/dom.js";
 
@@ -14,7 +14,7 @@ const NUMBER = /^[-+]?\d{1,100}(\.\d{1,100})?(e[-+]?\d{1,3})?$/i;
 const ADDRESS = /^https?:\/\/\S+$/i;
 const LISTED = /^([^\s:()]+) \((.*?)\): (.*)$/;
 
-/** The arguments of a prompt in an answer of search_prompts, for a result that does not tell them. */
+/** The arguments of a prompt in an answer of search_prompts, for a result that does not contain them. */
 export function argumentsListed(text, name) {
   const lines = text.split("\n").map((line) => LISTED.exec(line));
   const found = lines.find((line) => line?.[1] === name);
@@ -25,18 +25,18 @@ export function argumentsListed(text, name) {
   });
 }
 
-/** `<argument-form>`: a field for each argument. It sends the event `filled` when it is to be rendered. */
+/** `<argument-form>`: a field for each argument. It sends the event `filled` when the prompt is to be rendered. */
 export class ArgumentForm extends HTMLElement {
   #fields = [];
 
-  /** Shows fields for `args`, filled in with what was given: an object, or a list of names and values. */
+  /** Shows fields for `args`, filled in with given values: an object, or a list of names and values. */
   show(args, given) {
     const pairs = Array.isArray(given) ? given.map((one) => [one?.name, one?.value]) : Object.entries(given ?? {});
     const values = new Map(pairs);
     this.#fields = args.map((one, at) => makeField(one, at, textOfValue(values.get(one.name))));
     const render = h("button", { type: "button", text: "Render", on: { click: () => this.#send() } });
     clear(this, ...this.#fields.map((field) => field.element), render);
-    // A form of HTML would not be sent: a host's frame may forbid that.
+    // An HTML form would not be sent: a host's frame may forbid that.
     this.onkeydown = (event) => {
       const wanted = event.key === "Enter" && (event.target.tagName === "INPUT" || event.ctrlKey || event.metaKey);
       if (wanted) {
@@ -46,7 +46,7 @@ export class ArgumentForm extends HTMLElement {
     };
   }
 
-  /** What is filled in, as render_prompt takes it: names and texts, without what is empty. */
+  /** The values for render_prompt: names and texts, without empty ones. */
   get given() {
     const filled = this.#fields.filter(({ control }) => control.value !== "");
     return filled.map(({ argument, control }) => ({ name: argument.name, value: control.value }));
@@ -89,7 +89,7 @@ function makeControl({ type, enum: values, required }, value) {
   return rows ? h("textarea", { rows: String(rows), value }) : h("input", { type: "text", value });
 }
 
-/** Whether something is wrong with a field, which then says what. */
+/** Returns true if a field has an error, which it then shows. */
 function checkField({ argument, control, error }) {
   const value = control.value.trim();
   let wrong = "";

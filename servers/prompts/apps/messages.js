@@ -1,4 +1,4 @@
-// The messages of a rendered prompt, and how they are shown.
+// The messages of a rendered prompt as elements.
 
 import { unfence } from "../../common/web/answers.js";
 import { h, visible } from "../../common/web/dom.js";
@@ -20,14 +20,14 @@ export function messagesOf(result) {
   return grouped(withoutMarks(blocks));
 }
 
-/** The messages as one text for the conversation: the only message as it is, several with their roles. */
+/** The messages as one text for the conversation: a single message unchanged, several with their roles. */
 export function textToSend(messages) {
   const texts = messages.map((one) => ({ role: one.role, text: one.blocks.map(textOfBlock).join("\n") }));
   const alone = texts.length === 1 && texts[0].role === "user";
   return alone ? texts[0].text : texts.map((one) => `[${one.role}]\n${one.text}`).join("\n\n");
 }
 
-/** One message as a card, its text as Markdown or as it is written. */
+/** One message as a card, with its text as Markdown or as written. */
 export function messageCard(message, { source, onLink }) {
   const shown = message.blocks.map((block) => showBlock(block, source, onLink));
   return h(
@@ -81,7 +81,7 @@ function showBlock(block, source, onLink) {
   if (source || block.type !== "text") {
     return h("pre", { tabindex: "0", "aria-label": "The text", text: visible(text, MOST_OF_ONE) });
   }
-  // The headings of several messages must not have one id.
+  // The headings of several messages must have different ids.
   const prefix = `message-${(headingPrefixes += 1)}-`;
   return h("div", { class: "markdown" }, renderMarkdown(text.slice(0, MOST_OF_ONE), { onLink, prefix }));
 }

@@ -43,7 +43,7 @@ class PromptApp {
     this.#take(result);
   }
 
-  /** The arguments from the index, for an answer that does not tell them. */
+  /** The arguments from the index, for an answer that does not contain them. */
   async #lookUp() {
     try {
       const found = await this.#host.callTool("search_prompts", { query: this.#name, limit: 20 });

@@ -1,4 +1,4 @@
-// A table as a box of the diagram, and a foreign key as a line between two.
+// A table as a box of the diagram, and a foreign key as a line between two boxes.
 
 import { svg, visible } from "../../web/dom.js";
 
@@ -12,7 +12,7 @@ const LETTER_WIDTH = 7.6;
 const LONGEST_TYPE = 10;
 const LEAST_BEND = 30;
 
-/** The box of a table, `{name, kind, columns, keys, links}`: its size, and the columns that it has room for. */
+/** The box of a table, `{name, kind, columns, keys, links}`: its size, and as many columns as fit. */
 export function makeBox(table) {
   const keyed = (column) => column.primary_key || table.keys.has(column.name);
   const first = [...table.columns.filter(keyed), ...table.columns.filter((column) => !keyed(column))];
@@ -23,10 +23,10 @@ export function makeBox(table) {
   return { table, lines, more, width: BOX_WIDTH, height, x: 0, y: 0 };
 }
 
-/** What a box looks like: with its columns; or with its name alone, in letters of the size `letters`. */
+/** Draws a box with its columns, or with only its name in the font size `letters`. */
 export function boxShape(box, index, letters) {
   const { table, x, y, width, height } = box;
-  // It has the name that is read in it: who steers by speech says what they see.
+  // Its accessible name is the visible one, so that users can choose it by speech.
   const props = { role: "button", tabindex: "-1", "aria-description": table.kind, "data-index": index };
   const place = { class: `table ${table.kind === "view" ? "view" : ""}`, transform: `translate(${x} ${y})` };
   const frame = svg("rect", { class: "frame", width, height, rx: 6 });
@@ -65,7 +65,7 @@ function lineShapes({ table, width }, column, at) {
   ];
 }
 
-/** The line of a foreign key from box to box, with an arrow at the table that it refers to: the data of a path. */
+/** The path data of the line for a foreign key, from box to box, with an arrow at the referenced table. */
 export function linkPath(from, to, { columns, toColumns }) {
   const startY = port(from, columns[0]);
   const endY = port(to, toColumns[0]);
@@ -88,12 +88,12 @@ function lineMiddle(at) {
   return HEAD_HEIGHT + BOX_EDGE / 2 + (at + 0.5) * LINE_HEIGHT;
 }
 
-/** The outline of a box: the data of a path. */
+/** The path data of a box's outline. */
 export function outlinePath({ x, y, width, height }) {
   return `M${x} ${y}h${width}v${height}h${-width}z`;
 }
 
-// Cut to the room that there is; letters of East Asia are twice as wide.
+// Cut to the available width; East Asian characters are twice as wide.
 function fitText(text, room, letter) {
   const characters = Array.from(visible(text.slice(0, 200)));
   let width = 0;

@@ -1,4 +1,4 @@
-// Which part of a drawing is seen: pan and zoom of an SVG by pointer, wheel, pinch and keyboard.
+// The visible part of a drawing: pan and zoom of an SVG by pointer, wheel, pinch and keyboard.
 
 const SMALLEST = 0.02;
 const LARGEST = 2.5;
@@ -7,7 +7,7 @@ const NUDGE = 60;
 const DRAG = 4;
 const MARGIN = 24;
 
-/** What a surface shows of a drawing: a point is at `x + scale * itsX`, `y + scale * itsY`. */
+/** The position of a drawing on a surface: a point appears at `x + scale * itsX`, `y + scale * itsY`. */
 export class Camera {
   #surface;
   #moved;
@@ -30,25 +30,25 @@ export class Camera {
     surface.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  /** Whether the pointer that is released now moved the drawing, so that it is no click. */
+  /** Returns true if the pointer that is released now has moved the drawing, so that this is not a click. */
   get dragged() {
     return this.#drag?.far === true;
   }
 
-  /** The part of the drawing that is seen. */
+  /** The visible part of the drawing. */
   get seen() {
     const { width, height } = this.#surface.getBoundingClientRect();
     const { x, y, scale } = this;
     return { left: -x / scale, top: -y / scale, right: (width - x) / scale, bottom: (height - y) / scale };
   }
 
-  /** The point of the drawing under a point of the window. */
+  /** The point of the drawing at a point of the window. */
   pointAt(clientX, clientY) {
     const { left, top } = this.#surface.getBoundingClientRect();
     return { x: (clientX - left - this.x) / this.scale, y: (clientY - top - this.y) / this.scale };
   }
 
-  /** See all of a drawing of this size. */
+  /** Shows all of a drawing of this size. */
   fit({ width, height }) {
     const frame = this.#surface.getBoundingClientRect();
     const room = { width: frame.width - 2 * MARGIN, height: frame.height - 2 * MARGIN };
@@ -59,7 +59,7 @@ export class Camera {
     this.#moved();
   }
 
-  /** Zoom in or out around a point of the window; around the middle without one. */
+  /** Zooms around a point of the window, by default its middle. */
   zoom(factor, clientX = null, clientY = null) {
     const { left, top, width, height } = this.#surface.getBoundingClientRect();
     const [atX, atY] = clientX === null ? [width / 2, height / 2] : [clientX - left, clientY - top];
@@ -77,7 +77,7 @@ export class Camera {
     this.zoom(1 / STEP);
   }
 
-  /** Move a box of the drawing into sight, large enough to read. */
+  /** Moves a box of the drawing into view, large enough to read. */
   bring({ x, y, width, height }, readable = 0.6) {
     const frame = this.#surface.getBoundingClientRect();
     const scale = Math.max(this.scale, readable);
@@ -93,7 +93,7 @@ export class Camera {
     this.#moved();
   }
 
-  // A page around the frame is scrolled by the wheel, too, so the drawing takes it only when somebody works with it.
+  // The wheel also scrolls the page around the frame, so the drawing uses it only while it has the focus.
   #wheel(event) {
     if (event.ctrlKey || event.metaKey || this.#surface.contains(document.activeElement)) {
       event.preventDefault();
@@ -118,7 +118,7 @@ export class Camera {
     if (this.#pointers.size > 1) {
       this.#pinch(before, event);
     } else if (this.dragged || Math.hypot(event.clientX - this.#drag.x, event.clientY - this.#drag.y) > DRAG) {
-      // Captured only now: before, it may be a click on a table.
+      // Captured only now, since until here it may be a click on a table.
       this.#surface.setPointerCapture(event.pointerId);
       this.#drag.far = true;
       this.#put(this.x + event.clientX - before.clientX, this.y + event.clientY - before.clientY);

@@ -1,4 +1,4 @@
-// One table beside the diagram: its columns, its keys in both directions, and a few rows.
+// One table next to the diagram: its columns, its keys in both directions, and a few rows.
 
 import { clear, count, h, visible } from "../../web/dom.js";
 import { completeColumns } from "./tables.js";
@@ -10,11 +10,11 @@ const MOST_SAMPLE_COLUMNS = 30;
 const MOST_NAME = 300;
 const MOST_CELL = 120;
 
-/** Shows a table; dispatches `choose` with the index of another that is gone to, and `close`. */
+/** Shows a table; dispatches `choose` with the index of another table to show, and `close`. */
 export class TableDetails extends HTMLElement {
   #shown = 0;
 
-  /** Show the table at `index`; `load()` gives its first rows, `{columns, rows}`; null where none can be had. */
+  /** Shows the table at `index`; `load()` returns its first rows, `{columns, rows}`, or null if it has none. */
   async show(tables, index, load) {
     const table = tables[index];
     const sample = h("div", { class: "sample", "aria-live": "polite" });
@@ -54,7 +54,7 @@ export class TableDetails extends HTMLElement {
     clear(sample, sampleTable(found));
   }
 
-  /** Put the focus on the heading. */
+  /** Focuses the heading. */
   enter() {
     this.querySelector("h2")?.focus({ preventScroll: true });
   }

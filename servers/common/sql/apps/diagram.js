@@ -1,7 +1,7 @@
 // The diagram of a database's tables, to pan and zoom.
 //
-// Only what is seen is drawn. Far away a box has only its name; and where more are seen than can be read, all boxes
-// are one path. So a database of 2,000 tables has no more elements than one of 500.
+// Only the visible part is drawn. At a distance a box has only its name; if there are too many boxes to read, all
+// are one path. So a database with 2,000 tables has no more elements than one with 500.
 
 import { clear, h, svg } from "../../web/dom.js";
 import { boxShape, linkPath, makeBox, outlinePath } from "./boxes.js";
@@ -14,7 +14,7 @@ const MOST_LINKS = 5_000;
 const READABLE = 0.5;
 const LETTERS = [15, 20, 26, 34, 44, 56];
 
-/** Shows tables and their keys; dispatches `choose`, with the table's index as `detail`, when somebody picks one. */
+/** Shows tables and their keys; dispatches `choose`, with the table's index as `detail`, when the user selects one. */
 export class SchemaDiagram extends HTMLElement {
   #boxes = [];
   #links = [];
@@ -52,7 +52,7 @@ export class SchemaDiagram extends HTMLElement {
     new ResizeObserver(() => this.#resized()).observe(this.#surface);
   }
 
-  /** Draw tables, `[{name, kind, columns, keys, links: [{to, columns, toColumns}]}]`; `to` is another's index. */
+  /** Draws tables, `[{name, kind, columns, keys, links: [{to, columns, toColumns}]}]`; `to` is an index. */
   show(tables) {
     this.#boxes = tables.map(makeBox);
     this.#links = this.#boxes.flatMap((box, from) => box.table.links.map((link) => ({ from, ...link })));
@@ -71,12 +71,12 @@ export class SchemaDiagram extends HTMLElement {
     this.#resized();
   }
 
-  /** See all of it. */
+  /** Shows all of it. */
   fit() {
     this.#camera.fit(this.#size);
   }
 
-  /** Mark a table and its keys, and bring it into sight; null marks none. */
+  /** Highlights a table and its keys, and moves it into view; null highlights none. */
   choose(index) {
     this.#chosen = index;
     this.#mark(index);
@@ -131,7 +131,7 @@ export class SchemaDiagram extends HTMLElement {
     this.#drawn.clear();
   }
 
-  // Draws those boxes and takes the others away. The one that Tab goes to is always there.
+  // Draws these boxes and removes the others. The one that has the Tab stop always exists.
   #keep(wanted) {
     if (this.#boxes.length > 0) {
       wanted.add(this.#boxes[this.#reached]);
@@ -160,7 +160,7 @@ export class SchemaDiagram extends HTMLElement {
     shape.classList.toggle("chosen", index === this.#chosen);
   }
 
-  // Where Tab goes to, and in sight.
+  // The box with the Tab stop, in view.
   #reach(index) {
     this.#reached = index;
     this.#camera.bring(this.#boxes[index]);
@@ -230,12 +230,12 @@ function overlaps({ x, y, width, height }, { left, top, right, bottom }) {
   return x <= right && x + width >= left && y <= bottom && y + height >= top;
 }
 
-// About 13 pixels in the window, in a few sizes, so that boxes aren't drawn again at each step.
+// About 13 pixels in the window, in a few sizes, so that boxes are not drawn again at each step.
 function lettersAt(scale) {
   return LETTERS.find((size) => size * scale >= 13) ?? LETTERS.at(-1);
 }
 
-// The box that the key leads to: little aside of the way counts less than far aside.
+// The nearest box in the direction of the key: distance to the side counts more than distance ahead.
 function nearest(boxes, index, key) {
   const sideways = key === "ArrowLeft" || key === "ArrowRight";
   const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;

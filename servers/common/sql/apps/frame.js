@@ -1,23 +1,23 @@
-// What both pages of SQLite have around what they show: the title with its facts, a state line, full screen.
+// The frame of both SQLite pages: the title with its facts, a status line, and full screen.
 
 import { clear, h, visible } from "../../web/dom.js";
 import { resultText } from "../../web/view.js";
 
 const MOST_TEXT = 20_000;
 
-/** A line that says what goes on: `say(text)`, `fail(text)`, both with "" for nothing. */
+/** A status line: `say(text)` and `fail(text)`, both with "" for nothing. */
 export class StatusLine extends HTMLElement {
   connectedCallback() {
     this.setAttribute("role", "status");
   }
 
-  /** Tell something. */
+  /** Shows a message. */
   say(text) {
     this.classList.remove("error");
     this.textContent = visible(text, MOST_TEXT);
   }
 
-  /** Tell that something failed. */
+  /** Shows an error. */
   fail(text) {
     this.classList.add("error");
     this.textContent = visible(text, MOST_TEXT);
@@ -26,7 +26,7 @@ export class StatusLine extends HTMLElement {
 
 customElements.define("status-line", StatusLine);
 
-/** A button that has the host show the page on the full screen, or not; hidden where the host can't. */
+/** A button that toggles full screen in the host; hidden if the host does not support it. */
 export function makeDisplayButton() {
   let host = null;
   const button = h("button", { type: "button", class: "plain", hidden: true });
@@ -43,7 +43,7 @@ export function makeDisplayButton() {
   return button;
 }
 
-/** A result as text, for one that has no data of the form that is looked for: an error, or another server's. */
+/** A result as text, if it has no data of the expected form: an error, or another server's result. */
 export function showText(place, result) {
   const text = visible(resultText(result) || "The result has no text.", MOST_TEXT);
   clear(place, h("pre", { class: result?.isError ? "error" : "", tabindex: "0" }, text));

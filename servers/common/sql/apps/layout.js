@@ -1,7 +1,7 @@
-// Where the tables of a diagram stand: in columns from left to right, each table right of those that it refers to.
+// The positions of the tables of a diagram: in columns from left to right, each table right of those it refers to.
 //
-// The same tables give the same drawing. Tables that keys connect make a group; groups, and tables that stand alone,
-// are packed into rows. Cycles are broken where the fewest keys point against the direction.
+// The same tables always give the same drawing. Tables connected by keys form a group; groups and single tables are
+// packed into rows. Cycles are broken so that the fewest keys point backwards.
 
 const COLUMN_GAP = 80;
 const ROW_GAP = 24;
@@ -11,7 +11,7 @@ const SHORTEST_COLUMN = 900;
 const NARROWEST_ROW = 3000;
 
 /**
- * Place boxes, `[{width, height}]`, with links between them, `[{from, to}]` by their indexes: gives
+ * Places boxes, `[{width, height}]`, with links between them, `[{from, to}]` by index. Returns
  * `{places: [{x, y}], width, height}`.
  */
 export function placeBoxes(boxes, links) {
@@ -52,7 +52,7 @@ function findGroups(neighbors) {
   return groups;
 }
 
-// Places of a group's members, from its own corner.
+// The positions of a group's members, relative to its corner.
 function placeGroup(members, boxes, neighbors) {
   const layers = orderLayers(findLayers(members, neighbors), neighbors);
   const area = members.reduce((sum, index) => sum + boxes[index].width * (boxes[index].height + ROW_GAP), 0);
@@ -78,7 +78,7 @@ function placeGroup(members, boxes, neighbors) {
   return { places, ...size };
 }
 
-// A member's layer is one more than the greatest of those that it refers to.
+// A member's layer is one more than the highest layer of those that it refers to.
 function findLayers(members, neighbors) {
   const layerOf = new Map(members.map((index) => [index, 0]));
   const open = new Map(members.map((index) => [index, neighbors[index].left.size]));
@@ -117,7 +117,7 @@ function fewest(open) {
   return best;
 }
 
-// Members stand near the middle of their neighbors, so that fewer links cross.
+// Members are placed near the middle of their neighbors, so that fewer links cross.
 function orderLayers(layers, neighbors) {
   const height = new Map();
   const note = (layer) => layer.forEach((index, at) => height.set(index, (at + 0.5) / layer.length));
@@ -159,7 +159,7 @@ function splitLayer(layer, boxes, longest) {
   return columns;
 }
 
-// A long chain goes on in the next row.
+// A long chain continues in the next row.
 function splitColumns(columns, boxes, widest) {
   const rows = [[]];
   let width = 0;
@@ -182,7 +182,7 @@ function columnHeight(column, boxes) {
   return column.reduce((sum, index) => sum + boxes[index].height + ROW_GAP, -ROW_GAP);
 }
 
-// Rows of groups, the largest first.
+// Rows of groups, the largest group first.
 function packGroups(groups, count) {
   const area = groups.reduce((sum, group) => sum + (group.width + GROUP_GAP) * (group.height + GROUP_GAP), 0);
   const widest = Math.max(Math.sqrt(area) * 1.4, ...groups.map((group) => group.width));

@@ -82,7 +82,7 @@ class ResultPage {
     this.tabs.select(0);
   }
 
-  // Adds rows to those that the plot is of.
+  // Adds rows to the plot.
   #take({ rows, elapsed, cursor, truncated, changed }) {
     this.#rows = this.#rows.concat(rows);
     this.#cursor = cursor;
@@ -100,7 +100,7 @@ class ResultPage {
     return knows && this.#host?.can("serverTools") && this.#toolName() !== null;
   }
 
-  // A canned query has a name of its own, which only the host knows.
+  // A canned query has its own name, which only the host knows.
   #toolName() {
     return this.#host.tool ?? (typeof this.#given.query === "string" ? "read_query" : null);
   }
@@ -128,7 +128,7 @@ class ResultPage {
   }
 }
 
-/** The rows of a result with their columns; null where it has none of that form. */
+/** The rows of a result with their columns; null if it has another form. */
 function readPage(data) {
   if (!Array.isArray(data?.columns) || !Array.isArray(data.rows) || !data.rows.every(Array.isArray)) {
     return null;
@@ -143,7 +143,7 @@ function readPage(data) {
   };
 }
 
-// The declared type, and what is stored where that says something else.
+// The declared type, and the stored type if it differs.
 function describeType({ declared, types }, at) {
   const [promised, stored] = [declared?.[at] ?? "", types?.[at] ?? ""].map(String);
   const same = promised === "" || stored === "" || promised.toLowerCase() === stored;

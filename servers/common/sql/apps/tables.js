@@ -1,12 +1,12 @@
-// The tables of a database as the server tells them, checked and linked with each other.
+// The tables of a database as the server describes them, validated and linked.
 
 const MOST_TABLES = 2_000;
 const MOST_COLUMNS_READ = 5_000;
 
 /**
  * The tables in `_meta.view` of `describe_database`: `{database, more, tables: [{name, kind, rows, columns, keys,
- * links}]}`. `keys` has the names of columns that refer to others, and `to` of a link is the index of its table.
- * Null where there are none of that form.
+ * links}]}`. `keys` contains the names of columns that refer to other tables; `to` of a link is the index of such a
+ * table. Null if it has another form.
  */
 export function readTables(view) {
   if (!Array.isArray(view?.tables)) {
@@ -49,8 +49,8 @@ function primaryKey({ columns }) {
 }
 
 /**
- * The columns of a table, with those that a query of all columns gave besides, `{columns, declared}`: a description
- * may have had no room for them.
+ * The columns of a table, completed by those of a query for all columns, `{columns, declared}`: a description may have
+ * had no room for some of them.
  */
 export function completeColumns(described, { columns, declared }) {
   const known = new Set(described.map((column) => column.name));

@@ -1,4 +1,4 @@
-// Panels of which one is seen, with a tab for each.
+// Panels, one of which is visible, with a tab for each.
 
 import { h } from "../../web/dom.js";
 

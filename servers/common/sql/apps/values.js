@@ -1,10 +1,10 @@
-// Values as the SQLite server sends them: JSON, and an object with its type for what JSON can't hold exactly.
+// Values as the SQLite server sends them: JSON, or an object with a type for what JSON can't represent exactly.
 
 import { cellText } from "../../web/dom.js";
 
 const SHOWN_BYTES = 16;
 
-/** A value for a table: numbers as they are, large integers as BigInt, all others as text; null is null. */
+/** A value for a table: numbers unchanged, large integers as BigInt, all others as text; null is null. */
 export function plainCell(value) {
   if (value === null || typeof value !== "object") {
     return value;

@@ -53,9 +53,9 @@ def test_a_settled_file_is_not_read_again(files, root, at):
     (root / "file").write_text("a")
     first = take_fingerprint(files, at("file"))
     stamp = (*first.stamp[:3], 1, 1)
-    older = type(first)(b"kept", first.trail, None, first.stamp, first.taken + 10**12)
+    older = type(first)(b"kept", first.trail, None, first.stamp, first.checked_at + 10**12)
     assert take_fingerprint(files, at("file"), older).content == b"kept"
-    changed = type(first)(b"kept", first.trail, None, stamp, first.taken)
+    changed = type(first)(b"kept", first.trail, None, stamp, first.checked_at)
     assert take_fingerprint(files, at("file"), changed).content == first.content
 
 
