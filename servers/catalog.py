@@ -75,7 +75,7 @@ class Permissions(_Record):
     network: Literal["none", "public", "named", "any"] = "none"
     """The hosts that it connects to by default: none, those of the public internet, those in its settings, or any."""
     writing: Option | None = None
-    """The option without which it changes nothing; a server without one never does."""
+    """The option that lets it make changes; None if it never does."""
 
 
 class Entry(_Record):

@@ -22,7 +22,7 @@ class Narrowing(BaseModel):
     """The part of the libraries that a principal can be limited to."""
 
     libraries: list[Path] = Field([], description="directories of prompts, within those of the server")
-    files: list[Path] = Field([], description="directories in those whose files the server suggests")
+    files: list[Path] = Field([], description="directories whose files are suggested, within those of the server")
 
 
 class Settings(BaseModel):

@@ -69,7 +69,7 @@ async def _show(part: Part, folder: Path, verbose: bool) -> None:
             teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
                 await _work(part, client, folder, teller)
-    say(f"  the same over HTTP with a token, each in versions {' and '.join(versions)} of the protocol")
+    say(f"  the same over HTTP with a token; both transports with versions {' and '.join(versions)} of the protocol")
 
 
 async def _show_all(folder: Path, verbose: bool) -> None:

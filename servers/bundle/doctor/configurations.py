@@ -54,7 +54,7 @@ class Launch(NamedTuple):
         if self.own_file:
             return f"correct {self.own_file}"
         try:
-            return f"in {self.file}, make it start {shell_line(launch_command(self.entry))}"
+            return f"edit {self.file} to start {shell_line(launch_command(self.entry))}"
         except ValueError as error:
             return str(error)
 

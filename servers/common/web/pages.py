@@ -109,7 +109,7 @@ def _read_style(path: Path) -> str:
     """Return a style sheet without comments, indentation and empty lines."""
     text = _COMMENT.sub("", _read(path))
     if re.search(r"</style|@import|url\((?![\"']?data:)", text, re.IGNORECASE):
-        raise PageError(f"{path}: a style sheet ends itself, or asks for something from elsewhere")
+        raise PageError(f"{path}: a style sheet must not contain </style, or load anything but data: URLs")
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 

@@ -127,7 +127,7 @@ async def test_input_required_result_list_roots(ctx: Ctx) -> str:
 
 @rounds.tool(title="State between rounds", read_only=True)
 async def test_input_required_result_request_state(ctx: Ctx) -> str:
-    """Ask for a confirmation and give a state that must come back with it."""
+    """Ask for confirmation, and send a state that must come back with the answer."""
     answer = await ctx.ask("confirm", CONFIRM, Confirmation)
     return f"state-ok: {answer.action}"
 
@@ -156,7 +156,7 @@ async def test_input_required_result_multi_round(ctx: Ctx) -> str:
 
 @rounds.tool(title="Sealed state", read_only=True)
 async def test_input_required_result_tampered_state(ctx: Ctx) -> str:
-    """Ask for a confirmation; a state that was changed in transit is refused."""
+    """Ask for confirmation; a state that was changed in transit is refused."""
     answer = await ctx.ask("confirm", CONFIRM, Confirmation)
     return f"The state was intact: {answer.action}"
 

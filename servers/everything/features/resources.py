@@ -86,7 +86,7 @@ def _told(name: str, removed: bool) -> str:
 
 @features.tool(title="Change the tools", destructive=False)
 async def test_trigger_tool_change(ctx: Ctx) -> str:
-    """Add the tool `extra_tool`, or remove it, and announce that."""
+    """Add or remove the tool `extra_tool`, and announce the change."""
     await _agreed(ctx, "extra_tool")
     removed = ctx.running.features.tools.remove("extra_tool")
     if not removed:
@@ -97,7 +97,7 @@ async def test_trigger_tool_change(ctx: Ctx) -> str:
 
 @features.tool(title="Change the prompts", destructive=False)
 async def test_trigger_prompt_change(ctx: Ctx) -> str:
-    """Add the prompt `extra_prompt`, or remove it, and announce that."""
+    """Add or remove the prompt `extra_prompt`, and announce the change."""
     await _agreed(ctx, "extra_prompt")
     removed = ctx.running.features.prompts.remove("extra_prompt")
     if not removed:
@@ -108,7 +108,7 @@ async def test_trigger_prompt_change(ctx: Ctx) -> str:
 
 @features.tool(title="Change the resources", destructive=False)
 async def trigger_resource_change(ctx: Ctx) -> str:
-    """Add the resource `test://extra-resource`, or remove it, and announce that."""
+    """Add or remove the resource `test://extra-resource`, and announce the change."""
     await _agreed(ctx, EXTRA)
     removed = ctx.running.features.resources.remove(EXTRA)
     if not removed:
@@ -119,7 +119,7 @@ async def trigger_resource_change(ctx: Ctx) -> str:
 
 @features.tool(title="Change the watched resource", destructive=False)
 async def trigger_resource_update(ctx: Ctx) -> str:
-    """Change `test://watched-resource`, and announce that to its subscribers."""
+    """Change `test://watched-resource`, and notify its subscribers."""
     await _agreed(ctx, WATCHED.uri)
     WATCHED.version += 1
     ctx.changes.resource(WATCHED.uri)

@@ -56,7 +56,7 @@ async def protocol_error_job() -> str:
 
 @features.tool(title="Task with a question", read_only=True, task="required")
 async def confirm_delete(ctx: Ctx, filename: str) -> str:
-    """Ask for a confirmation while the task is running. Nothing is deleted."""
+    """Ask for confirmation while the task is running. Nothing is deleted."""
     answer = await ctx.ask("confirm", f"Delete {filename}?", Deletion)
     return f"{'Confirmed' if answer.data is not None and answer.data.confirm else 'Left alone'}: {filename}"
 

@@ -33,7 +33,7 @@ _ANEW = "this was fetched again, so it may not continue where the last piece end
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
 UrlsArgument = Annotated[list[Annotated[str, Field(max_length=8_000)]], Field(min_length=1, max_length=20)]
 MaxLengthArgument = Annotated[int, Field(ge=1, le=999_999, description="characters")]
-StartArgument = Annotated[int, Field(ge=0, description="offset to continue from, as given in a cut text")]
+StartArgument = Annotated[int, Field(ge=0, description="offset to continue from, as given in truncated text")]
 RawArgument = Annotated[bool, Field(description="the source as the site sent it")]
 FormatArgument = Annotated[
     Format,

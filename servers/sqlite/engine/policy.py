@@ -103,8 +103,8 @@ _SUGGESTIONS = {
     sqlite3.SQLITE_TRANSACTION: _ONE_TRANSACTION,
     sqlite3.SQLITE_SAVEPOINT: _ONE_TRANSACTION,
     sqlite3.SQLITE_ATTACH: (
-        "The operator can serve several databases, where --attach lets statements read the others, or run VACUUM "
-        "with sqlite3."
+        "The operator can serve several databases with --attach, so that statements can read the others. VACUUM "
+        "can be run with sqlite3."
     ),
     sqlite3.SQLITE_PRAGMA: "The operator can run it with sqlite3.",
 }

@@ -160,7 +160,7 @@ def measure(folder: Path, store: Redis | None) -> dict[tuple[str, str], float]:
             "sessions": sessions(web, store),
             "sessions with a stream": streams(web, store, stack),
         }.items():
-            found["one GiB of a replica", name], found["one GiB of Redis", name] = process, kept
+            found["one GiB of a replica's memory", name], found["one GiB of Redis memory", name] = process, kept
     return found
 
 

@@ -61,7 +61,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         max_bytes: Annotated[int, Field(ge=2_000)] = _MAX_OVERVIEW_BYTES,
         database: DatabaseArgument = None,
     ) -> str:
-        """Start here: show what one or all databases contain: tables, columns, foreign keys, indexes, as far as they
+        """Start here. Show what one or all databases contain: tables, columns, foreign keys, indexes, as far as they
         fit."""
         return await _describe_databases(ctx, max_bytes, database)
 

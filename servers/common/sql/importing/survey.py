@@ -168,7 +168,7 @@ def _describe_columns(
     words = ['decimal mark ","'] if any(mark.mark == "," for mark in marks_of) else []
     if marks:
         listed = ", ".join(f"{shorten(field)!r} ({count:,})" for field, count in marks.items())
-        words.append(f"NULL besides empty fields: {listed}")
+        words.append(f"read as NULL, like empty fields: {listed}")
     if any(column.reading is not None and column.reading.rewrite is not None for column in columns):
         rewritten = [column for column in columns if column.reading is not None and column.reading.rewrite]
         words += _list([f"{column.name} as {column.kind}" for column in rewritten], "written in another form")

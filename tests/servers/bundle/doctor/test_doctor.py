@@ -101,17 +101,17 @@ NOTES = "{home}/notes"
 FILE = "{home}/.cursor/mcp.json"
 FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
     "an environment that was deleted": ({"command": "{home}/old/.venv/bin/mcp-bundle-filesystem", "args": [NOTES]},
-        "is gone, with its environment {home}/old/.venv: it was moved or deleted", f"in {FILE}, make it start /"),
+        "is gone, with its environment {home}/old/.venv: it was moved or deleted", f"edit {FILE} to start /"),
     "an environment that was moved": (
         {"program": "#!/nowhere/.venv/bin/python3\nfrom servers.filesystem.__main__ import main\n"},
         "starts /nowhere/.venv/bin/python3, which does not exist",
-        "make it start /",
+        " to start /",
     ),
     "a python without the bundle": ({"program": "#!/bin/sh\necho \"No module named 'servers'\" >&2\nexit 1\n"},
         "it ended with exit code 1 before it answered; its last output: No module named 'servers'",
-        "make it start /"),
+        " to start /"),
     "a program of another system": (
-        {"program": "\x7fELF of no machine"}, "it can't be started: Exec format error", "make it start /",
+        {"program": "\x7fELF of no machine"}, "it can't be started: Exec format error", " to start /",
     ),
     "a program that may not be executed": ({"command": "{home}/mcp-bundle-filesystem", "args": [NOTES]},
         "is not executable", "chmod +x '{home}/mcp-bundle-filesystem'"),
@@ -119,14 +119,14 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
         "points to /nowhere/python3.11, which is gone: that Python was removed or replaced", ""),
     "a wheel that uvx does not find": (
         {"command": "{home}/uvx", "args": ["--from", "{home}/x.whl[filesystem]", "mcp-bundle-filesystem", NOTES]},
-        "{home}/x.whl, from which uvx installs the server, does not exist", "put it there, or in ",
+        "{home}/x.whl, from which uvx installs the server, does not exist", "put it there, or edit ",
     ),
     "a server that ends at once": (
         {"program": "#!/bin/sh\necho 'python -m servers.filesystem: --max-read: no' >&2\nexit 2\n"},
         "it ended with exit code 2 before it answered; its last output: --max-read: no", f"correct it in {FILE}; ",
     ),
     "a command that nobody finds": ({"command": "mcp-bundle-filesystem"},
-        "mcp-bundle-filesystem is not an absolute path, and is not on the PATH", "make it start /"),
+        "mcp-bundle-filesystem is not an absolute path, and is not on the PATH", " to start /"),
     "a path longer than systems take": ({"command": f"/{'x' * 5000}/mcp-bundle-filesystem"},
         "its arguments can't be examined: File name too long", ""),
     "a directory that does not exist": (started("filesystem", "{home}/papers"),
@@ -199,7 +199,7 @@ async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
     found = await home.only()
     assert found.severity is Severity.WARNING
     assert found.what == f"{command} is in uv's cache, which the next `uv cache clean` empties"
-    assert found.fix.startswith(f"in {home.path}/.cursor/mcp.json, make it start /")
+    assert found.fix.startswith(f"edit {home.path}/.cursor/mcp.json to start /")
     Path(command).unlink()
     found = await home.only()
     assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, since uv's cache was emptied")

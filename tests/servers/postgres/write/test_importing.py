@@ -86,7 +86,7 @@ async def test_rows_go_into_the_columns_that_the_header_names(held: Writing, wor
 async def test_columns_of_text_take_fields_as_they_are_written(held: Writing, workshop: Database) -> None:
     done = await imported(held, "typed", 'day,code\n31/12/2024,"1,234"\nNA,NA\n')
     assert workshop.run("SELECT day::text, code FROM typed") == [("2024-12-31", "1,234"), (None, "NA")]
-    assert done.words[1:] == ["NULL besides empty fields: 'NA' (1)", "written in another form: day as date"]
+    assert done.words[1:] == ["read as NULL, like empty fields: 'NA' (1)", "written in another form: day as date"]
 
 
 async def test_dates_whose_day_and_month_may_be_swapped_go_into_no_date(held: Writing, workshop: Database) -> None:

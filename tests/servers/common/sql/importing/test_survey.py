@@ -117,7 +117,7 @@ def test_a_decimal_that_a_double_would_round_is_noted_among_short_ones() -> None
 def test_marks_for_no_value_are_null_among_numbers_and_text_in_text() -> None:
     plan = survey_all("a,b\n1,NA\nNA,x\n-,y\n")
     assert plan.first == [("1", "NA"), (None, "x"), (None, "y")]
-    assert "NULL besides empty fields: 'NA' (1), '-' (1)" in plan.words
+    assert "read as NULL, like empty fields: 'NA' (1), '-' (1)" in plan.words
     given = survey_all("a,b\n1,NA\nNA,x\n-,y\n", nulls=["NA"])
     assert given.first == [("1", None), (None, "x"), ("-", "y")]
 
