@@ -49,6 +49,7 @@ def test_what_is_ignored_is_left_out_and_counted(root, search):
     ("rules", "found"),
     [
         (b"\xef\xbb\xbfa.log\r\nb.log", ["c.log"]),
+        (b"a.log\nb.log\r", ["c.log"]),
         (b"c.log\ra.log\n", ["a.log", "b.log", "c.log"]),
         ("c.log\u2028a.log\x0cb.log\n".encode(), ["a.log", "b.log", "c.log"]),
     ],

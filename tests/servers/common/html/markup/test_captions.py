@@ -20,3 +20,15 @@ def test_the_only_text_of_a_figure_is_its_caption(caption: str) -> None:
 
 def test_a_caption_in_paragraphs_stays() -> None:
     assert CAPTION in figure(f"{PICTURE}<figcaption><p>A den in winter.</p></figcaption>")
+
+
+@pytest.mark.parametrize(
+    ("inside", "written"),
+    [
+        ("<table><tr><th>Den<th>Foxes<tr><td>Hill<td>4</table>", "| Den | Foxes |"),
+        ("<ul><li>Hill<li>Wood</ul>", "- Hill\n- Wood"),
+        ("<p>A den.</p><p>In winter.</p>", "A den.\n\nIn winter."),
+    ],
+)
+def test_several_blocks_beside_a_picture_are_no_caption(inside: str, written: str) -> None:
+    assert written in figure(f"<img src=/den.png alt=Den><div>{inside}</div>")
