@@ -83,7 +83,7 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
                 f"{launch.client.title} does not search where your shell does" if elsewhere else "is not on the PATH"
             )
             what = f"{command} is not an absolute path, and {why}"
-            yield fault(launch.where, what, f"in {launch.file} write {elsewhere}" if elsewhere else let)
+            yield fault(launch.where, what, f"in {launch.file}, write {elsewhere}" if elsewhere else let)
     elif is_ephemeral(command):
         if command.exists():
             what = f"{command} is in uv's cache, which the next `uv cache clean` empties"
@@ -142,7 +142,7 @@ def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iter
     there = expand_home(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
     if not there.is_absolute():
-        fix = f"in {launch.file} write {launch.directory / there}, if that is the intended place"
+        fix = f"in {launch.file}, write {launch.directory / there}, if that is the intended place"
         yield fault(where, f"{path} is not an absolute path, so it means a different place in each client", fix)
     elif not there.exists():
         if kind != "file" or not creates:

@@ -214,7 +214,7 @@ async def test_a_command_that_only_the_shell_finds(home: Home) -> None:
         found.what
         == "mcp-bundle-filesystem is not an absolute path, and Cursor does not search where your shell does"
     )
-    assert found.fix == f"in {home.path}/.cursor/mcp.json write {command}"
+    assert found.fix == f"in {home.path}/.cursor/mcp.json, write {command}"
 
 
 @slow
