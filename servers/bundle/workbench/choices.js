@@ -5,8 +5,8 @@ import { actionButton, problem, remark, toolbar } from "./pieces.js";
 const SHOWN_CHOICES = 200;
 
 /**
- * The list, with a filter. `load(client)` requests its contents, and `view(found, filter, client)` returns the element
- * that shows them. After a `changed` notification they are requested again, while `section` is on the page.
+ * The list, with a filter. `load(client)` requests its contents, and `view(found, filter, client)` returns the
+ * element that shows them. After a `changed` notification they are requested again, while `section` is on the page.
  */
 export function choiceList(app, server, section, { label, changed, load, view }) {
   const name = `Filter ${label}`;

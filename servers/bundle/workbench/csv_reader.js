@@ -3,7 +3,7 @@
 const MOST_CSV_ROWS = 10_000;
 const MOST_CSV_COLUMNS = 10_000;
 
-/** Returns the columns, named by the first line, and the rows of a CSV text. Columns with only numbers are numeric. */
+/** Returns the columns, named by the first line, and the rows of a CSV text. Columns of numbers are numeric. */
 export function parseCsv(text) {
   const { lines, isCut } = csvLines(text.replace(/^\ufeff/, ""));
   const [names = [], ...rows] = lines;

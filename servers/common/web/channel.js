@@ -1,8 +1,8 @@
 // JSON-RPC with the window around this page, by postMessage.
 //
-// The frame has no origin of its own and does not know the host's, so messages are sent to "*"; they contain only what
-// the host sent. Only messages from the parent window are accepted. A request has no time limit: a host may first
-// ask its user, who may take long. Requests that are open when the channel closes are rejected.
+// The frame has no origin of its own and does not know the host's, so messages are sent to "*"; they contain only
+// what the host sent. Only messages from the parent window are accepted. A request has no time limit: a host may
+// first ask its user, who may take long. Requests that are open when the channel closes are rejected.
 
 const METHOD_NOT_FOUND = -32601;
 const HANDLER_FAILED = -32000;

@@ -12,8 +12,8 @@ const LETTER_PX = 6.6;
 const LABEL_CUT = 12;
 const LABEL_PX = 90;
 
-/** An image of `points`: `kind` is bars, lines or points. `nameOf(point)` labels points in sequence; it is null if they
- * are placed by x. `label` and `detail` describe the image in words. */
+/** An image of `points`: `kind` is bars, lines or points. `nameOf(point)` labels points in sequence; it is null if
+ * they are placed by x. `label` and `detail` describe the image in words. */
 export function drawPoints(points, { kind, width, nameOf, xTitle, label, detail }) {
   const ys = niceTicks(...yRange(points, kind), 5);
   const left = Math.max(...ys.map((tick) => tickText(tick).length)) * LETTER_PX + 16;

@@ -40,8 +40,8 @@ export class SchemaForm extends HTMLElement {
   /**
    * Shows a form for `schema`, of an object, filled in with `values`. `action`: the text of the submit button.
    * `actions`: elements next to that button. `fold`: optional fields are folded if others are required. `prefill`:
-   * defaults are filled in, and therefore sent; otherwise they are shown, and left to the server. `complete(name, text,
-   * value)`: a promise of suggestions for a text field.
+   * defaults are filled in, and therefore sent; otherwise they are shown, and left to the server. `complete(name,
+   * text, value)`: a promise of suggestions for a text field.
    */
   show(schema, values = undefined, options = {}) {
     this.#schema = typeof schema === "object" && schema ? schema : {};

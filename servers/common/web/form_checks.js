@@ -64,8 +64,8 @@ export function checkText(text, { minLength, maxLength, pattern, format }) {
   return null;
 }
 
-// A server may send a pattern that takes forever. Patterns that may be slow, with several repetitions, are left to the
-// server, which has to check its input anyway.
+// A server may send a pattern that takes forever. Patterns that may be slow, with several repetitions, are left to
+// the server, which has to check its input anyway.
 function matchesPattern(text, pattern) {
   const repeats = pattern.replace(/\\.|\[(?:\\.|[^\]\\])*\]|\(\?/g, "x").match(/[*+?]|\{\d*,/g) ?? [];
   const isSlow = /\)[*+{]/.test(pattern) || repeats.length > 3 || pattern.length > 500 || text.length > MOST_MATCHED;

@@ -97,7 +97,7 @@ export class FormField {
     else this.put(value);
   }
 
-  /** Shows the errors, and returns them as `[{message, field}]`. With `onlyGiven`, missing values are not reported. */
+  /** Shows the errors, and returns them as `[{message, field}]`. With `onlyGiven`, missing ones are left out. */
   check(onlyGiven = false) {
     const message = this.isNull ? null : this.wrong(onlyGiven);
     this.tell(message);

@@ -5,8 +5,9 @@ const MOST_CHOICES = 10_000;
 const BASE64 = /^base64(?:url)?$/;
 
 /**
- * `schema` in the form that a form needs: `{schema, nullable}`, where the schema has no `$ref`, no `allOf` and no null
- * in addition to one other type. `root` contains local references. What can't be resolved becomes `{}`: anything.
+ * `schema` in the form that a form needs: `{schema, nullable}`, where the schema has no `$ref`, no `allOf` and no
+ * null in addition to one other type. `root` contains local references. What can't be resolved becomes `{}`:
+ * anything.
  */
 export function plainSchema(schema, root) {
   const merged = mergeSchema(schema, root, 0);

@@ -1,7 +1,7 @@
 // The grid of a table. Only the visible cells, and a few around them, are elements.
 //
-// The focus stays on the grid itself, and `aria-activedescendant` names the active cell, since that cell may scroll out
-// of view, and its element with it. Row -1 is the header.
+// The focus stays on the grid itself, and `aria-activedescendant` names the active cell, since that cell may scroll
+// out of view, and its element with it. Row -1 is the header.
 
 import { gridCell, gridHeader, isNumber } from "./cells.js";
 import { columnAt, columnStarts } from "./columns.js";

@@ -1,5 +1,5 @@
-// The blocks of a Markdown text: paragraphs, headings, lists, quotes, code, tables. Each line is examined once for each
-// block around it, and the nesting of blocks is limited.
+// The blocks of a Markdown text: paragraphs, headings, lists, quotes, code, tables. Each line is examined once for
+// each block around it, and the nesting of blocks is limited.
 import { MARKDOWN_FENCE, MARKDOWN_HEADING, MARKDOWN_ITEM, fenceOf, isOnly, isRule } from "./markdown_lines.js";
 import { interruptsParagraph, isParagraphText, tableCells, withoutTabs } from "./markdown_lines.js";
 import { referenceName } from "./markdown_links.js";

@@ -18,8 +18,8 @@ export class RunList {
   }
 
   /**
-   * Pairs the runs after `bottom`, by the algorithm in CommonMark's appendix. `floors` prevents repeated searches where
-   * nothing was found.
+   * Pairs the runs after `bottom`, by the algorithm in CommonMark's appendix. `floors` prevents repeated searches
+   * where nothing was found.
    */
   match(bottom = this.bottom) {
     const floors = new Map();

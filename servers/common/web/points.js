@@ -33,8 +33,8 @@ function isPlain(value) {
   return typeof value === "number" && Math.abs(value) <= LARGEST;
 }
 
-/** About `most` of the `points`: for `kind` "points" at regular intervals, otherwise the lowest and the highest of each
- * interval, so that no peak is lost. Sorted by x. */
+/** About `most` of the `points`: for `kind` "points" at regular intervals, otherwise the lowest and the highest of
+ * each interval, so that no peak is lost. Sorted by x. */
 export function samplePoints(points, most, kind) {
   const fewer = kind === "points" ? spaced : extremes;
   const kept = points.length <= most ? [...points] : fewer(points, most);

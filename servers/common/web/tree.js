@@ -8,8 +8,8 @@ const MOST_TREE_MARKS = 1_000;
 const TREE_LABEL_LENGTH = 300;
 
 /**
- * `<tree-view>`. A node has a unique `key`. The rows of all levels are siblings, so that neither a deep nor a long tree
- * makes the document deep.
+ * `<tree-view>`. A node has a unique `key`. The rows of all levels are siblings, so that neither a deep nor a long
+ * tree makes the document deep.
  */
 export class TreeView extends HTMLElement {
   #options = {};

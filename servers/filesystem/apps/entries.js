@@ -1,4 +1,5 @@
-// The entries of a directory, from the tools' answers: from the data for the view if present, otherwise from the text.
+// The entries of a directory, from the tools' answers: from the data for the view if present, otherwise from the
+// text.
 
 import { answerView, callOrThrow } from "../../common/web/answers.js";
 import { resultText } from "../../common/web/view.js";

@@ -14,7 +14,7 @@ const MOST_LINKS = 5_000;
 const READABLE = 0.5;
 const LETTERS = [15, 20, 26, 34, 44, 56];
 
-/** Shows tables and their keys; dispatches `choose`, with the table's index as `detail`, when the user selects one. */
+/** Shows tables and their keys; dispatches `choose`, with the table's index as `detail`, for a selection. */
 export class SchemaDiagram extends HTMLElement {
   #boxes = [];
   #links = [];

@@ -49,8 +49,8 @@ function primaryKey({ columns }) {
 }
 
 /**
- * The columns of a table, completed by those of a query for all columns, `{columns, declared}`: a description may have
- * had no room for some of them.
+ * The columns of a table, completed by those of a query for all columns, `{columns, declared}`: a description may
+ * have had no room for some of them.
  */
 export function completeColumns(described, { columns, declared }) {
   const known = new Set(described.map((column) => column.name));
