@@ -404,7 +404,7 @@ class ClientSession:
                 if refused.id is not None and not self._mode.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
-                return self._unusable(refused.id, refused.message)
+                return self._unusable(_with_number(refused).id, refused.message)
             case Unanswered(id_, reason, fate):
                 return self._unusable(id_, reason, fate)
             case Gap():

@@ -78,5 +78,8 @@ async def drain(response: Reply) -> None:
 
 
 def attributed(message: Message, request: Request) -> Message:
-    """Return the message; an error without an id gets the id of `request`."""
-    return replace(message, id=request.id) if isinstance(message, Failure) and message.id is None else message
+    """Return the message; an error without an id, and an answer with the id as a string, get the id of `request`."""
+    is_without = isinstance(message, Failure) and message.id is None
+    if isinstance(message, Response | Failure) and (is_without or message.id == str(request.id)):
+        return replace(message, id=request.id)
+    return message

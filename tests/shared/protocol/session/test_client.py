@@ -195,6 +195,8 @@ def test_an_answer_may_have_its_id_as_a_string() -> None:
     assert session.receive(Response(str(id_), {"a": 1})) == [Answered(id_, Response(id_, {"a": 1}))]
     session, id_ = _called()
     assert session.receive(Failure(str(id_), -32000, "no")) == [Answered(id_, Failure(id_, -32000, "no"))]
+    session, id_ = _called()
+    assert session.receive(Malformed(Failure(str(id_), -32700, "cut"))) == [Unusable(id_, "cut")]
 
 
 def test_an_answer_that_is_no_message_ends_the_request() -> None:

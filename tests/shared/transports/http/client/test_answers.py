@@ -6,10 +6,22 @@ from typing import Any
 
 import pytest
 
-from shared.protocol.wire.jsonrpc import Failure, Gap, Malformed, Unanswered
+from shared.protocol.wire.jsonrpc import Failure, Gap, Malformed, Response, Unanswered
 from shared.transports.http.client.client import open_http
 from shared.transports.http.client.pool import open_pool
-from tests.shared.transports.http.scripted import CALL, Answer, Script, answer_to, said, say, stream, transport_to
+from tests.shared.transports.http.scripted import (
+    CALL,
+    OPENED,
+    SESSION,
+    Answer,
+    Script,
+    answer_to,
+    said,
+    say,
+    shake_hands,
+    stream,
+    transport_to,
+)
 
 
 async def test_who_is_not_reached_has_not_been_asked() -> None:
@@ -88,3 +100,17 @@ async def test_no_redirect_is_followed() -> None:
         await say(transport, CALL)
         assert await transport.receive() == [Failure(2, 307, "HTTP 307: Status")]
     assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_an_answer_with_its_id_as_a_string_opens_the_session(is_stream: bool) -> None:
+    opened = said({"id": "1", "result": OPENED}, 200, **SESSION)
+    if is_stream:
+        opened = Answer(200, f"data: {opened.body!s}\n\n", {"content-type": "text/event-stream", **SESSION})
+    script = Script(initialize=opened, initialized=Answer(202), call=said({"id": "2", "result": {}}))
+    async with transport_to(script) as transport:
+        await shake_hands(transport)
+        await say(transport, CALL)
+        assert await transport.receive() == [Response(2, {})]
+    [call] = [request for request in script.requests if request.method == "POST" and request.name == "call"]
+    assert call.headers["mcp-session-id"] == "s-1"
