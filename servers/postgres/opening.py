@@ -28,7 +28,7 @@ async def open_databases(
     allow_privileged: bool,
     hidden: Sequence[str] = (),
 ) -> AsyncIterator[Databases[PostgresDatabase]]:
-    """Open the databases for the time of the block.
+    """Open the databases for the duration of the block.
 
     Raises ValueError if one can't be opened, if its role may read something `hidden`, or, unless `allow_privileged`,
     if its role has permissions that no client should have.

@@ -54,7 +54,7 @@ class Siblings:
 
     def began(self, text: str) -> None:
         """Report that requests are accepted from now on; `text` is the program's message about this."""
-        # The first line, and short, so there is space for it.
+        # This is the first line and a short one, so the socket has room for it.
         self._channel.send(line(ready=text, drain=self.drain_seconds))
 
     async def attend(self, stop: Callable[[], None]) -> None:

@@ -63,7 +63,7 @@ async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[di
 
 
 def show_offers(offers: Offers) -> None:
-    """Print them for people. Raises Misuse if they can't be written."""
+    """Print the offers in readable form. Raises Misuse if they can't be written."""
     out = console()
     with writing(sys.stdout):
         with out.capture() as shown:

@@ -32,7 +32,7 @@ class Pool(ABC, Generic[C]):
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[C]:
-        """Lend a connection for the time of the block. Raises SqlError with code `busy` if none is returned in
+        """Lend a connection for the duration of the block. Raises SqlError with code `busy` if none is returned in
         time."""
         connection = await self.take()
         try:

@@ -69,8 +69,8 @@ def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence
 async def serve(
     opening: Opening, dialect: Dialect, databases: Databases[Database], watch: DatabaseWatch[Any], group: TaskGroup
 ) -> AsyncIterator[Opened]:
-    """Offer the databases for the time of the block, with the changes that `watch` detects. At the end, cancel all
-    tasks of the `group`."""
+    """Offer the databases for the duration of the block, with the changes that `watch` detects. At the end, cancel
+    all tasks of the `group`."""
     settings: SqlSettings = opening.settings
     if settings.files and not RACE_FREE:
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)

@@ -85,8 +85,8 @@ Ctx = Context[State]
 async def open_state(
     settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tell: Callable[[str], None]
 ) -> AsyncIterator[State]:
-    """Open the state for the time of the block. `endpoints` returns this server's own endpoints. `blobs` is the data
-    that its replicas share, if any. `tell` is called with the URL of each watched page that has changed.
+    """Open the state for the duration of the block. `endpoints` returns this server's own endpoints. `blobs` is the
+    data that its replicas share, if any. `tell` is called with the URL of each watched page that has changed.
     """
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)

@@ -65,7 +65,7 @@ class Slots:
 
     @asynccontextmanager
     async def occupied(self, host: str) -> AsyncIterator[None]:
-        """Occupy a slot for the time of the block. Raises FetchError with code `busy` if too many requests are
+        """Occupy a slot for the duration of the block. Raises FetchError with code `busy` if too many requests are
         already waiting."""
         if self._present >= self._max_present:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have finished.")

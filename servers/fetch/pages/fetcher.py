@@ -95,8 +95,8 @@ class Fetcher(NamedTuple):
 async def open_fetcher(
     settings: Settings, endpoints: Callable[[], Iterable[Endpoint]], blobs: Blobs | None
 ) -> AsyncIterator[Fetcher]:
-    """Open a fetcher for the time of the block. `endpoints` returns this server's own endpoints. `blobs` is the data
-    that its replicas share, if any.
+    """Open a fetcher for the duration of the block. `endpoints` returns this server's own endpoints. `blobs` is the
+    data that its replicas share, if any.
     """
     shared = SharedCache(blobs, settings.cache * _MEBIBYTE) if blobs is not None and settings.cache else None
     policy = Policy(settings.rules, endpoints)

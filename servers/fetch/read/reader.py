@@ -65,7 +65,7 @@ class Reader:
 
 @asynccontextmanager
 async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIterator[Reader]:
-    """Open a reader for the time of the block, with at most `workers` processes, which are stopped at its end.
+    """Open a reader for the duration of the block, with at most `workers` processes, which are stopped at its end.
 
     Each page may take `seconds`, and `mebibytes` of memory if the platform can limit that.
     """

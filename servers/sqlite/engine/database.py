@@ -171,7 +171,7 @@ async def open_databases(
     attach: bool = False,
     connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
-    """Open the databases for the time of the block; with `create`, missing files are created; with `attach`,
+    """Open the databases for the duration of the block; with `create`, missing files are created; with `attach`,
     statements on one can read the others.
 
     Raises ValueError if one can't be opened, or if none contains a name to be hidden.

@@ -73,7 +73,7 @@ class Token:
     refresh: str | None = field(default=None, repr=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form of the token that a store holds."""
+        """Return the token in the form in which stores hold it."""
         optional = {"expires": self.expires, "refresh_token": self.refresh}
         return {
             "access_token": self.access,

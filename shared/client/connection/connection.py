@@ -415,7 +415,7 @@ class Connection:
                 return
             is_taken = True
         else:
-            # Every subscription is asked.
+            # All of them, so not `any`: the event is offered to every subscription.
             is_taken = not self.session.stateless and True in [
                 subscription.offer(event) for subscription in tuple(self.subscriptions)
             ]
