@@ -15,10 +15,10 @@ from ..hosts.clients import Client
 _COMMON = option_spellings(Options.model_fields)
 _ON = {"1", "true", "yes", "on", "t", "y"}
 # They run in a terminal, and pass on the environment of the shell.
-_OF_TERMINALS = {"claude-code", "gemini", "codex"}
+_TERMINAL_CLIENTS = {"claude-code", "gemini", "codex"}
 _BARE_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 # The variables of a program that was not started from a shell.
-_OF_DESKTOP = {
+_DESKTOP_VARIABLES = {
     *("HOME", "LANG", "LC_ALL", "LOGNAME", "SHELL", "TERM", "TMPDIR", "USER"),
     *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE"),
     *("SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
@@ -108,8 +108,8 @@ def environment_from(client: Client | None, machine: Machine) -> dict[str, str]:
     """Return the environment that the client passes on to a server, in addition to the variables of its entry. None
     means a desktop program."""
     shell = machine.environment
-    if client is not None and client.name in _OF_TERMINALS:
+    if client is not None and client.name in _TERMINAL_CLIENTS:
         return {"PATH": "", **shell}
-    inherited = {name: value for name, value in shell.items() if name.upper() in _OF_DESKTOP}
+    inherited = {name: value for name, value in shell.items() if name.upper() in _DESKTOP_VARIABLES}
     # On Windows the PATH is a setting of the user, the same for all programs.
     return {**inherited, "PATH": shell.get("PATH", "") if machine.system == "windows" else _BARE_PATH}

@@ -22,6 +22,7 @@ _MAX_LINK_TEXT = 200
 _MAX_SEARCHED = 2_000_000
 """Maximum number of characters searched for headings and links, and for the title."""
 _BEGINNING_LENGTH = 20_000
+"""Maximum number of characters searched for the title of a text that is returned unchanged."""
 _MAX_LINKED_LENGTH = 300_000
 """Maximum number of characters of a text in which links are made absolute. markdown-it-py takes half a second for
 that many."""

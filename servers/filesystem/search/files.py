@@ -28,7 +28,7 @@ from shared.text import displayed
 MAX_STEPS = 2_000_000
 """Maximum number of comparisons of names with glob components in one call."""
 _BATCH_ENTRIES = 64
-"""Number of entries that are compared with globs and rules between two looks at the time."""
+"""Number of entries that are compared with globs and rules between checks of the clock."""
 _OVERHEAD_BYTES = 12
 """Size in bytes of a match's line without its path."""
 
@@ -205,7 +205,7 @@ class Walk:
         return directory, entries
 
     def _look(self, directory: _Directory, name: str, kind: str, may_ignore: bool) -> tuple[bool, _Directory | None]:
-        """Return True if the entry matches, and the directory to enter, if any; its rules are asked if they
+        """Return True if the entry matches, and the directory to enter, if any; its rules are applied if they
         `may_ignore` an entry of this directory."""
         _, included, excluded, rules, _ = directory
         if excluded and self._exclude.ends(excluded, name):

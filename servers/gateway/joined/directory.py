@@ -178,29 +178,29 @@ class Directory:
     async def joined_list(self, kind: Kind, context: Context[Any]) -> JoinedList:
         """Return the list as the client of `context` should see it, built again if it may have changed."""
         what, age = kind.what, self._ages[kind.what]
-        united, differs = self._joined_lists.get(what), any(part.differs_by_client for part in self._parts)
-        if united is not None and not differs and not self.is_stale(kind):
-            return united
+        joined, differs = self._joined_lists.get(what), any(part.differs_by_client for part in self._parts)
+        if joined is not None and not differs and not self.is_stale(kind):
+            return joined
         caches = self._caches[what]
         missing = [cache for cache in caches if cache.is_missing]
         lists = list(zip(self._parts, await _current_lists(caches, context), strict=True))
         shown = zip(caches, lists, strict=True)
         gone = [cache.last for cache, (_, listing) in shown if cache.is_gone and not listing.entries]
-        united = JoinedList(kind, lists, self._prefix, gone)
-        self._log_clashes(united)
+        joined = JoinedList(kind, lists, self._prefix, gone)
+        self._log_clashes(joined)
         # A build that began before a change may end after one that began after it.
         if age >= self._built.get(what, 0):
-            self._joined_lists[what], self._built[what] = united, age
+            self._joined_lists[what], self._built[what] = joined, age
         if all(cache.is_fresh or cache.part.running is None for cache in caches):
             self._incomplete.discard(what)
         else:
             # The next request asks the server again, unless it has just been too slow.
             self._incomplete.add(what)
         if differs and context.peer.lasts:
-            self._joined_lists_of.setdefault(context.link.session, {})[what] = united
+            self._joined_lists_of.setdefault(context.link.session, {})[what] = joined
         if not all(cache.is_missing for cache in missing):
             self._returned(what)
-        return united
+        return joined
 
     async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Listing]]:
         """Return the list of each server, or its last one; servers that have announced a change are asked again."""
