@@ -225,6 +225,13 @@ def test_the_digest_of_large_arguments_is_computed_in_steps(arguments: Json, tmp
     assert pauses > 5
 
 
+def test_arguments_that_are_null_have_a_digest(tmp_path: Path) -> None:
+    audit = Audit(AuditFile(tmp_path / "audit"))
+    params = {"name": 7, "arguments": None}
+    assert audit.entry("s", "tools/call", params, None, None)["arguments_sha256"] == digest_of(params)
+    audit.close()
+
+
 async def test_what_failed_says_how() -> None:
     disk = Disk()
     async with recorded(disk) as site:
