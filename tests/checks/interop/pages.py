@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-PIXEL = bytes.fromhex(
-    "89504e470d0a1a0a0000000d494844520000000100000001080600000"
-    "01f15c4890000000d49444154789c6364f8cf500f000386018068d63d1a0000000049454e44ae426082"
-)
+from tests.pictures import PNG
+
 PARAGRAPHS = [
     f"Paragraph number {number} tells of the weather, of the sea and of what the boats brought home."
     for number in range(300)
@@ -27,7 +25,7 @@ class Pages(BaseHTTPRequestHandler):
         status, kind, body = {
             "/story": (200, "text/html; charset=utf-8", STORY.encode()),
             "/data": (200, "application/json", b'{"b":[1,2],"a":{"c":true}}'),
-            "/pixel": (200, "image/png", PIXEL),
+            "/pixel": (200, "image/png", PNG),
         }.get(self.path, (404, "text/html", b"<h1>Nothing here</h1>"))
         self.send_response(status)
         self.send_header("Content-Type", kind)
