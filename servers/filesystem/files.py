@@ -145,6 +145,9 @@ class Files:
             no_text = None
         start = await self.read_bytes(place, SIGNATURE_BYTES, turn, 0)
         if may_be_document(start.data) or concerns_document(part):
+            if start.size > MAX_BYTES:
+                reason = f"has {start.size:,} bytes; the limit for documents is {MAX_BYTES:,}"
+                raise FilesError("too_large", place.written, reason)
 
             async def body() -> bytes:
                 return (await self.read_bytes(place, MAX_BYTES, turn)).data

@@ -89,6 +89,16 @@ async def test_what_is_no_document_stays_what_it_is(server: Server, tmp_path: Pa
         assert "unsupported_type: " in str(refused)
 
 
+async def test_the_limit_of_documents_is_not_one_that_the_operator_can_raise(server: Server, tmp_path: Path):
+    with (tmp_path / "a.pdf").open("r+b") as file:
+        file.truncate(texts.MAX_BYTES + 1)
+    async with server as peer:
+        arguments = {"path": str(tmp_path / "a.pdf")}
+        refused = await peer.request("tools/call", name="read_text_file", arguments=arguments)
+        assert str(refused).count("has 64,000,001 bytes; the limit for documents is 64,000,000") == 1
+        assert "--max-result" not in str(refused)
+
+
 async def test_documents_are_searched_where_that_is_asked_for(server: Server, tmp_path: Path):
     async with server as peer:
         asked = {"path": str(tmp_path), "pattern": "two|Ann|line 7 ü"}
