@@ -11,7 +11,7 @@ _SIGNS = (
     (b"GIF89a", "image/gif"),
 )
 _MAX_PARTS = 10_000
-"""Maximum number of chunks of a PNG, or segments of a JPEG; others count as damaged."""
+"""Maximum number of chunks of a PNG, segments of a JPEG or blocks of a GIF; others count as damaged."""
 
 
 def image_type(data: bytes) -> str | None:
@@ -32,8 +32,7 @@ def is_whole(data: bytes) -> bool:
         case "image/webp":
             return int.from_bytes(data[4:8], "little") + 8 <= len(data)
         case _:
-            # The trailer of a GIF follows the end of a block; other bytes may follow it.
-            return b"\0;" in data[13:]
+            return _is_whole_gif(data)
 
 
 def _is_whole_png(data: bytes) -> bool:
@@ -62,3 +61,28 @@ def _is_whole_jpeg(data: bytes) -> bool:
             return data.rfind(b"\xff\xd9") > position
         position += 1 if marker == b"\xff\xff" else 2 + int.from_bytes(data[position + 2 : position + 4])
     return False
+
+
+def _is_whole_gif(data: bytes) -> bool:
+    position = 13 + _palette_bytes(data[10:11])
+    for _ in range(_MAX_PARTS):
+        kind = data[position : position + 1]
+        if kind == b";":
+            return True
+        if kind == b",":
+            # Ten bytes of descriptor, perhaps colors, and the size of the codes (GIF89a, sections 20 to 22).
+            position += 11 + _palette_bytes(data[position + 9 : position + 10])
+        elif kind == b"!":
+            position += 2
+        elif kind != b"\0":  # Some encoders write an empty block too many.
+            return False
+        # The data follow in blocks of at most 255 bytes, up to an empty block.
+        while size := int.from_bytes(data[position : position + 1]):
+            position += 1 + size
+        position += 1
+    return False
+
+
+def _palette_bytes(flags: bytes) -> int:
+    """Return the size of the colors that follow these flags."""
+    return 6 << (flags[0] & 7) if flags and flags[0] & 0x80 else 0

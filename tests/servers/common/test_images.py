@@ -33,7 +33,8 @@ def png(*chunks: tuple[bytes, bytes]) -> bytes:
 PNG = png((b"IHDR", bytes(13)), (b"IDAT", b"pixels"), (b"IEND", b""))
 THUMBNAIL = b"\xff\xd8\xff\xda\0\2\xff\xd9"
 JPEG = b"\xff\xd8\xff\xe1" + (2 + len(THUMBNAIL)).to_bytes(2) + THUMBNAIL + b"\xff\xff\xda\0\2pixels\xff\xd9"
-GIF = b"GIF89a" + bytes(7) + b",\0\0;"
+GIF_HEAD = b"GIF89a" + bytes(4) + b"\x80\0\0" + b"color;" + b"!\xf9\4\0\0\0\0\0"
+GIF = GIF_HEAD + b"," + bytes(8) + b"\x80" + b"\0;lors" + b"\2" + b"\6pi\0;ls" + b"\0\0;"
 WEBP = b"RIFF\x08\0\0\0WEBPVP8 "
 
 
@@ -52,6 +53,8 @@ def test_an_image_is_whole_up_to_its_end_and_with_more_after_it(image: bytes) ->
         png((b"IHDR", bytes(13)), (b"IEND", b"")),
         png(*[(b"tEXt", b"")] * 10_001),
         b"\xff\xd8\xff\xe1\0\0" + b"\xff" * 20_000,
+        GIF.removesuffix(b"ls\0\0;"),
+        GIF_HEAD + b"pixels;",
     ],
 )
 def test_a_damaged_image_is_known(image: bytes) -> None:
