@@ -17,7 +17,7 @@ unexpected answers, late progress and malformed input are dropped, and an answer
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
 from ..identity import declared
@@ -46,6 +46,7 @@ from ..wire.jsonrpc import (
     Response,
     Unanswered,
     failure,
+    with_number,
 )
 from .client_events import ClientEvent, Notified, ServerRequest, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
@@ -65,7 +66,6 @@ answer."""
 _TOO_MANY = -31_000
 """A code outside the ranges that JSON-RPC and the protocol reserve."""
 _NOT_CANCELLABLE = ("initialize", "server/discover")
-_Answer = TypeVar("_Answer", Response, Failure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,9 +390,9 @@ class ClientSession:
     def _event_of(self, message: Message) -> ClientEvent | None:
         match message:
             case Response():
-                return self._answered(_with_number(message))
+                return self._answered(with_number(message))
             case Failure():
-                failure = _with_number(message)
+                failure = with_number(message)
                 # An error without an id may be about any message that we sent, so it is ignored.
                 return Answered(failure.id, failure) if failure.id is not None and self._forget(failure.id) else None
             case Notification():
@@ -404,7 +404,7 @@ class ClientSession:
                 if refused.id is not None and not self._mode.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
-                return self._unusable(_with_number(refused).id, refused.message)
+                return self._unusable(with_number(refused).id, refused.message)
             case Unanswered(id_, reason, fate):
                 return self._unusable(id_, reason, fate)
             case Gap():
@@ -501,14 +501,6 @@ class ClientSession:
         if question.method == "elicitation/create" and mode not in modes:
             return InvalidParams("this mode of elicitation was not declared")
         return None
-
-
-def _with_number(answer: _Answer) -> _Answer:
-    """Return the answer with its id as a number: some servers write every id as a string, and ours are numbers."""
-    id_ = answer.id
-    if isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20:
-        return replace(answer, id=int(id_))
-    return answer
 
 
 def _as_id(value: object) -> RequestId | None:

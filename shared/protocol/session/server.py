@@ -36,6 +36,7 @@ from ..wire.jsonrpc import (
     Response,
     failure,
     json_of,
+    with_number,
 )
 from .admission import Admission
 from .batches import MAX_BATCH, Batches
@@ -269,8 +270,10 @@ class ServerSession:
                 return [RootsChanged()]
             case Notification():
                 return [UnknownNotification(message.method, message.params)]
-            case Response(id=id_) | Failure(id=id_) if id_ is not None and self._questions.settle(id_) is not None:
-                return [Answered(id_, message)]
+            case Response() | Failure():
+                answer = with_number(message)
+                if answer.id is not None and self._questions.settle(answer.id) is not None:
+                    return [Answered(answer.id, answer)]
             case Malformed(silent=False):
                 self._refuse(message.failure)
         return []

@@ -1,8 +1,8 @@
 """JSON-RPC 2.0 messages as values. `codec.py` converts between them and bytes."""
 
 from collections.abc import Mapping
-from dataclasses import field
-from typing import Any, Literal
+from dataclasses import field, replace
+from typing import Any, Literal, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -110,6 +110,18 @@ class Prepared(dict[str, Any]):
     def __init__(self, result: dict[str, Any]) -> None:
         super().__init__(result)
         self.json = json_of(result)
+
+
+Answer = TypeVar("Answer", Response, Failure, Response | Failure)
+
+
+def with_number(answer: Answer) -> Answer:
+    """Return the answer to a request of ours with its id as a number: some peers write every id as a string, and ours
+    are numbers."""
+    id_ = answer.id
+    if isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20:
+        return replace(answer, id=int(id_))
+    return answer
 
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:

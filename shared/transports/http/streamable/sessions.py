@@ -26,7 +26,7 @@ from ....protocol.identity import Principal
 from ....protocol.session.events import cancelled_id
 from ....protocol.session.handshake import NEW
 from ....protocol.session.questions import asker
-from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response
+from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response, with_number
 from ....server.run import Run
 from ....stores.memory import Stores
 from ....telemetry.footprint import give_back
@@ -184,7 +184,7 @@ class Sessions:
         if isinstance(message, Response | Failure):
             # Our ids of questions contain the number of the replica, so an answer finds its replica without asking
             # the store.
-            owner = asker(message.id)
+            owner = asker(with_number(message).id)
         elif (id_ := cancelled_id(message)) is not None:
             owner = await self._store.owner(session.id, id_)
         else:

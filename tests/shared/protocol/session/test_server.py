@@ -3,6 +3,7 @@
 Which message is answered by which is in tests/transcripts, version by version.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -250,10 +251,17 @@ def test_the_answer_to_a_question_is_an_event_once():
     for answer in (Response(1, {"roots": []}), Failure(1, -1, "no")):
         made, call = calling(capabilities={"roots": {}})
         made.ask(call, {"a": list_roots()})
-        for other in (Response(9, {}), Response("1", {}), Failure(None, -1, "no")):
+        for other in (Response(9, {}), Response("a", {}), Failure(None, -1, "no")):
             assert made.receive(other) == []
         assert made.receive(answer) == [Answered(1, answer)]
         assert made.receive(answer) == []
+
+
+def test_the_answer_to_a_question_may_have_its_id_as_a_string():
+    for answer in (Response("1", {"roots": []}), Failure("1", -1, "no")):
+        made, call = calling(capabilities={"roots": {}})
+        made.ask(call, {"a": list_roots()})
+        assert made.receive(answer) == [Answered(1, replace(answer, id=1))]
 
 
 def test_a_question_that_is_withdrawn_is_told_once_and_its_answer_ignored():
