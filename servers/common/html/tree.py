@@ -154,6 +154,14 @@ def has_text(element: HtmlElement) -> bool:
     return any(not text.isspace() for text in element.itertext() if text)
 
 
+def is_paragraph(element: HtmlElement) -> bool:
+    """Return True if all text of an element is in one paragraph."""
+    blocks = list(element.iterdescendants(*BLOCKS))
+    return not blocks or (
+        all(block.tag in ("div", "p") for block in blocks) and length(blocks[-1]) == length(element)
+    )
+
+
 def is_alone(element: HtmlElement) -> bool:
     """Return True if an element is the only content of its parent."""
     parent = element.getparent()

@@ -13,7 +13,7 @@ from servers.common.html.blocks import code_text, is_data, language, write_rows,
 from servers.common.html.inline import Inline, code_span
 from servers.common.html.markup.embedded import EMBEDDED
 from servers.common.html.markup.footnotes import NOTE
-from servers.common.html.tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, length, squeeze
+from servers.common.html.tree import BLOCKS, HEADINGS, MAX_CAPTION_LENGTH, is_paragraph, length, squeeze
 from shared.text import code_block
 
 _AT_BEGINNING = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[-+*](?=\s|$)|~{3}|={2,}\s*$|-{2,}\s*$)|^(\d{1,9})(?=[.)](?:\s|$))")
@@ -128,7 +128,7 @@ class _Writer:
         has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= MAX_CAPTION_LENGTH
         if not has_one:
             return self.blocks(element)
-        is_plain = not any(map(_is_reference, captions[0].iter())) if captions else True
+        is_plain = not captions or (is_paragraph(captions[0]) and not any(map(_needs_markup, captions[0].iter())))
         caption = squeeze(captions[0].text_content()) if captions and is_plain else ""
         picture = self.inline.picture(pictures[0], caption)
         if not picture:
@@ -210,9 +210,9 @@ class _Writer:
         return text.replace("|", "\\|")
 
 
-def _is_reference(element: HtmlElement) -> bool:
-    """Return True for a link and a footnote's mark."""
-    return (element.tag == "a" and bool(element.get("href"))) or element.get(NOTE) is not None
+def _needs_markup(element: HtmlElement) -> bool:
+    """Return True for a link, a footnote's mark and a line break, which a picture's title can't contain."""
+    return (element.tag == "a" and bool(element.get("href"))) or element.get(NOTE) is not None or element.tag == "br"
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:

@@ -2,7 +2,7 @@
 
 from lxml.html import HtmlElement
 
-from servers.common.html.tree import BLOCKS, MAX_CAPTION_LENGTH, length
+from servers.common.html.tree import MAX_CAPTION_LENGTH, is_paragraph, length
 
 
 def mark_captions(root: HtmlElement) -> None:
@@ -11,14 +11,10 @@ def mark_captions(root: HtmlElement) -> None:
         if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
             continue
         texts = [child for child in figure if child.find(".//img") is None and _own_length(child)]
-        if len(texts) == 1 and _is_paragraph(texts[0]) and length(figure) <= MAX_CAPTION_LENGTH:
+        if len(texts) != 1 or texts[0].tag not in ("div", "p", "span") or length(figure) > MAX_CAPTION_LENGTH:
+            continue
+        if is_paragraph(texts[0]):
             texts[0].tag = "figcaption"
-
-
-def _is_paragraph(element: HtmlElement) -> bool:
-    """Return True for a single paragraph: a caption is written as one line, which a table or a list can't be."""
-    blocks = [element, *element.iterdescendants(*BLOCKS)]
-    return all(block.tag in ("div", "p", "span") for block in blocks) and length(blocks[-1]) == length(element)
 
 
 def _own_length(element: HtmlElement) -> int:

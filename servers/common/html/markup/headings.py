@@ -20,7 +20,9 @@ def end_headings(root: HtmlElement) -> None:
         blocks = list(heading.iterdescendants(*BLOCKS))
         if not blocks:
             continue
-        if any(block.tag in _NEVER for block in blocks) or length(heading) > _MAX_HEADING:
+        # A paragraph that an element within the heading contains was not forgotten by the end of the heading.
+        allowed = ("p",) if len(heading) == 1 and heading[0].tag not in BLOCKS and not squeeze(heading.text) else ()
+        if any(block.tag in _NEVER.difference(allowed) for block in blocks) or length(heading) > _MAX_HEADING:
             _end(heading)
         else:
             for block in blocks:

@@ -24,6 +24,7 @@ def test_a_heading_before_another_heading_is_ended() -> None:
 def test_blocks_in_a_short_heading_are_parts_of_its_line() -> None:
     assert markdown("<h2><a href=/f>Foxes<div>New</div></a></h2>") == "## [Foxes New](https://example.com/f)"
     assert markdown("<h1><div>Foxes</div><div>and dens</div></h1>") == "# Foxes and dens"
+    assert markdown("<h3><a href=/f><p>Foxes</p></a></h3>") == "### [Foxes](https://example.com/f)"
 
 
 def test_the_first_block_of_a_heading_around_a_text_is_the_heading() -> None:
