@@ -43,9 +43,10 @@ async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> Non
         told, found = (await http.get("/metrics")).text, await metrics(http)
         process.process.terminate()
         assert process.wait() == 0
-        assert [line.partition(" [")[2] for line in process.stderr().splitlines()] == [
+        # A server that takes seconds to answer is shaken hands with, and has another process for the calls.
+        assert {line.partition(" [")[2] for line in process.stderr().splitlines()} == {
             f"other]: {Path(sys.executable).name}: other: a word on stderr"
-        ]
+        }
     assert 'mcp_server_info{path="/mcp",server="joined"' in told
     assert found["mcp_requests_total"]["joined", "tools/call", "pid"] == 1
     assert found["mcp_server_up"]["joined",] == 1
