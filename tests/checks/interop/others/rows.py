@@ -269,7 +269,10 @@ async def _new_prompt(client: Connection, task: Task) -> None:
     name = f"{task.key}-{task.transport[:4]}-{task.era}"
     await client.all("prompts")
     async with client.listening(prompts=True) as heard:
-        (task.folder / "library" / f"{name}.md").write_text("---\ndescription: New.\n---\nHello\n")
+        # Renamed, since the server warns of a file that it reads before its text is written.
+        unfinished = task.folder / "library" / f"{name}.unfinished"
+        unfinished.write_text("---\ndescription: New.\n---\nHello\n")
+        unfinished.rename(unfinished.with_suffix(".md"))
         await heard()
     holds(name in [prompt["name"] for prompt in await client.all("prompts")], "the prompt is not listed")
 

@@ -258,7 +258,10 @@ async def test_a_change_before_a_new_directory_is_armed_is_not_lost(watching, se
         arm = watcher._notices.arm
 
         def change_and_arm(directories):
-            (root / "below" / "file").write_text("changed")
+            directories = list(directories)
+            # The directory of the first file may be armed again before the key is watched.
+            if str(root / "below") in directories:
+                (root / "below" / "file").write_text("changed")
             return arm(directories)
 
         monkeypatch.setattr(watcher._notices, "arm", change_and_arm)
