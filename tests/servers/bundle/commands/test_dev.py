@@ -92,7 +92,9 @@ def test_an_unknown_argument_of_the_file_is_named(
     dice: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "dice", raising=False)
+    # Set first, so that the imported module is removed at the end: others have a module of that name as well.
+    monkeypatch.setitem(sys.modules, "dice", sys)
+    del sys.modules["dice"]
     with pytest.raises(SystemExit, match="2"):
         serve("dev", dice, ["--side", "20"], browse=False)
     assert capsys.readouterr().err == "dice.py: unrecognized arguments: --side 20; did you mean --sides?\n"
