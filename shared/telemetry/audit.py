@@ -228,8 +228,8 @@ class Audit:
         about |= _object(method, arguments)
         if self.arguments and _show(arguments, about):
             return about, None
-        given = arguments.get("arguments")
-        return about, arguments if given is None else given  # some clients write null for none
+        unshown = arguments.get("arguments")
+        return about, arguments if unshown is None else unshown  # some clients write null for none
 
     def close(self) -> None:
         """Write the waiting lines, if possible, and close the file."""

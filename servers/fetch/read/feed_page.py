@@ -106,8 +106,8 @@ def _shown(format: str, metadata: Metadata, entries: list[_Entry], version: str)
         about = {name: value for name, value in metadata._asdict().items() if name != "site"}
         return describe(kind="feed", version=version, **about, entries=len(entries))
     if format == "json":
-        known = [{key: value for key, value in entry._asdict().items() if value} for entry in entries]
-        return json.dumps(known, ensure_ascii=False, indent=2)
+        fields = [{key: value for key, value in entry._asdict().items() if value} for entry in entries]
+        return json.dumps(fields, ensure_ascii=False, indent=2)
     if format == "links":
         return "\n".join(f"- [{entry.title or entry.link}]({entry.link})" for entry in entries if entry.link)
     marks = ("# ", "## ") if format == "markdown" else ("", "")

@@ -53,15 +53,15 @@ class Admission:
         method = self._methods.get((request.method, peer.version)) or row_for(self._methods, request.method, peer)
         if method is None:
             raise MethodNotFound(f"method not found: {request.method[:100]}")
-        validator, given = method.params.__pydantic_validator__, request.params
+        validator, raw = method.params.__pydantic_validator__, request.params
         try:
             # Like `model_validate`, without its own arguments: this runs for every request.
-            params = validator.validate_python(given)
+            params = validator.validate_python(raw)
         except ValidationError as error:
             # Clients in languages without optional fields send null instead of omitting one.
-            given = {name: value for name, value in given.items() if value is not None}
+            raw = {name: value for name, value in raw.items() if value is not None}
             try:
-                params = validator.validate_python(given)
+                params = validator.validate_python(raw)
             except ValidationError:
                 raise InvalidParams(first_fault(error)) from None
         token = params.meta.get("progressToken")
@@ -70,7 +70,7 @@ class Admission:
             raise InvalidParams('"progressToken" must be a string or an integer')
         # Only there: in older versions, `requestState` is an ordinary param without a meaning.
         if method.multi_round and peer.version.stateless:
-            round_ = open_round(method.name, given, principal, signer=self._signer, now=self._now())
+            round_ = open_round(method.name, raw, principal, signer=self._signer, now=self._now())
         else:
             round_ = FIRST_ROUND
-        return Call(request.id, method, params, peer, given, round_, token, request.weight)
+        return Call(request.id, method, params, peer, raw, round_, token, request.weight)

@@ -144,7 +144,8 @@ def prepare(root: HtmlElement, url: str) -> VisiblePage:
 def _words(
     page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool
 ) -> tuple[str, list[str], tuple[str, ...]]:
-    """Return the sections or the main content, and if there is none, all text; notes; and the omitted headings."""
+    """Return three values: the text of the sections or of the main content, or all text if no main content was found;
+    the notes; and the omitted headings."""
     notes: list[str] = []
     if parts is not None:
         written = [write(part, page.base, page.url, plain=plain) for part in parts]
