@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 import httpx
 
-from servers.fetch.errors import GONE, Answered, FetchError
+from servers.fetch.errors import GONE, TRY_LATER, Answered, FetchError
 from servers.fetch.load.cache import Cache, StoredAnswer, stored_answer
 from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
@@ -126,7 +126,7 @@ class Loader:
             if redirects.shown_host == host:
                 raise
             raise error.naming(host, redirects.shown_host) from None
-        raise FetchError("timeout", reason, "Try again later, or another page.")
+        raise FetchError("timeout", reason, TRY_LATER)
 
     async def _follow(self, redirects: Redirects, request: _Request) -> Loaded:
         while True:

@@ -11,7 +11,7 @@ import httpcore
 import httpx
 from h2.exceptions import H2Error
 
-from servers.fetch.errors import FetchError
+from servers.fetch.errors import TRY_LATER, FetchError
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.connecting import CheckedBackend, Resolver, resolve_allowed
 from servers.fetch.network.proxy import Proxy, parse_proxy
@@ -25,7 +25,7 @@ IDLE_SECONDS = 15
 # The first match counts. The exceptions' texts are not used, because sites can influence them.
 _FAILURES: list[tuple[type[Exception], str, str]] = [
     (httpcore.PoolTimeout, "busy", "too many pages are being fetched already"),
-    (httpcore.TimeoutException, "timeout", "the site did not answer in time"),
+    (httpcore.TimeoutException, "timeout", "the site sent nothing for {seconds:g} s"),
     (httpcore.ProxyError, "connect", "the proxy refused to connect to the site"),
     (httpcore.NetworkError, "connect", "the site ended the connection"),
     (httpcore.ProtocolError, "bad_response", "the site's answer is not valid HTTP"),
@@ -102,7 +102,7 @@ class _ProxyBackend(httpcore.AnyIOBackend):
         try:
             stream = await super().connect_tcp(host, port, timeout, local_address, socket_options)
         except httpcore.ConnectTimeout as error:
-            raise FetchError("timeout", "the proxy was not reached in time") from error
+            raise FetchError("timeout", f"the proxy was not reached within {timeout:g} s", TRY_LATER) from error
         except httpcore.ConnectError as error:
             raise FetchError("connect", "the proxy can't be reached") from error
         return TlsStream(stream, host)
@@ -132,10 +132,11 @@ class _Transport(httpx.AsyncBaseTransport):
         sent = httpcore.Request(
             request.method, target, headers=request.headers.raw, content=content, extensions=request.extensions
         )
-        with _explained():
+        seconds = request.extensions["timeout"]["read"]
+        with _explained(seconds):
             answer = await self._answer(sent)
         return httpx.Response(
-            answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions
+            answer.status, headers=answer.headers, stream=_Body(answer, seconds), extensions=answer.extensions
         )
 
     async def _answer(self, request: httpcore.Request) -> httpcore.Response:
@@ -160,11 +161,12 @@ async def _close(streams: list[Http2Stream]) -> None:
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response) -> None:
+    def __init__(self, answer: httpcore.Response, seconds: float) -> None:
         self._answer = answer
+        self._seconds = seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _explained():
+        with _explained(self._seconds):
             async for part in self._answer.aiter_stream():
                 yield part
 
@@ -173,9 +175,10 @@ class _Body(httpx.AsyncByteStream):
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _explained(seconds: float) -> Iterator[None]:
     try:
         yield
     except tuple(kind for kind, _, _ in _FAILURES) as error:
         code, reason = next((code, reason) for kind, code, reason in _FAILURES if isinstance(error, kind))
-        raise FetchError(code, reason) from error
+        suggestion = TRY_LATER if code == "timeout" else ""
+        raise FetchError(code, reason.format(seconds=seconds), suggestion) from error

@@ -21,7 +21,7 @@ from httpcore import (
     ConnectTimeout,
 )
 
-from servers.fetch.errors import FetchError
+from servers.fetch.errors import TRY_LATER, FetchError
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.addresses import parse_address
 from servers.fetch.network.hosts import bracket, normalize_host
@@ -123,7 +123,8 @@ class CheckedBackend(AsyncNetworkBackend):
                 addresses = await resolve_allowed(self._policy, self._resolver, host, port)
                 stream = await _Race(self._inner, port, socket_options).run(addresses[:MAX_ADDRESSES])
         except TimeoutError:
-            raise FetchError("timeout", f"{bracket(host)} was not reached within {timeout:g} s") from None
+            reason = f"{bracket(host)} was not reached within {timeout:g} s"
+            raise FetchError("timeout", reason, TRY_LATER) from None
         if stream is None:
             raise FetchError("connect", f"{bracket(host)} accepts no connections on port {port}")
         return TlsStream(stream, host)

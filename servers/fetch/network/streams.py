@@ -21,7 +21,7 @@ from anyio import CancelScope
 from httpcore import AsyncNetworkStream, ConnectError, ConnectTimeout, ReadTimeout
 from truststore import SSLContext
 
-from servers.fetch.errors import FetchError
+from servers.fetch.errors import TRY_LATER, FetchError
 
 # Keyed by OpenSSL's X509_V_ERR_... numbers, for which Python has no names.
 _CERTIFICATES = {
@@ -122,7 +122,8 @@ class TlsStream(AsyncNetworkStream):
             stream = TlsStream(await self._inner.start_tls(ssl_context, host, timeout), host)
             agreed = True
         except ConnectTimeout as error:
-            raise FetchError("timeout", f"{host} did not complete the TLS handshake in time") from error
+            reason = f"{host} did not complete the TLS handshake within {timeout:g} s"
+            raise FetchError("timeout", reason, TRY_LATER) from error
         except ConnectError as error:
             raise _explained(error.__cause__, host) from error
         finally:

@@ -124,7 +124,8 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
     part."""
     if kind.name == "other":
         reason = f'"{kind.media_type[:100]}", {length:,} bytes: it has no text that could be shown'
-        raise FetchError("unsupported_type", reason)
+        suggestion = "Fetch a page that describes it, or download it with another program."
+        raise FetchError("unsupported_type", reason, suggestion)
     formats = _FORMATS[kind.name]
     if format not in formats:
         reason = f'the page is {_NAMES[kind.name]} ("{kind.media_type}"), which can\'t be returned as {format}'

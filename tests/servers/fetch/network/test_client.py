@@ -14,7 +14,7 @@ import httpx
 import pytest
 from h2.settings import SettingCodes
 
-from servers.fetch.errors import FetchError
+from servers.fetch.errors import TRY_LATER, FetchError
 from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, _Transport, open_client
@@ -77,7 +77,7 @@ async def test_a_site_that_says_nothing_is_given_up() -> None:
     async with listening() as site, reaching(NAMES, ClientOptions(seconds=0.1), allow_private=LOCAL) as web:
         site.answer = None
         error = await web.refused(f"http://site.test:{site.port}/")
-    assert (error.code, str(error)) == ("timeout", "the site did not answer in time")
+    assert (error.code, str(error)) == ("timeout", f"the site sent nothing for 0.1 s. {TRY_LATER}")
 
 
 # Proxies

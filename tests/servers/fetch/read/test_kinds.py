@@ -91,7 +91,8 @@ def test_h8_what_is_no_text_is_described():
         with pytest.raises(FetchError) as caught:
             check(kind, "markdown", None, None, 12_345)
         assert caught.value.code == "unsupported_type"
-        assert str(caught.value) == f'"{kind.media_type}", 12,345 bytes: it has no text that could be shown'
+        assert caught.value.reason == f'"{kind.media_type}", 12,345 bytes: it has no text that could be shown'
+        assert caught.value.suggestion == "Fetch a page that describes it, or download it with another program."
 
 
 def test_h8_an_image_says_its_size():
