@@ -48,19 +48,18 @@ def repaired_log(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
-    if value.get("type", "text") not in _CONTENT:
-        return value
     return {
-        name: item if name in _OPAQUE else _item_without_nulls(item)
+        name: item if name in _OPAQUE else _item_without_nulls(item, is_content=name == "content")
         for name, item in value.items()
         if item is not None or name in _NULLABLE
     }
 
 
-def _item_without_nulls(item: Any) -> Any:
+def _item_without_nulls(item: Any, *, is_content: bool) -> Any:
     if isinstance(item, dict):
-        return _without_nulls(item)
-    return [_item_without_nulls(part) for part in item] if isinstance(item, list) else item
+        is_unknown = is_content and item.get("type", "text") not in _CONTENT
+        return item if is_unknown else _without_nulls(item)
+    return [_item_without_nulls(part, is_content=is_content) for part in item] if isinstance(item, list) else item
 
 
 def _with_object_schema(tool: Any) -> Any:

@@ -22,6 +22,16 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"tools": [{"name": "a", "inputSchema": {"type": "object"}}, 1, {"name": "b"}]},
     ),
     ("tools/list", {"tools": "none"}, {"tools": "none"}),
+    (  # only in content is the type a kind that decides about the other fields
+        "tools/list",
+        {"tools": [{"type": "function", "name": "a", "annotations": None, "inputSchema": SCHEMA}]},
+        {"tools": [{"type": "function", "name": "a", "inputSchema": SCHEMA}]},
+    ),
+    (
+        "prompts/get",
+        {"messages": [{"role": "user", "content": {"type": "text", "text": "", "annotations": None}}, {"type": "a"}]},
+        {"messages": [{"role": "user", "content": {"type": "text", "text": ""}}, {"type": "a"}]},
+    ),
     (
         "tools/call",
         {
