@@ -45,6 +45,7 @@ from ..wire.jsonrpc import (
     RequestId,
     Response,
     Unanswered,
+    as_number,
     failure,
     with_number,
 )
@@ -452,11 +453,13 @@ class ClientSession:
             token = _as_id(params.get("progressToken"))
             if token in self._tokens:
                 return Notified(method, params, token)
-            sent = None if token is None else self._sent.get(token)
-            return Notified(method, params, token) if sent is not None and sent.progress else None
+            number = None if token is None else as_number(token)
+            sent = None if number is None else self._sent.get(number)
+            return Notified(method, params, number) if sent is not None and sent.progress else None
         if SUBSCRIPTION_ID not in _meta(params):
             return Notified(method, params)
         stream = _as_id(_meta(params)[SUBSCRIPTION_ID])
+        stream = None if stream is None else as_number(stream)
         return Notified(method, params, stream) if stream in self._sent else None
 
     def _withdrawn(self, id: RequestId | None, reason: object) -> ClientEvent | None:
@@ -465,9 +468,9 @@ class ClientSession:
         if id is None:
             return None
         if self._mode.stateless:
-            sent = self._sent.get(id)
+            sent = self._sent.get(number := as_number(id))
             is_listen = sent is not None and sent.method == "subscriptions/listen"
-            return self._unusable(id, "the server ended the stream") if is_listen else None
+            return self._unusable(number, "the server ended the stream") if is_listen else None
         if id not in self._questions:
             return None
         self._questions.discard(id)

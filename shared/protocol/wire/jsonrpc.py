@@ -115,13 +115,15 @@ class Prepared(dict[str, Any]):
 Answer = TypeVar("Answer", Response, Failure, Response | Failure)
 
 
+def as_number(id_: RequestId) -> RequestId:
+    """Return an id of ours as a number, which it was: some peers write every id as a string."""
+    is_number = isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20
+    return int(id_) if is_number else id_
+
+
 def with_number(answer: Answer) -> Answer:
-    """Return the answer to a request of ours with its id as a number: some peers write every id as a string, and ours
-    are numbers."""
-    id_ = answer.id
-    if isinstance(id_, str) and id_.isascii() and id_.isdecimal() and len(id_) < 20:
-        return replace(answer, id=int(id_))
-    return answer
+    """Return the answer to a request of ours with its id as a number."""
+    return replace(answer, id=as_number(answer.id)) if isinstance(answer.id, str) else answer
 
 
 def failure(id: RequestId | None, error: RpcError) -> Failure:

@@ -347,9 +347,10 @@ def test_the_handshake_era_knows_no_result_types() -> None:
 @BOTH
 def test_progress_belongs_to_its_request(mode: Version) -> None:
     session, id_ = _called(mode, progress=True)
-    params = {"progressToken": id_, "progress": 1}
-    progress = Notification("notifications/progress", params)
-    assert session.receive(progress) == [Notified("notifications/progress", params, id_)]
+    for token in (str(id_), id_):
+        params = {"progressToken": token, "progress": 1}
+        progress = Notification("notifications/progress", params)
+        assert session.receive(progress) == [Notified("notifications/progress", params, id_)]
     session.receive(Response(id_, {}))
     assert session.receive(progress) == []
 
@@ -357,15 +358,16 @@ def test_progress_belongs_to_its_request(mode: Version) -> None:
 def test_progress_of_nothing_is_dropped() -> None:
     session, _ = _called(progress=True)
     assert session.request("tools/call", {}) == 2
-    for token in (True, "1", None, {}, 2):
+    for token in (True, "a", None, {}, 2, "2"):
         assert session.receive(Notification("notifications/progress", {"progressToken": token, "progress": 1})) == []
 
 
 def test_a_change_belongs_to_its_stream() -> None:
     session, id_ = _called(method="subscriptions/listen")
-    params = {"_meta": {f"{META}subscriptionId": id_}}
-    change = Notification("notifications/tools/list_changed", params)
-    assert session.receive(change) == [Notified(change.method, params, id_)]
+    for stream in (str(id_), id_):
+        params = {"_meta": {f"{META}subscriptionId": stream}}
+        change = Notification("notifications/tools/list_changed", params)
+        assert session.receive(change) == [Notified(change.method, params, id_)]
     session.cancel(id_, "enough")
     assert session.receive(change) == []
     of_none = Notification("notifications/tools/list_changed")
@@ -376,7 +378,7 @@ def test_the_server_may_end_a_stream_by_cancelling() -> None:
     session = _open()
     listen, call = session.request("subscriptions/listen", {}), session.request("tools/call", {})
     assert session.receive(Notification("notifications/cancelled", {"requestId": call})) == []
-    [event] = session.receive(Notification("notifications/cancelled", {"requestId": listen}))
+    [event] = session.receive(Notification("notifications/cancelled", {"requestId": str(listen)}))
     assert isinstance(event, Unusable)
     assert session.receive(Response(listen, {})) == []
 
