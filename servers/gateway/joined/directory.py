@@ -8,6 +8,9 @@
 A name that several servers use gets the name of the server as a prefix at each of them, or every name does if the
 operator wants that. A name that starts with the name of another server belongs to that one, so the entry gets the
 prefix of its own server too; and while a server is away, its names go to no other server.
+
+A tool whose name models don't accept, such as `load.all`, is listed as `web__loadall-` with a digest: many hosts pass
+names on unchanged, and a model's API refuses the whole request because of one.
 """
 
 import logging
@@ -20,7 +23,7 @@ from weakref import WeakKeyDictionary
 
 import anyio
 
-from shared.client.group.names import full_name, own_name, split_name
+from shared.client.group.names import fits_models, full_name, own_name, split_name
 from shared.errors import DeclarationError
 from shared.protocol.identity import declared
 from shared.protocol.pagination import page
@@ -100,7 +103,8 @@ class JoinedList:
         own, key = entry[self._kind.key], self._kind.key
         name = own
         is_others = own in self.places or self.is_of_another(part, own)
-        if key == "name" and (own in shared or is_others):
+        is_unfit = self._kind is TOOLS and not fits_models(own)
+        if key == "name" and (own in shared or is_others or is_unfit):
             name = full_name(part.name, own)
         elif is_others:
             name = full_uri(part.name, own)
@@ -108,7 +112,10 @@ class JoinedList:
         if is_others:
             self.clashes.append((part, own, name))
         if name not in self.places:
-            self.places[name] = Place(part, own, _task_support_in(entry))
+            place = self.places[name] = Place(part, own, _task_support_in(entry))
+            if is_unfit and own not in shared and not is_others:
+                # A description of the server may name it.
+                self.places[own] = place
             self._entries.append(entry if name == own else {**entry, key: name})
 
     def is_of_another(self, part: Part, name: str) -> bool:

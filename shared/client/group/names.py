@@ -28,6 +28,11 @@ def check_server_name(name: str) -> str:
     return name
 
 
+def fits_models(name: str) -> bool:
+    """Return True if the API of every model accepts a tool with this name."""
+    return len(name) <= MAX_LENGTH and _FITS.fullmatch(name) is not None
+
+
 def full_name(server: str, own: str) -> str:
     """Return the name of a tool or prompt of `server` in a group, of at most 64 characters. It does not depend on the
     other names.

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shared import RpcError
+from shared.client.group.names import full_name
 from tests.servers.gateway.joined.members import (
     Door,
     joined,
@@ -35,6 +36,20 @@ async def test_a_name_that_looks_like_a_full_one_takes_nobodys_place() -> None:
     async with joined(a, b, c) as running, talking(running) as peer:
         assert await names(peer) == ["a__x", "b__x", "c__a__x"]
         assert [await peer.text(name) for name in await names(peer)] == ["a x", "b x", "c a__x"]
+
+
+async def test_a_tool_whose_name_models_refuse_gets_another() -> None:
+    a, b = with_tools("a", "load.all", "x" * 65, "x" * 64, "both.of"), with_tools("b", "both.of")
+    async with joined(a, b) as running, talking(running) as peer:
+        listed = await names(peer)
+        assert listed == [full_name("a", "load.all"), full_name("a", "x" * 65), "x" * 64, *listed[3:]]
+        assert [await peer.text(name) for name in listed[3:]] == ["a both.of", "b both.of"]
+        # Descriptions may use the name of the server.
+        assert [await peer.text(name) for name in (listed[0], "load.all", listed[1])] == [
+            "a load.all",
+            "a load.all",
+            f"a {'x' * 65}",
+        ]
 
 
 async def test_lists_have_pages_of_our_own() -> None:
