@@ -105,8 +105,8 @@ class Entered:
 
 
 class TaskSet:
-    """Tasks of one owner, which stops them. For many small tasks, since those of a task group would cost more than
-    the work itself. `failed` is called with an exception that leaves one of them."""
+    """Tasks of one owner, which stops them. It is meant for many small tasks: in a task group, each would cost more
+    than its work. `failed` is called with an exception that leaves one of them."""
 
     def __init__(self, failed: Callable[[BaseException], None]) -> None:
         self._failed = failed

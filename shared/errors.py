@@ -4,25 +4,25 @@ McpError
     ├── DeclarationError        the author of a server declared something impossible (raised at import)
     ├── RpcError                becomes a JSON-RPC error answer
     │   ├── ParseError          -32700  the peer sent no JSON
-    │   ├── InvalidRequest      -32600  the peer sent JSON that is no valid message
+    │   ├── InvalidRequest      -32600  the peer sent JSON that is not a valid message
     │   ├── MethodNotFound      -32601
     │   ├── InvalidParams       -32602
     │   │   └── UnknownTool
     │   ├── InsufficientScope   -32600  the token does not allow it; 403 over HTTP
     │   ├── LimitExceeded       -32600  too much, or too often; 429 over HTTP
-    │   ├── InternalError       -32603  ours; never carries detail
-    │   │   └── Unavailable             what replicas share can't be reached; an OSError too, and 503 over HTTP
+    │   ├── InternalError       -32603  a fault of this program; never contains details
+    │   │   └── Unavailable             the state of replicas can't be reached; also an OSError, and 503 over HTTP
     │   └── PeerError           the peer answered a request that we sent with an error
-    ├── InvalidAnswer           a handler of this client's gave an answer that breaks the schema it was asked by
-    ├── InvalidArguments        a tool's arguments break its schema; a result or -32602, by version
+    ├── InvalidAnswer           a handler of the client gave an answer that violates the requested schema
+    ├── InvalidArguments        a tool's arguments violate its schema; a result or -32602, by version
     ├── CallTimeout             the call used up its wall time; a result for a tool, else -32603
     │   └── AnswerTimeout       nobody answered its question in time
-    ├── InvalidResult           a server's result breaks its model or the schema it was to keep to
+    ├── InvalidResult           a server's result violates its model or its output schema
     ├── ResourceNotFound        the peer asked for a resource that does not exist; code by version
     ├── MissingCapability       the call needs something the client did not declare; code by version
     ├── TaskLost                the server does not know a task anymore: it was restarted, or the task expired
-    │   └── TaskCancelled       the task was cancelled, by whomever
-    ├── AuthError               the authorization that a server wants can't be had
+    │   └── TaskCancelled       the task was cancelled, by either side
+    ├── AuthError               the authorization that a server requires can't be obtained
     │   └── LoginRequired       someone has to log in first
     └── ToolError               the tool could not do it; becomes a result that the model reads
     InputRequired               (BaseException) ends a call to ask the client; never an error

@@ -24,7 +24,8 @@ def is_unicode(text: str) -> bool:
 
 
 def escape(text: str) -> str:
-    """Return the text on one line: unprintable characters, line ends and terminal control characters as escapes."""
+    """Return the text on one line: unprintable characters, line endings and terminal control characters as
+    escapes."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
@@ -32,7 +33,7 @@ def escape(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return `text` with a replacement character for each character that would move the cursor or color the terminal,
-    including line ends. The text is untrusted data."""
+    including line endings. The text is untrusted data."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 

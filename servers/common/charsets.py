@@ -78,7 +78,7 @@ def wide_codec(start: bytes) -> str | None:
     """Return the form of UTF-16 or UTF-32 in which the start of a file is text, or None.
 
     The characters must be printable and mostly ASCII. Numbers in a binary file can look like Chinese, but a text has
-    spaces or line ends.
+    spaces or line endings.
     """
     sample = start[:_WIDE_SAMPLE]
     best, best_length = None, 0

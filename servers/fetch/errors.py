@@ -49,8 +49,8 @@ class Answered(NamedTuple):
 class FetchError(CodedError):
     """A refusal or failure, with each text on one line.
 
-    The texts contain no words from a page or a site, since they are untrusted: those are in `quoted`, as lines, and
-    in `answered`. The only exceptions, in quotes, are the host in a redirect and the type of a page.
+    The texts contain no words from a page or a site, which are untrusted: those are in `quoted`, as lines, and in
+    `answered`. The only exceptions, in quotes, are the host in a redirect and the type of a page.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class FetchError(CodedError):
         self.quoted = "\n".join(map(join_lines, quoted.split("\n")))
 
     def naming(self, host: str, shown: str) -> "FetchError":
-        """Return the same error with the host `shown` in it."""
+        """Return the same error with `shown` as its host."""
         name = re.compile(rf"(?<![\w.-]){re.escape(host)}(?![\w-])")
         reason, suggestion = (name.sub(shown, text) for text in (self.reason, self.suggestion))
         return FetchError(self.code, reason, suggestion, self.answered, self.quoted)

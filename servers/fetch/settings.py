@@ -107,7 +107,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are only imported with the first page, where an error would come late.
+        # They are imported only with the first page, when this error would come too late.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(needs_extra("fetch"))
         return self

@@ -85,7 +85,7 @@ class Files:
             self.journal.wrote(self.rooted.roots.outer(place))
 
     def concerned(self, uri: str) -> list[str]:
-        """Return the keys to notify when this `file:` URI was written, created or removed."""
+        """Return the keys to notify when the entry at this `file:` URI has been written, created or removed."""
         return [*self.watcher.concerned(uri), *self.globs.concerned(uri)]
 
     def is_listed(self, uri: str) -> bool:

@@ -106,7 +106,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are only imported at first use, where an error would come late.
+        # They are imported only when first used, when this error would come too late.
         if any(
             find_spec(library) is None
             for library in ("chardet", "content_types", "filelock", "pathspec", "re2", "watchfiles")
@@ -157,7 +157,7 @@ class Settings(BaseModel):
 
     @property
     def history(self) -> HistoryOptions | None:
-        """The journal of changes; None if there is to be none."""
+        """The journal of changes; None if changes are not to be recorded."""
         if self.no_undo or not self.writes:
             return None
         return HistoryOptions(self._journal, self.undo_size * _MEGABYTE, self.undo_days)

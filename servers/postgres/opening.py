@@ -1,4 +1,4 @@
-"""Opening of the databases at startup, when the permissions of their roles are checked."""
+"""Opens the databases at startup, and checks the permissions of their roles."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence

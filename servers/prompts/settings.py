@@ -77,7 +77,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _is_installed(self) -> Self:
-        # They are only imported with the first prompt, which is too late for this error.
+        # They are imported only with the first prompt, when this error would come too late.
         if any(find_spec(library) is None for library in ("jinja2", "yaml", "watchfiles")):
             raise ValueError(needs_extra("prompts"))
         return self

@@ -1,6 +1,6 @@
 """The only place where an error of the `sqlite3` module becomes a `SqlError`.
 
-The code comes from SQLite's own name of the error, never from its message.
+The code comes from SQLite's own name for the error, never from its message.
 """
 
 import re
@@ -16,10 +16,10 @@ _CONSTRAINT = 19
 
 _PARAMETER = re.compile(r'near "[?:@$]\w*": syntax error')
 
-# By SQLite's name of the error or its beginning: a code, its meaning, and a remedy. If these are empty, SQLite's own
-# message is used.
+# By SQLite's name for the error, or the beginning of that name: a code, its meaning, and a remedy. If these are
+# empty, SQLite's own message is used.
 _BY_NAME: dict[str, tuple[str, str, str]] = {
-    # The policy gives the reason of a refusal. If it was not called, a name could not be passed to it.
+    # The policy gives the reason for a refusal. If it was not called, a name could not be passed to it.
     "SQLITE_AUTH": ("refused", "a name in the database is not UTF-8, so the statement can't be checked", ""),
     "SQLITE_BUSY": ("busy", "another process holds a lock on the database", "Try again."),
     "SQLITE_LOCKED": ("busy", "another statement holds a lock on the table", "Try again."),

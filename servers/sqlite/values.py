@@ -92,8 +92,8 @@ def _decode_base64(data: str, kind: str) -> bytes | str:
 
 
 def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
-    """Return True if JSON represents the value unchanged, as it does most values; False also if checking takes
-    long."""
+    """Return True if JSON clearly represents the value unchanged, as it does most values; False if a full check is
+    needed."""
     kind = type(value)
     if kind is str:
         return len(value) <= max_bytes and bool(value.isascii())

@@ -1,5 +1,5 @@
-"""Addresses to which a document may point: those of the URLs in the metadata of an authorization server or a
-protected resource.
+"""The addresses to which the URLs in a document may point: the metadata of an authorization server or a protected
+resource.
 
 The author of such a document chooses URLs that this process then opens, from inside its network. So a document may
 name only addresses that are at least as public as its own: a document from the public web must not name an address of

@@ -1,7 +1,7 @@
 """Rules for the claims of a token, which decide whether its sender is a principal.
 
-They apply to the claims of a signed token (RFC 7519, RFC 9068) and to the answer of an issuer about any other one
-(RFC 7662), which have the same names.
+They apply to the claims of a signed token (RFC 7519, RFC 9068) and to an issuer's answer about any other token (RFC
+7662), whose claims have the same names.
 """
 
 import math

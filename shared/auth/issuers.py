@@ -36,7 +36,7 @@ MAX_WAITING = 256
 """Maximum number of requests that wait for one issuer; further ones fail."""
 _FRESH_SECONDS = 600.0
 _MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
-"""Seconds for which keys are fresh if the issuer does not say, and the bounds of what it may say."""
+"""Seconds for which keys are fresh if the issuer specifies no time, and the bounds of a time that it specifies."""
 
 _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 

@@ -1,4 +1,5 @@
-"""Signed tokens, read and verified by joserfc within our own limits. No key is trusted because a token names it."""
+"""Signed tokens, read and verified by joserfc within our own limits. No key is trusted merely because a token names
+it."""
 
 import json
 import warnings

@@ -142,7 +142,7 @@ def canonical(uri: str) -> str:
 
 
 def covers(resource: str, url: str) -> bool:
-    """Return True if `url` is `resource`, or lies beneath it. A text that is not a URI covers nothing."""
+    """Return True if `url` is `resource`, or is below it. A text that is not a URI covers nothing."""
     try:
         whole, part = urlsplit(canonical(resource)), urlsplit(canonical(url))
     except ValueError:
@@ -151,5 +151,5 @@ def covers(resource: str, url: str) -> bool:
         return False
     if whole.query and whole.query != part.query:
         return False
-    # With the slash: `/mcp2` does not lie beneath `/mcp`.
+    # With the slash: `/mcp2` is not below `/mcp`.
     return part.path == whole.path or part.path.startswith(f"{whole.path}/")

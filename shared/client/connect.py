@@ -30,7 +30,7 @@ LOGIN_SECONDS = 330.0
 """Seconds that a server may take to answer the first request if a person may have to log in for it."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
-"""The pattern of a header value (RFC 9110, Field Values): no line ends, and no surrounding blanks."""
+"""The pattern of a header value (RFC 9110, Field Values): no line endings, and no surrounding blanks."""
 _FRAMING = ("connection", "content-length", "transfer-encoding")
 """Headers that determine the end of a message; the writer of the message sets them."""
 _WITH_HEADERS = "000"
@@ -131,7 +131,7 @@ async def connect_http(
         except PeerError as refusal:
             # True if a server that refuses to open a session may be one of HTTP+SSE.
             shakes_hands = not options.accepted()[0].stateless
-            # 2025-11-25 names 400, 404 and 405; older texts any 4xx, and older servers answer so.
+            # 2025-11-25 names 400, 404 and 405; older versions name any 4xx, and older servers send these.
             if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _AUTH_OR_BUSY):
                 raise
             older = partial(open_sse, url, fixed, lent, auth)

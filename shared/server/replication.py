@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Replication:
-    """The replica of one run, if it has one, and the name of the part that the run is."""
+    """The replica of one run, if it has one, and the name of the part that this run represents."""
 
     def __init__(self, changes: Changes) -> None:
         self.replica: Replica | None = None

@@ -39,8 +39,8 @@ class AuditFile:
         self._file = self._open()
 
     def write(self, line: bytes) -> None:
-        """Append `line`, which includes its line end. Raises OSError if it can't be written completely, in which case
-        none of it is written."""
+        """Append `line`, which includes its line ending. Raises OSError if it can't be written completely, in which
+        case none of it is written."""
         # Open the file that is now at the path, with room for the line.
         size = self._size_here()
         if size is None:

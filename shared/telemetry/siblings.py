@@ -87,7 +87,7 @@ class Siblings:
         """Send the parent the last counts."""
         self._channel.settimeout(LAST_SECONDS)
         try:
-            # After a line end, since a line may have been cut off.
+            # After a line ending, since a line may have been cut off.
             self._channel.sendall(b"\n" + line(figures=to_json(self.figures())))
         except OSError:
             return  # it no longer exists, or does not listen

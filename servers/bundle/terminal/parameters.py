@@ -100,7 +100,8 @@ class Parameter(NamedTuple):
 
 
 def make_example(parameter: Parameter, depth: int = 0) -> Any:
-    """Return a value that the parameter may take: for an object the first fields that are required, or the first."""
+    """Return a value that the parameter may take. An object has the first required fields or, if none is required,
+    the first field."""
     if parameter.choices:
         return parameter.choices[0]
     if "object" in parameter.types:

@@ -44,7 +44,7 @@ _GROUP_RULE = re.compile(r"[|+ ]*\+[-+ ]*-{4}")
 _ARGUMENTS = re.compile(
     r"(?:usage|arguments?|options?|required|give|specify|provide|missing|at least)\b|(?<!\S)-\w|--\w", re.IGNORECASE
 )
-"""Matches an error that arguments would mend, in contrast to variables or files."""
+"""Matches an error that other arguments would fix, as opposed to variables or files."""
 _PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
 """Matches lines after it that explain nothing."""
 _MAX_PARTS = 3

@@ -1,4 +1,4 @@
-"""A document after reading, and errors of reading."""
+"""A document that has been read, and the error for one that can't be read."""
 
 from typing import NamedTuple
 

@@ -108,8 +108,8 @@ class Pdf:
 def clean_texts(texts: list[str]) -> list[str]:
     """Return the texts of pages with ligatures resolved and hyphenated words at line ends joined.
 
-    A hyphen at a line end is kept if the same word also has it inside a line. The second part of a word must be in
-    lowercase, or both in capitals.
+    A hyphen at the end of a line is kept if the same word also has it inside a line. The second part of a word must
+    be in lowercase, or both in capitals.
     """
     texts = [text.translate(_LIGATURES) for text in texts]
     words = Counter(word for text in texts for word in _WORDS.findall(text))

@@ -1,4 +1,4 @@
-"""Reading of any kind of document: the text as HTML, and its visible tree."""
+"""Reads documents of any kind: the text as HTML, and its visible tree."""
 
 from collections.abc import Callable
 from typing import NamedTuple

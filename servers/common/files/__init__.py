@@ -1,4 +1,4 @@
-"""Files beneath the allowed directories, and nothing outside them.
+"""Files below the allowed directories, and nothing outside them.
 
 Only this package and `shared/program/files` use file descriptors.
 """

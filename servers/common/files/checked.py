@@ -1,6 +1,6 @@
 """Lookup of places on systems without directory descriptors (Windows), which is weaker.
 
-The path is resolved as a whole and must be beneath a root. After the file is opened, the path is resolved again and
+The path is resolved as a whole and must be below a root. After the file is opened, the path is resolved again and
 must still lead to that file. Swapping a directory for a link and back between the two checks is not detected.
 `entries.RACE_FREE` shows which of the two walkers is in use.
 
@@ -22,7 +22,7 @@ from shared.program.files.entries import Entry, Place, is_same, scanned
 
 
 class PathWalker:
-    """Finds entries beneath the roots by their resolved paths, which are checked before and after use."""
+    """Finds entries below the roots by their resolved paths, which are checked before and after use."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -57,7 +57,7 @@ class PathWalker:
             raise PathError("changed", written, "the path was replaced while it was being opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Return every path on the way to `place` that is beneath a root, as written and as resolved."""
+        """Return every path on the way to `place` that is below a root, as written and as resolved."""
         written = self._roots.path(place)
         passed: list[str] = []
         for path in (written, os.path.realpath(written)):

@@ -1,6 +1,6 @@
 """Walks through everything below a directory, opening each directory from its parent.
 
-The start is opened by the walk beneath its root (see `posix`). As in that walk, each further step is one `openat` of
+The start is opened by the walk below its root (see `posix`). As in that walk, each further step is one `openat` of
 one name that follows no link, but the directories on the way down stay open: a sibling of the last directory costs
 one system call instead of one for each level. Only the first levels stay open, so that a deep tree does not use up
 the process's descriptors. Paths are never joined, so none can be too long. Every name is checked against the

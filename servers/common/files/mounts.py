@@ -24,12 +24,12 @@ Names = tuple[str, ...]
 
 
 class Mounts:
-    """The mounts on and beneath the roots, which are canonical. For one thread; `close` it when done."""
+    """The mounts on and below the roots, which are canonical. For one thread; `close` it when done."""
 
     def __init__(self, roots: Iterable[Path], table: Path = MOUNTINFO) -> None:
         self._roots = [tuple(components(str(root))) for root in roots]
         self._remote: list[list[Names]] = []
-        """For each root the mount points beneath it that are not local; `()` is the root itself."""
+        """For each root the mount points below it that are not local; `()` is the root itself."""
         self._descriptor = -1
         if sys.platform == "win32" or not hasattr(select, "poll"):
             return

@@ -2,11 +2,11 @@
 
 A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
 
-On Windows a path can mean more than a name beneath a directory. There a path is refused if Windows would open
-something other than the path says: a device, a stream of a file, a file whose name it trims, or a file in a drive's
-current directory. No rule examines a file, so another machine's name is never looked up. The rules work on text only,
-and are the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089, appendix
-E, and tested as functions; no test has run on Windows.)
+On Windows a path can mean more than a name below a directory. There a path is refused if Windows would open something
+other than the path says: a device, a stream of a file, a file whose name it trims, or a file in a drive's current
+directory. No rule examines a file, so another machine's name is never looked up. The rules work on text only, and are
+the same on every system. (Made after Microsoft's "Naming Files, Paths, and Namespaces" and RFC 8089, appendix E, and
+tested as functions; no test has run on Windows.)
 """
 
 import os

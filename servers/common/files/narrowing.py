@@ -1,6 +1,6 @@
 """The parts of the operator's directories that are within the client's roots.
 
-Roots narrow access and never widen it. A client's root beneath an operator's directory gives access to that part; a
+Roots narrow access and never widen it. A client's root below an operator's directory gives access to that part; a
 root that contains an operator's directory gives access to that directory; any other gives no access. Each part keeps
 the operator's permission.
 
@@ -51,7 +51,7 @@ class NarrowedRoots(Roots):
         return Place(part.root_index, (*part.parts, *place.parts), place.written)
 
     def outside(self, written: str) -> PathError:
-        """Return the same error for everything that is not beneath a part."""
+        """Return the same error for everything that is not below a part."""
         if self.paths:
             return super().outside(written)
         suggestion = "None of the client's roots is in a directory of this server, so no directory is allowed."
@@ -59,7 +59,7 @@ class NarrowedRoots(Roots):
 
 
 def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
-    """Return the files beneath `outer` that are in one of the directories in `uris`. They need not be closed."""
+    """Return the files below `outer` that are in one of the directories in `uris`. They need not be closed."""
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
         try:
@@ -78,7 +78,7 @@ def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
 
 
 def _part(outer: RootedFiles, spelled: Names) -> Place | None:
-    """Return the place of a directory beneath the roots, with links followed. It need not exist yet."""
+    """Return the place of a directory below the roots, with links followed. It need not exist yet."""
     located = outer.roots.locate(spelled)
     if located is None:
         return None

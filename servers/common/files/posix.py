@@ -1,6 +1,6 @@
 """Walks to a place with descriptors, so that checking and using it are one operation.
 
-A walk holds one descriptor, that of the directory reached so far. It is beneath a root because every step was
+A walk holds one descriptor, that of the directory reached so far. It is below a root because every step was
 `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started at the root's descriptor. No name is ever
 handed to the kernel for it to follow a link or a `..`:
 
@@ -10,8 +10,8 @@ handed to the kernel for it to follow a link or a `..`:
   from the root; above the root it is resolved by name, which is exact because the root's own path is
   canonical.
 
-A program that swaps a directory for a link during the walk can make it fail or end elsewhere beneath the roots, but
-not outside. Each name is checked against the denylist at its actual position, before it is examined, so a link can't
+A program that swaps a directory for a link during the walk can make it fail or end elsewhere below the roots, but not
+outside. Each name is checked against the denylist at its actual position, before it is examined, so a link can't
 reach a denied name either. Holding one descriptor instead of one per level keeps deep trees from exhausting the
 process's descriptors. The number of steps is limited.
 """
@@ -39,7 +39,7 @@ _NO_DESCRIPTOR = -1
 
 
 class DescriptorWalker:
-    """Finds entries beneath the roots, without a gap between check and use."""
+    """Finds entries below the roots, without a gap between check and use."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
@@ -135,7 +135,7 @@ class DescriptorWalker:
 
 
 class NarrowedWalker(DescriptorWalker):
-    """Finds entries beneath parts of another walker's roots, where each walk begins."""
+    """Finds entries below parts of another walker's roots, where each walk begins."""
 
     def __init__(self, outer: DescriptorWalker, roots: Roots) -> None:
         self._outer = outer

@@ -1,4 +1,4 @@
-"""Opens places beneath the roots, but only regular files and directories.
+"""Opens places below the roots, but only regular files and directories.
 
 A walker finds the entry of a place. This module opens it without following a link at its end and without blocking
 (`O_NONBLOCK`), and then checks the type of the open handle, not of the name. Pipes, sockets and devices are refused
@@ -21,7 +21,7 @@ Walker = DescriptorWalker | PathWalker
 
 
 class RootedFiles:
-    """The files beneath the roots. Thread-safe; `close` it when done."""
+    """The files below the roots. Thread-safe; `close` it when done."""
 
     def __init__(self, roots: Roots, walker: Walker | None = None) -> None:
         """Open the roots. `walker` defaults to the one for this system."""
@@ -36,7 +36,7 @@ class RootedFiles:
         self.close = self._walker.close
 
     def narrowed(self, roots: Roots) -> "RootedFiles":
-        """Return the files beneath `roots`, which are parts of these roots. They need not be closed."""
+        """Return the files below `roots`, which are parts of these roots. They need not be closed."""
         return RootedFiles(roots, self._walker.narrowed(roots))
 
     def is_there(self, index: int) -> bool:

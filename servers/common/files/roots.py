@@ -1,4 +1,4 @@
-"""The directories that the operator allowed, and the way from a written path to a place beneath one of them.
+"""The directories that the operator allowed, and the way from a written path to a place below one of them.
 
 Everything here is lexical. The components of a caller's path (see `names`) must begin with those of a root, in the
 operator's spelling or in the canonical one. No file is accessed, so a path outside the roots gets the same answer
@@ -123,7 +123,7 @@ class Roots:
                 raise PathError("bad_path", place.written, reason)
 
     def outside(self, written: str) -> PathError:
-        """Return the same error for everything that is not beneath a root."""
+        """Return the same error for everything that is not below a root."""
         shown = ", ".join(quoted(str(path)) for path in self.paths[:3])
         others = ", and others" if len(self.paths) > 3 else ""
         return PathError(
@@ -131,7 +131,7 @@ class Roots:
         )
 
     def path(self, place: Place) -> str:
-        """Return the absolute path of `place`, beneath the canonical root."""
+        """Return the absolute path of `place`, below the canonical root."""
         return os.path.join(self.paths[place.root_index], *place.parts)  # noqa: PTH118 (keeps surrogates, fast)
 
     def uri(self, place: Place) -> str:
@@ -139,7 +139,7 @@ class Roots:
         return uri(self.path(place))
 
     def way_into(self, root: Sequence[str]) -> Way:
-        """Return the denylist's state at the absolute components `root`, which are canonical and beneath a root."""
+        """Return the denylist's state at the absolute components `root`, which are canonical and below a root."""
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 

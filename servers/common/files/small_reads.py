@@ -52,7 +52,7 @@ _MAX_SLOW = 1_000
 
 
 class SmallFiles:
-    """The small local files beneath the roots. For the thread of the event loop."""
+    """The small local files below the roots. For the thread of the event loop."""
 
     def __init__(self, rooted: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
         self._rooted = rooted
@@ -119,8 +119,7 @@ class SmallFiles:
 
 
 class NarrowedSmallFiles(SmallFiles):
-    """The small local files beneath parts of the roots, read from the roots, so that no link is followed on the
-    way."""
+    """The small local files below parts of the roots, read from the roots, so that no link is followed on the way."""
 
     def __init__(self, small: SmallFiles, roots: Roots) -> None:
         self._small = small

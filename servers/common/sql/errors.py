@@ -1,8 +1,8 @@
 """Errors of a database, as one exception with a stable code.
 
 `SqlError` is the only exception that an engine raises on purpose; each engine converts its library's errors in one
-place. A database's messages, the names in it and errors raised by triggers are data, whoever wrote them. Like values,
-they are put between marks, each on one line.
+place. A database's messages, the names in it and errors raised by triggers are data, no matter who wrote them. Like
+values, they are put between marks, each on one line.
 """
 
 from collections.abc import Sequence

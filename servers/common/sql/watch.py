@@ -93,8 +93,8 @@ class DatabaseWatch(ABC, Generic[W]):
         self._listing = listing
         self._watched: dict[str, W] = {}
         self.on_polling: Callable[[bool], None] = ignore
-        """Called when that may have changed, with True if databases are polled every second because there are no
-        notices.
+        """Called when polling may have begun or ended, with True if databases are polled every second because there
+        are no notices.
 
         It must not block.
         """
@@ -109,7 +109,7 @@ class DatabaseWatch(ABC, Generic[W]):
     async def begin(self, uri: str) -> str:
         """Report changes of the target of `uri` from now on, and return the key of these reports.
 
-        The target is a database, its schema, or a table, which need not exist yet. A row stands for its table. Raises
+        The target is a database, its schema, or a table, which need not exist yet. A row counts as its table. Raises
         SqlError with code `not_found` and `bad_database`.
         """
         whole = self._uris.parse(f"{uri}/schema")

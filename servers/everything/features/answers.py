@@ -43,7 +43,7 @@ class Weather(BaseModel):
 
 
 class Client(BaseModel):
-    """What a client says of itself."""
+    """A client's description of itself."""
 
     info: dict[str, object] | None
     capabilities: dict[str, object]

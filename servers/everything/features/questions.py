@@ -30,7 +30,7 @@ CAPITAL = "What is the capital of France?"
 
 
 def user_message(text: str) -> dict[str, Any]:
-    """Return the params of a completion with one message of the user's."""
+    """Return the params of a completion with one message from the user."""
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": MAX_TOKENS}
 
 

@@ -15,7 +15,7 @@ _LOGGER = "fetch"
 
 
 async def report_slow(ctx: Context[Any], url: str, seconds: float) -> None:
-    """Log that a site took `seconds` for a page, or until the request was given up, if that is slow."""
+    """Log that a site took `seconds` for a page, or until the request was abandoned, if that is slow."""
     if seconds > SLOW_SECONDS:
         await ctx.log("notice", f"{_host(url)} is slow: a page took {seconds:.1f} s", _LOGGER)
 

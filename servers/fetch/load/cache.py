@@ -1,11 +1,12 @@
-"""A private in-memory cache of responses for one user, after RFC 9111.
+"""A private in-memory cache of responses for one user, as RFC 9111 defines it.
 
 hishel is not used, although its rules work without its transports. It computes the age of a response from its date
-alone, ignoring `Age` and the time of the request. It has no in-memory storage and no limit in bytes, only SQLite and
-Redis, for which it imports msgpack and sqlite3. With GET as the only method and no responses stored for other users,
+alone, ignoring `Age` and the time of the request. It stores responses only in SQLite or Redis, for which it imports
+msgpack and sqlite3, and has no limit in bytes. With GET as the only method and no responses stored for other users,
 the rest of the RFC is shorter than an adapter would be.
 
-A response without a lifetime is always revalidated. It is never assumed to be fresh, as the RFC would allow.
+A response without a lifetime is always revalidated. It is never assumed to be fresh, although the RFC would allow
+that.
 """
 
 import re

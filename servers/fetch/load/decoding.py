@@ -23,7 +23,7 @@ __all__ = ["ACCEPT_ENCODING", "Unpacker", "make_unpacker"]
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 STEP_BYTES = 65_536
-"""Maximum number of bytes from one step; with brotli 1.5 times as many."""
+"""Maximum number of bytes from one step; with brotli, 1.5 times as many."""
 _COMPRESSIONS = names_in("aes128gcm br compress dcb dcz deflate exi gzip pack200-gzip x-compress x-gzip zstd")
 """The names of encodings in IANA's registry, without `identity`."""
 MAX_LAYERS = 2
@@ -151,7 +151,8 @@ class Zstandard:
 
 
 class Undeclared:
-    """gzip that no header declares, such as the file `sitemap.xml.gz`; any other body unchanged."""
+    """Unpacks gzip that no header declares, such as the file `sitemap.xml.gz`, and leaves any other body
+    unchanged."""
 
     def __init__(self) -> None:
         self._head = b""
@@ -217,7 +218,7 @@ def make_unpacker(content_encoding: str) -> Unpacker:
     """Return the decoders for a `Content-Encoding`. Raises FetchError with code `bad_response` for an unrequested
     encoding.
 
-    Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is also unpacked if it
+    Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is unpacked even if it
     is not declared.
     """
     names = [part.strip().lower() for part in content_encoding.split(",")]

@@ -1,7 +1,7 @@
 """Request headers: the name of this server, and headers that the operator sets for one host, such as credentials.
 
-The values of the operator's headers are secret. Nothing slow is imported here, because the settings are checked with
-it at startup.
+The values of the operator's headers are secret. Nothing slow is imported here, because this module checks the
+settings at startup.
 """
 
 import re
@@ -24,7 +24,7 @@ REFUSED = frozenset(
 
 
 def default_agent(version: str) -> str:
-    """Return the honest value of `User-Agent`: the name, the version, and the purpose of the requests."""
+    """Return the true value of `User-Agent`: the name, the version, and the purpose of the requests."""
     return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; not a crawler)"
 
 

@@ -1,4 +1,4 @@
-"""Loading of pages: one request after another along the redirects, each within all limits."""
+"""Loads pages: one request after another along the redirects, each within all limits."""
 
 import re
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from urllib.parse import urldefrag, urljoin
 from servers.fetch.read.charsets import start_of_text
 
 _SEARCHED_BYTES = 16_384
-"""Number of bytes of a page that are searched for it."""
+"""Number of bytes of a page that are searched for a refresh."""
 _PAGES = frozenset(("text/html", "application/xhtml+xml"))
 _NOT_READ = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(noscript|script|style|template|textarea|title)\b.*?(?:</\1\s*>|\Z)",

@@ -122,7 +122,7 @@ def _closed_port(port: int) -> FetchError:
 
 
 def _faces(host: str) -> tuple[Address, ...]:
-    """Return all addresses that a host written as an address stands for."""
+    """Return all addresses that are equivalent to a host written as an address."""
     try:
         parsed = parse_address(host)
     except ValueError:
@@ -136,7 +136,7 @@ def _is_within(host: str, other: str) -> bool:
 
 
 def _is_own(address: Address, port: int, endpoints: Iterable[Endpoint]) -> bool:
-    """Return True if this server listens there."""
+    """Return True if this server listens at this address and port."""
     bound = {host.partition("%")[0] for host, own_port in endpoints if own_port == port}
     if not bound:
         return False

@@ -85,7 +85,7 @@ def is_public(address: Address) -> bool:
     """Return True if sites on the public web can have this address."""
     if isinstance(address, IPv4Address):
         return address not in METADATA and not any(address in network for network in _SPECIAL_4)
-    if address in _NAT64:  # the route to all of IPv4 in a network without IPv4
+    if address in _NAT64:  # the prefix by which a network without IPv4 reaches all of IPv4
         return all(map(is_public, embedded(address)))
     given_out = address in _GIVEN_OUT and not any(address in network for network in _SPECIAL_6)
     return given_out and all(map(is_public, embedded(address)))

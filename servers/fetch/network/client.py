@@ -20,7 +20,7 @@ from servers.fetch.network.urls import host_of, port_of
 
 MAX_IDLE_CONNECTIONS = 20
 IDLE_SECONDS = 15
-"""Maximum number of unused connections that are kept, and the seconds for which they are."""
+"""Maximum number of unused connections that are kept, and the number of seconds for which each is kept."""
 
 # The first match counts. The exceptions' texts are not used, because sites can influence them.
 _FAILURES: list[tuple[type[Exception], str, str]] = [

@@ -1,4 +1,4 @@
-"""Parsing and normalization of URLs to fetch."""
+"""Parses and normalizes the URLs to fetch."""
 
 import re
 

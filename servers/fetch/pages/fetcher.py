@@ -1,4 +1,4 @@
-"""Loading and reading of a page."""
+"""Loads and reads a page."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable

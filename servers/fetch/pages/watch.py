@@ -59,7 +59,7 @@ class Pages(Protocol):
 
     async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
         """Return the current state of a page. A stored response is used if the site sent it after `confirmed_after`,
-        in seconds since 1970; if that is None, while it is fresh. With `refresh`, none is used.
+        in seconds since 1970, or, if that is None, if it is still fresh. With `refresh`, no stored response is used.
         """
 
 

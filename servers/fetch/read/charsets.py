@@ -4,9 +4,9 @@ bytes of a page: a byte order mark, or the zero bytes of UTF-16.
 Python knows most of the names. But on the web, many names have come to mean a later, larger charset, and some of
 Python's codecs are not for text at all, so only the charsets listed here are used.
 
-webencodings also contains the standard's table, and this one has every label that browsers accept. But webencodings
-knows none of Python's other names, decodes GBK with Python's codec instead of GB 18030 as in the standard, and has no
-types: two thirds of this file would still be needed.
+The table here has every label that browsers accept. webencodings contains the standard's table too, but knows none of
+Python's other names, decodes GBK with Python's codec instead of GB 18030 as in the standard, and has no types: two
+thirds of this file would still be needed.
 """
 
 import codecs

@@ -1,4 +1,4 @@
-"""Decoding of a page's bytes to text.
+"""Decodes a page's bytes to text.
 
 The order is that of browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order mark,
 the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is wrong.
@@ -92,7 +92,7 @@ def _read(body: bytes, charset: Charset) -> tuple[str, str]:
 
 
 def _detected(body: bytes, url: str) -> Charset:
-    """Return the most likely charset of a page; the one of the Western web without evidence for another."""
+    """Return the most likely charset of a page; the usual Western one if nothing suggests another."""
     codec = guess_codec(body, url)
     return WESTERN if codec is None else charset_of_codec(codec)
 

@@ -177,7 +177,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
                 empty(entry, bounds)
             _remove_directory(entry, entry.place.written)
             return
-        # Under a secret name, no other program adds entries that were not recorded.
+        # The new name is secret, so no other program adds entries that were not recorded.
         aside = beside(entry)
         rename_to_free(entry, aside)
         with ExitStack() as on_failure:
@@ -190,8 +190,8 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
 
 def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tuple[str, ...], Mark]) -> None:
-    """Record everything in the directory, with marks; the contents of a directory come before the directory
-    itself."""
+    """Record everything in the directory, and return the mark of each entry. The contents of a directory come before
+    the directory itself."""
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
             bounds.count(inner)

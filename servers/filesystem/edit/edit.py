@@ -72,7 +72,7 @@ class _Changed(NamedTuple):
     edited: Edited
     data: bytes
     is_exact: bool
-    """True if an etag was given, so that data appended in the meantime makes it a different file."""
+    """True if an etag was given: data appended in the meantime then counts as a change, too."""
 
 
 def edit_files(

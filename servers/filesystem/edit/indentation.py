@@ -72,7 +72,7 @@ def compared(
             return None
     same = {old == new for old, new in pairs.items() if old or new}
     if len(same) > 1:
-        # One line is indented wrongly; the lines are not all in another style.
+        # One line is wrongly indented, so this is not merely another style of indentation.
         return None
     ordered = sorted(pairs, key=len)
     for before, after in pairwise(ordered):

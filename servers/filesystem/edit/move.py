@@ -1,4 +1,4 @@
-"""Moves or copies a file, a link (not its target), or a directory with its contents, to a name that is not in use.
+"""Moves or copies a file, a link (not its target), or a directory with its contents, to an unused name.
 
 A copy is made next to its destination and renamed when it is complete, so a partial copy never appears there. It has
 the contents and the metadata of its source, but not the times; the result lists any owner, group or attributes that
@@ -217,7 +217,7 @@ class _Copying:
         self._is_move = is_move
         self._marks: dict[tuple[str, ...], Mark] = {}
         self.notes = False
-        """True if the created entries are to be described."""
+        """True if the created entries are to be recorded."""
         self._made: list[tuple[Place, State]] = []
 
     def describe(self, survey: Survey) -> None:

@@ -19,7 +19,7 @@ MAX_FILES = 100
 _HUNK = r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*"
 _NOWHERE = "/dev/null"
 _NO_END = "\\"
-"""Start of the marker after a line without a line end, which only the last line of a file can be."""
+"""Start of the marker after a line without a line ending, which only the last line of a file can be."""
 _MARKS = (" ", "+", "-", _NO_END)
 _PREFIXES = "abciow12"
 """Letters that git writes before the slash of a path, including those of `diff.mnemonicPrefix`."""
@@ -36,7 +36,8 @@ _REFUSED = {
     "Only in .*: ": "names a file that exists on one side only: use write_file or delete_file",
     "@@@": "begins a merge hunk: use a diff against one of the parents",
 }
-"""The beginnings of lines outside hunks that no edit can do, as patterns, and what the line does."""
+"""Patterns for the beginnings of lines outside hunks that announce a change that no edit can make, and what each
+announces."""
 
 
 class FilePatch(NamedTuple):
@@ -130,7 +131,7 @@ def _edit(lines: list[str], at: int, end: int) -> Edit:
 
 
 def _marked(body: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the marks and lines of a hunk. A line without a line end is the last line of its file."""
+    """Yield the marks and lines of a hunk. A line without a line ending is the last line of its file."""
     for line, after in zip_longest(body, body[1:], fillvalue=""):
         if not line.startswith(_NO_END):
             yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"

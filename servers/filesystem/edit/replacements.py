@@ -1,8 +1,8 @@
 """Replaces passages of a text, each given by its old wording.
 
 An edit must match exactly one place, or the number of places it gives. Line ends are compared as LF, so an edit
-written with LF matches in a CRLF file. Inserted text gets the line ends of the lines it replaces, and everything
-outside the changed lines stays as it is, even in files with mixed line ends.
+written with LF matches in a CRLF file. Inserted text gets the line endings of the lines it replaces, and everything
+outside the changed lines stays as it is, even in files with mixed line endings.
 
 If there is no exact match, lines are compared without leading and trailing white space. Such a match is accepted if
 its indentation can be translated (see `indentation`), and the result reports it. Only lines that change are replaced,
@@ -136,11 +136,11 @@ def _places(text: str, needle: str, count: int, step: int) -> list[int]:
 
 def _hunk_places(text: str, edit: Edit) -> list[int]:
     """Return the offsets of a hunk's lines in `text`: at its line number, or else anywhere."""
-    # A side that lacks the last line end is at the end of the file.
+    # A side that lacks the last line ending is at the end of the file.
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
-    # The first line is also preceded by a line end.
+    # The first line is also preceded by a line ending.
     places = _places(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:
         start = 0
@@ -178,7 +178,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in old_lines)
-    # Joined, so that the linear search of str does the work. Adjacent lines share one line end.
+    # Joined, so that the linear search of str does the work. Adjacent lines share one line ending.
     hay = "\n" + "\n".join(line.strip() for line in lines) + "\n"
     places = _places(hay, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
@@ -188,7 +188,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
         numbers = [edit.line]
     _require_count(edit.places, numbers, where)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    # A last line with or without a line end stays that way.
+    # A last line with or without a line ending stays that way.
     new = edit.new.removesuffix("\n").split("\n") if edit.new else []
     changes: list[Replacement] = []
     notes: list[str] = []
@@ -201,7 +201,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
             raise _no_match(lines, old_lines, where, first)
         for start, end, fresh in moves:
             at, to = starts[first + start], starts[first + end]
-            # For a last line without a line end.
+            # For a last line without a line ending.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
         notes.append(_tolerated(indents))
     return changes, f"edit {where.number} was matched ignoring {notes[0]}"

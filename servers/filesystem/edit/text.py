@@ -1,8 +1,8 @@
 """A text during editing, and the record of its changed parts.
 
-Edits are made to the text with LF line ends. Each change is recorded as a span: its position in the original, and its
-current position. Adjacent spans are merged. At the end, only the spans get the line ends that the original has there,
-and everything between them is copied from the original. A diff only needs to compare the spans.
+Edits are made to the text with LF line endings. Each change is recorded as a span: its position in the original, and
+its current position. Adjacent spans are merged. At the end, only the spans get the line endings that the original has
+there, and everything between them is copied from the original. A diff only needs to compare the spans.
 """
 
 import bisect
@@ -27,7 +27,7 @@ class Edited(NamedTuple):
 
 
 class Text:
-    """A text during editing. `seen` is its current state, with LF line ends."""
+    """A text during editing. `seen` is its current state, with LF line endings."""
 
     def __init__(self, original: str) -> None:
         self._original = original
@@ -37,10 +37,11 @@ class Text:
         if len(self.seen) != len(original):
             self._crlf = [match.start() - i for i, match in enumerate(re.finditer("\r\n", original))]
         self._rounds: list[list[Span]] = []
-        """The spans of successive changes. Each has more than the next, which bounds the work of merging them."""
+        """The spans of successive rounds of changes. Each round has more spans than the next, which bounds the work
+        of merging them."""
 
     def lf(self, text: str) -> str:
-        """Return `text`, which is compared with this one, with LF line ends."""
+        """Return `text`, which is to be compared with this one, with LF line endings."""
         return lf(text).replace("\r", "\n") if self._usual_eol == "\r" else lf(text)
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
@@ -65,7 +66,7 @@ class Text:
         self._rounds.append(spans)
 
     def edited(self) -> Edited:
-        """Return the original and the edited text, with the original's line ends."""
+        """Return the original and the edited text, with the original's line endings."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
@@ -76,7 +77,7 @@ class Text:
             first, last = self._offset(old_start), self._offset(old_end)
             eol, line_end = self._usual_eol, self._first.find("\n", old_start, old_end)
             if line_end >= 0 and eol != "\r":
-                # The line end in this part of the original.
+                # The line ending in this part of the original.
                 eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
             new = self.seen[start:end].replace("\n", eol)
             size += first - at + len(new)
@@ -92,7 +93,7 @@ class Text:
 
 
 def lf(text: str) -> str:
-    """Return `text` with its CRLF line ends as LF."""
+    """Return `text` with its CRLF line endings as LF."""
     return text.replace("\r\n", "\n")
 
 

@@ -2,9 +2,9 @@
 
 Each operation needs a writable place, locks the name it changes, and works in an open directory. Files are replaced
 atomically (see `atomic`). Text is appended with `O_APPEND`, so that nothing that other programs append at the same
-time is lost. It is written in the file's charset and line ends. Text that was only partly written is removed again,
-unless another program has appended more since. An overwritten file keeps its charset, byte order mark and CRLF line
-ends as well. A link at the end of the path is followed if its target exists beneath the roots.
+time is lost. It is written in the file's charset and line endings. Text that was only partly written is removed
+again, unless another program has appended more since. An overwritten file keeps its charset, byte order mark and CRLF
+line endings as well. A link at the end of the path is followed if its target exists below the roots.
 """
 
 import os
@@ -50,7 +50,7 @@ from shared.text import quoted
 MAX_EDITED = 16 * 1024 * 1024
 """Maximum size in bytes of a file that is edited or appended to, and of all files of one call together."""
 _HEAD_BYTES = 65_536
-"""Number of bytes read from the start of an overwritten file to determine its charset and line ends."""
+"""Number of bytes read from the start of an overwritten file to determine its charset and line endings."""
 
 Mode = Literal["overwrite", "create", "append"]
 
@@ -196,7 +196,7 @@ def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tupl
 
 
 def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:
-    """Return the text with the line ends of the existing file, whose first bytes are `start`, and the charset to
+    """Return the text with the line endings of the existing file, whose first bytes are `start`, and the charset to
     write it in."""
     named_charset = None if request.options.encoding is None else named(request.options.encoding, written, fresh=True)
     try:
@@ -212,7 +212,7 @@ def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> t
         require_sure(charset, text, start, seen, written)
     # The first bytes of a long file may end between CR and LF.
     eol = eol_of(seen.removesuffix("\r") if len(start) == _HEAD_BYTES else seen)
-    # With LF in most lines, the text keeps its own line ends.
+    # If most lines of the file end in LF, the text keeps its own line endings.
     return (text if eol == "\n" else lf(text).replace("\n", eol)), chosen
 
 
@@ -223,7 +223,7 @@ def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _
     require_sure(was.charset, request.text, was.data, was.text, written)
     text = request.text
     if "\n" in was.text or "\r" in was.text:
-        # Also LF for CRLF: unlike a whole text, a part has no line ends of its own.
+        # CRLF becomes LF as well if the file has LF: unlike a whole text, a part has no line endings of its own.
         text = lf(text).replace("\n", eol_of(was.text))
     added = encode(text, was.charset._replace(mark=b""), written)
 

@@ -27,8 +27,8 @@ from .views import EDIT_APP, show_edit
 tools = Features[Files]()
 
 _MANY_EDITS, _LARGE_PATCH = 1_000, 65_536
-"""The number of edits, and the number of characters of a patch, from which on they are read in a thread, since that
-takes more than a millisecond."""
+"""Edits of at least this number, and patches of at least this number of characters, are parsed in a thread, since
+that takes more than a millisecond."""
 _NOTE_BYTES = 100
 """Size in bytes of the note about a truncated diff."""
 

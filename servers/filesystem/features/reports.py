@@ -64,5 +64,5 @@ failures = Extension[Files]("failures", around=_report_around)
 """Tells the user if a call failed because a whole allowed directory is missing, for example an unplugged disk, and
 adds advice to the error.
 """
-# Handlers that answer without waiting leave calls that fail to the other handlers, so nothing wraps them.
+# Handlers that answer without waiting pass failing calls on to the other handlers, so they need no wrapper.
 failures.around_at_once = lambda _method, handler: handler

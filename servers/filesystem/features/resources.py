@@ -40,7 +40,7 @@ _TEMPLATE = "file:///{+path}{?offset,length}"
 _OVERHEAD_BYTES = 100
 """Size in bytes of a listing without its entries."""
 _MAX_CHARACTER_BYTES = 4
-"""Number of bytes in UTF-8."""
+"""Maximum number of bytes of a character in UTF-8."""
 
 Bytes = Annotated[int | None, Field(ge=0)]
 Contents = TextResourceContents | BlobResourceContents
@@ -118,8 +118,8 @@ def _facts(read: BytesRead) -> dict[str, Any]:
 
 
 async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
-    """Return a part of the file, with the URI of the next one. Without a `length`, it ends at a line end, if there is
-    one."""
+    """Return a part of the file, with the URI of the next one. Without a `length`, it ends at a line ending, if there
+    is one."""
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, as_base64(budget), ctx.turn, start, length)
     # Only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
@@ -200,7 +200,7 @@ def _readable_entries(files: Files, entries: Iterable[ListedEntry]) -> Iterator[
 
 @features.completes("resource", _TEMPLATE, "path")
 async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
-    """The paths that go on as was typed: a directory ends in a slash."""
+    """The paths that begin with the typed text. A directory ends in a slash."""
     async with ctx.turn(brief=True):
         return await to_thread.run_sync(complete, ctx.state.rooted, typed)
 

@@ -1,6 +1,7 @@
 """Data for the app pages, in addition to a result's text: entries with sizes and times, and complete diffs.
 
-Each directory of a tree comes with all of its entries or with none; in that case the page lists it itself.
+Each directory of a tree comes with all of its entries or with none. In the latter case the page requests a listing of
+it.
 """
 
 from collections import deque

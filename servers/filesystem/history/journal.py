@@ -78,7 +78,7 @@ class Journal:
         for path in (folder, folder / "images", self._runs, self._spools):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.run = os.urandom(8).hex()
-        """Identifies the process, and its opening of the journal, that makes a change."""
+        """Identifies the process that makes a change. It differs each time a process opens the journal."""
         self.images = Images(folder / "images", self.run)
         self._spool = Spool(self._spools, self.run)
         self._spooled: dict[int, float] = {}
@@ -266,7 +266,8 @@ class Journal:
         return False
 
     def _insert(self, act: str, steps: Sequence[Step], origin: tuple[float, str, str, int | None]) -> int:
-        """Insert a change and its steps; its origin is time, status, run, and the number of the change it undoes."""
+        """Insert a change and its steps. `origin` is its time, its status, its run, and the number of the change that
+        it undoes."""
         size = sum(_STEP_BYTES + (step.image.size if step.image else 0) for step in steps)
         cursor = self._database.execute(
             "INSERT INTO change (time, act, status, run, undoes, size) VALUES (?, ?, ?, ?, ?, ?)",

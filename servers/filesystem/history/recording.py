@@ -1,4 +1,4 @@
-"""Recording of the changes that one call is about to make.
+"""Records the changes that one call is about to make.
 
 Inside `recording`, a change names its files, which are recorded before it is made. If that is not possible, the
 change is made anyway, and `note` gives the reason. Without a journal, nothing is recorded or read.

@@ -49,7 +49,8 @@ def settle_all(journal: Journal, rooted: RootedFiles) -> None:
 
 
 def current_state(rooted: RootedFiles, path: str) -> State:
-    """Return the current state of a path; absent also if its directory is missing. Raises PathError."""
+    """Return the current state of a path; it is also `ABSENT` if the directory of the path is missing. Raises
+    PathError."""
     try:
         with rooted.locate(rooted.roots.place(path), follow=False) as entry:
             return state_of(rooted, entry)
@@ -106,7 +107,8 @@ def _appended_part(rooted: RootedFiles, step: Step) -> State | None:
 def _is_made(rooted: RootedFiles, step: Step, failed: bool) -> bool:
     if step.destination is not None:
         source, moved = _stat(rooted, step.path), _stat(rooted, step.destination)
-        # A file briefly has both names, also where the old one can't be removed now.
+        # A file that is moved briefly has both names. The move counts as made even if the old name can't be removed
+        # now.
         return moved is not None and (source is None or os.path.samestat(source, moved))
     now = current_state(rooted, step.path)
     return now.is_like(step.after) if failed else not now.is_like(step.before)

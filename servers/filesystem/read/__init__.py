@@ -1,1 +1,1 @@
-"""Reading of files: whole texts, parts of texts, and media."""
+"""Reads files: whole texts, parts of texts, and media."""

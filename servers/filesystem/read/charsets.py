@@ -207,7 +207,7 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
 
 
 def is_wide(charset: Charset) -> bool:
-    """Return True if a line end takes more than one byte."""
+    """Return True if a line ending takes more than one byte."""
     return charset.name.startswith(("utf-16", "utf-32"))
 
 
@@ -236,8 +236,8 @@ def _legacy(data: bytes, at: int) -> str | None:
 
 
 def _evidence(data: bytes, at: int) -> bytes:
-    """Return the lines with non-ASCII bytes, the first of which is at `at`. Begin at the start of the file, which
-    reads and edits both examine, if `at` is within it; otherwise begin at `at`.
+    """Return the lines with non-ASCII bytes, the first of which is at `at`. The lines are from the start of the file,
+    which reads and edits both examine, if `at` is within it; otherwise from `at` on.
     """
     start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE_BYTES])

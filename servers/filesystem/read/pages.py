@@ -1,4 +1,4 @@
-"""Reading of a text page by page, each within a budget.
+"""Reads a text page by page, each within a budget.
 
 The budget is the size of the text as JSON, because that is what a host receives and cuts. A page that would exceed it
 ends after a line if that uses at least half of the budget, otherwise between two characters, and has a cursor to
@@ -181,7 +181,7 @@ def fit(text: str, budget: int, from_end: bool = False) -> int:
 
 
 def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
-    """Return the position after line `number`; -1 if there are fewer line ends."""
+    """Return the position after line `number`; -1 if there are fewer line endings."""
     end = 0
     for _ in range(number):
         end = text.find(newline, end) + 1
@@ -211,14 +211,14 @@ def _line_start(source: Readable, written: str, number: int, charset: Charset, c
 
 
 def _ends(block: bytes, charset: Charset) -> int:
-    """Return the number of line ends in a block of whole characters."""
+    """Return the number of line endings in a block of whole characters."""
     if is_wide(charset):
         return block.decode(charset.name, "replace").count("\n")
     return block.count(b"\n")
 
 
 def _after(block: bytes, charset: Charset, lines: int) -> int:
-    """Return the position in a block after the given number of line ends."""
+    """Return the position in a block after the given number of line endings."""
     if not is_wide(charset):
         return _line_end(block, b"\n", lines)
     text = block.decode(charset.name, "replace")
@@ -258,7 +258,7 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
     blocks: list[bytes] = []
     size = _readable_size(source)
     start, ends = size, 0
-    # One line end more than lines: that of the previous line, or the file's last one.
+    # One line ending more than lines: that of the previous line, or the file's last one.
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE_BYTES, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
@@ -283,7 +283,7 @@ def _whole_characters(data: bytes, charset: Charset) -> bytes:
 
 
 def _last_lines(text: str, count: int) -> int:
-    """Return the start of the last `count` lines; -1 if there is no line end before them."""
+    """Return the start of the last `count` lines; -1 if there is no line ending before them."""
     end = len(text) - text.endswith("\n")
     for _ in range(count):
         end = text.rfind("\n", 0, end)

@@ -1,6 +1,6 @@
 """Search for lines by their content (see `files` for their order, `matcher` for the pattern).
 
-Every reported line was read from a file opened beneath the root. As with most search tools, binary files are skipped:
+Every reported line was read from a file opened below the root. As with most search tools, binary files are skipped:
 files with a NUL at their start that are not UTF-16 or UTF-32.
 """
 
@@ -157,7 +157,7 @@ class _Run:
         texts: dict[str, bytes] = {}
         reached = None
         for name in names:
-            # Done for each of many thousands of files: one that is small needs no more than this.
+            # This runs for each of many thousands of files, so it does no more than small files need.
             try:
                 data = read_small(name, limit)
             except OSError:

@@ -1,9 +1,9 @@
 """The lines of an open file that match a pattern.
 
 A file is read and searched in blocks: the engine searches a whole block, and lines are determined only around its
-matches. A block ends with a line end, and includes the lines that may be needed as context. A line longer than a
+matches. A block ends with a line ending, and includes the lines that may be needed as context. A line longer than a
 block is searched in parts. With `multiline` the whole file is one block. Small files of a directory are first
-searched together as one text, if the pattern matches alike in it; most have no match.
+searched together as one text, if the pattern matches the same lines there; most have no match.
 
 A file in a charset other than UTF-8, detected as for a read, is converted to UTF-8. As in edits, CR LF ends a line
 like LF: `$` matches before it, and no pattern matches the CR.
@@ -116,7 +116,7 @@ class Reader:
         self._limit = MAX_WHOLE if query.multiline else BLOCK_BYTES
         self._by_line = is_by_line(query)
         self.small = min(SMALL_FILE_BYTES, self._limit)
-        """Bytes that a file for `candidates` and `hits_in` does not have."""
+        """A file for `candidates` and `hits_in` has fewer bytes than this."""
         self._context = context
         self._control = control
         self._read_document = read_document
@@ -261,7 +261,7 @@ def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_B
 
 
 def start_of_lines(data: bytes, end: int, count: int) -> int:
-    """Return the start of the last `count` lines before `end`, which follows a line end."""
+    """Return the start of the last `count` lines before `end`, which follows a line ending."""
     for _ in range(count):
         if end <= 0:
             break
@@ -279,9 +279,9 @@ def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
         begins, ends = match.span()
         line = max(data.rfind(b"\n", start, begins) + 1, start)
         if line == end:
-            # No line follows the last line end.
+            # No line follows the last line ending.
             return
-        # A match that ends with a line end does not extend into the next line.
+        # A match that ends with a line ending does not extend into the next line.
         line_end = data.find(b"\n", max(ends - 1, begins), end)
         line_end = end if line_end < 0 else line_end
         number += data.count(b"\n", counted, line)

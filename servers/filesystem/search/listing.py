@@ -1,7 +1,7 @@
 """Directory listings, file descriptions, and path completion. Links are never followed.
 
-A directory is opened beneath its root and read through its descriptor. Entries are examined with `lstat`, so a link
-is listed as a link, without revealing the size or existence of its target. Names are shown on one line (see `names`),
+A directory is opened below its root and read through its descriptor. Entries are examined with `lstat`, so a link is
+listed as a link, without revealing the size or existence of its target. Names are shown on one line (see `names`),
 and an entry's URI has the exact bytes of its name.
 """
 

@@ -20,7 +20,7 @@ MAX_LENGTH = 4_096
 """Maximum length of a pattern, in characters."""
 _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
 _OF_TEXT = re.compile(r"\\[AzC]|\(\?")
-"""What may match at the ends of a text alone, or any byte; and groups, which can set such a mode."""
+"""Syntax that may match only at the ends of a text, or may match any byte; and groups, which can set such a mode."""
 _LINE_END = re.compile(r"\n|(?<!\\)(?:\\\\)*\\n")
 
 
@@ -31,7 +31,7 @@ class Query(NamedTuple):
     literal: bool = False
     ignore_case: bool = False
     multiline: bool = False
-    """True if a match may span lines. Otherwise nothing in the pattern matches a line end."""
+    """True if a match may span lines. Otherwise nothing in the pattern matches a line ending."""
 
 
 class Matched(Protocol):
@@ -85,7 +85,7 @@ def compiled(query: Query) -> Matcher:
 
 
 def is_by_line(query: Query) -> bool:
-    """Return True if the rest of a text, except for its line ends, decides nothing about a match in a line of it."""
+    """Return True if a match in a line depends only on that line and its line ending, not on the rest of the text."""
     return not query.multiline and (query.literal or _OF_TEXT.search(query.pattern) is None)
 
 

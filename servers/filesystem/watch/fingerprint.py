@@ -72,7 +72,7 @@ class Spot:
         self._rooted = rooted
         self._place = place
         self.place = rooted.roots.outer(place)
-        """The place, beneath the operator's roots."""
+        """The place, below the operator's roots."""
         self.last: Fingerprint | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Checks of watched targets: their pace, and the threads they run in.
+"""The pace at which watched targets are checked, and the threads that check them.
 
 The pace: the first notice after a quiet time is acted upon at once. Notices that follow it closely are collected
 until no more come for a moment, but only for a limited time, so that a target that changes constantly is still
@@ -43,7 +43,7 @@ class Target(Protocol):
 
     @property
     def place(self) -> Place:
-        """Its place beneath the operator's roots."""
+        """Its place below the operator's roots."""
 
     @property
     def trail(self) -> Collection[str]:

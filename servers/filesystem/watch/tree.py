@@ -90,7 +90,7 @@ class Tree:
         self._rooted = rooted
         self._place = place
         self.place = rooted.roots.outer(place)
-        """Its place beneath the operator's roots."""
+        """Its place below the operator's roots."""
         self._glob = glob
         self._quota = quota
         self._owner = owner

@@ -40,7 +40,7 @@ MAX_WATCHED = 10_000
 """Maximum number of targets watched at once."""
 
 LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
-"""Many new files make one new listing, so the check waits until all of them have arrived."""
+"""Many new files change a listing only once, so the check waits until all of them have arrived."""
 
 _SWEEP_SECONDS = 5.0
 _RECHECK_SECONDS = 0.25
@@ -59,7 +59,7 @@ class Watcher:
     """Calls `changed(key)` when the place of a watched key has changed. Run `run` in a task.
 
     Callbacks are awaited one after another and must not raise. `local` returns True if the system sends notices for a
-    place. Targets are beneath the roots of `rooted`; a method may be given a part of them.
+    place. Targets are below the roots of `rooted`; a method may be given a part of them.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class Watcher:
         self._local = local
         self._notices = notices or Notices()
         self.on_polling: Callable[[bool], None] = lambda _: None
-        """Called when that may have changed, with True if some targets are checked every second. It must not
-        block."""
+        """Called when polling may have begun or ended, with True if some targets are checked every second. It must
+        not block."""
         self._watched: dict[Hashable, Watched] = {}
         self._ended: list[Watched] = []
         self._quota = EntryQuota()

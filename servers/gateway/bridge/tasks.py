@@ -1,7 +1,7 @@
 """Calls that the server behind a bridge runs as tasks: followed to their end, for clients of any version.
 
-    tools/call ──▶ the server makes a task of it ──▶ the client is given one of ours, where it has tasks
-                                                 ──▶ the task is followed; its result is that of the call
+    tools/call ──▶ the server turns it into a task ──▶ the client gets one of ours, if it supports tasks
+                                                   ──▶ the task is followed; its result is that of the call
 
 A stateless server decides itself. One with sessions gets a request for a task, if the client requested one or the
 tool requires it.

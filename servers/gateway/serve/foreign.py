@@ -84,7 +84,7 @@ class Foreign:
     path: Path
     """The configuration. Its directory is the base of paths, and the default working directory of a command."""
     exposed: str | None
-    """Where one of its secrets can be read by other users of the machine; None if none can."""
+    """The location at which other users of the machine can read one of its secrets; None if they can't read any."""
     written: Mapping[str, Written]
     """All its settings, by key."""
 

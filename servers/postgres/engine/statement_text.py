@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _COMMENT_MARK = re.compile(r"/\*|\*/")
-# A string continues after white space with a line end, and has escapes if its beginning does.
+# A string continues after white space with a line ending, and has escapes if its beginning does.
 _CONTINUED = re.compile(
     r"""(?:[\ \t\f\v]|--[^\n\r]*+(?=[\n\r]))*+[\n\r](?:\s++|--[^\n\r]*+[\n\r])*+
     '(?:[^'\\]++|\\.|'')*+(?P<closed>')?""",

@@ -26,7 +26,7 @@ _MAX_DETAIL_LENGTH = 500
 _FEW_BYTES = 8 * 8192
 """Maximum size in bytes of a table that is scanned completely in no time."""
 _WRONG_FACTOR = 10
-"""A note is made if expected and actual rows differ at least by this factor."""
+"""A note is made if expected and actual rows differ by at least this factor."""
 _MAX_NOTES = 3
 """Maximum number of notes on wrong estimates."""
 _NAME = "mcp_bundle_plan"

@@ -1,4 +1,4 @@
-"""Running one query up to the rows that fit into one result.
+"""Runs a query up to the rows that fit into one result.
 
 A query that can have many rows is read with a cursor, in a transaction that sees the database as it was at its
 beginning. If there are more rows, the transaction stays open so that the client can continue. SHOW and EXPLAIN have

@@ -1,1 +1,1 @@
-"""Changes of a database: statements, imports, and the confirmation before them."""
+"""Changes to a database: statements, imports, and the confirmation before them."""

@@ -97,8 +97,8 @@ class LibraryPrompts:
             raise make_refusal(error) from None
 
     def get_at_once(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
-        """Return the rendered prompt if its renderings take a moment; None if a thread has to render it, or to find
-        an error."""
+        """Return the rendered prompt if rendering it takes only a moment; None if a thread has to render it, or to
+        report an error."""
         rendering = context.state.libraries.compiled(name)
         if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MAX_AT_ONCE:
             return None
@@ -115,8 +115,8 @@ class LibraryPrompts:
     def complete_at_once(
         self, context: Context[Opened], name: str, argument: CompletionArgument
     ) -> Completion | None:
-        """Return completions of the argument, if they are known; None if its prompt is still to be read, for names
-        of files, which are to be found, and for many values."""
+        """Return completions of the argument; None if a thread is needed, to read the prompt, to find files, or to
+        search many values."""
         rendering = context.state.libraries.compiled(name)
         declared = () if rendering is None else rendering.prompt.arguments
         for known in declared:

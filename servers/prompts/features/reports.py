@@ -8,7 +8,7 @@ from shared.text import escape
 from ..library.libraries import LibraryProblem
 
 _MAX_REPORTED = 3
-"""Maximum number of problems reported in full, since a library may have thousands. The index lists all."""
+"""Maximum number of problems reported in full, since a library may have thousands. The index lists all of them."""
 _MAX_LENGTH = 300
 """Maximum length of a problem, in characters."""
 

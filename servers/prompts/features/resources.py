@@ -111,7 +111,7 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 @features.completes("resource", RENDERED, "name")
 @features.completes("resource", FILE, "name")
 async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
-    """The prompts whose names begin with what was typed, then those that have it within."""
+    """The prompts whose names begin with the typed text, then those whose names contain it."""
     begun = typed.casefold()
     names = [name for name in ctx.state.libraries.names if begun in name.casefold()]
     return sorted(names, key=lambda name: not name.casefold().startswith(begun))

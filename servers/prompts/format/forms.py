@@ -120,8 +120,8 @@ def _join_names(folders: tuple[str, ...], stem: str, plugin: str = "") -> str:
 
 
 def find_longer_names(path: str, kind: Kind, declared: str, whole: bool = False) -> Iterator[str]:
-    """Yield names for the file at `path`, each with one more of its folders than the one before: of those that say
-    whose it is, or, if `whole`, of all, and at last its form."""
+    """Yield names for the file at `path`, each with one more of its folders than the previous one, and finally one
+    with its form. Only folders that identify the owner count, or with `whole` all of them."""
     *folders, file = path.split("/")
     if kind.form == "skill":
         folders, stem = folders[:-1], kind.name

@@ -100,9 +100,9 @@ class Folder:
 
     def walk(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> Iterator[Entry]:
         """Yield all entries: the files of a directory before its subdirectories, and a directory before its content;
-        directories that can't be entered are left out. Markdown and TOML files have their bytes, unless they lie next
-        to or below a SKILL.md, their signature is the `cached` one, they can't be read, or the files before them had
-        MAX_TOTAL_BYTES bytes.
+        directories that can't be entered are left out. Markdown and TOML files come with their bytes, unless they are
+        next to or below a SKILL.md, their signature is the `cached` one, they can't be read, or the files before them
+        had MAX_TOTAL_BYTES bytes.
 
         Directories with a name like .x are skipped, except those in `enter`; one that looks as if it had prompts is
         yielded as hidden. Raises OSError if the folder itself
@@ -172,7 +172,7 @@ class _Walk:
 
 def _has_prompt_folders(directory: Directory, name: str, levels: int = 2) -> bool:
     """Return True if one of the directories in the directory `name`, up to the given number of levels deep, has the
-    name of a directory in which hosts have prompts."""
+    name of a directory in which a host looks for prompts."""
     try:
         inner = enter(directory, name)
     except OSError:

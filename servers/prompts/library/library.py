@@ -228,7 +228,7 @@ class Library:
         return sorted(by_path.values())
 
     def check(self) -> list[Problem]:
-        """Return the problems of all files. Takes a second for a few thousand."""
+        """Return the problems of all files. Takes a second for a few thousand files."""
         for file in self._snapshot.files.values():
             self._find_problem(file)
         return self.problems()

@@ -145,7 +145,8 @@ def _find_line(front: YamlMapping, argument: Argument) -> int:
 
 
 def _find_use(prompt: Prompt, name: str) -> int | None:
-    """Return the first line with the name: in a template, else the line of the first message, which includes one."""
+    """Return the first line of a template with the name; if there is none, the line of the first message, which
+    includes such a template."""
     for message in prompt.messages:
         match = re.search(rf"\b{re.escape(name)}\b", message.content) if message.kind == "text" else None
         if match is not None:

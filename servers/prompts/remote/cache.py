@@ -1,8 +1,8 @@
 """Cache of a library in git or in a package: a directory that each commit replaces as a whole.
 
-    CACHE/NAME-KEY/tree/state.json               the commit, its files, and what of it was left out
+    CACHE/NAME-KEY/tree/state.json               the commit, its files, and the files that were left out
     CACHE/NAME-KEY/tree/files/REPOSITORY/FOLDER  the library
-    CACHE/NAME-KEY/plugins/                      such caches of the plugins that its marketplace names
+    CACHE/NAME-KEY/plugins/                      caches like this one, of the plugins that its marketplace names
 
 Processes that share a cache need no lock: each writes to its own directory, and renames that.
 """

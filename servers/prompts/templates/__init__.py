@@ -1,1 +1,1 @@
-"""Rendering of a prompt's template and the values of its arguments to messages."""
+"""Renders a prompt's template, with the values of its arguments, to messages."""

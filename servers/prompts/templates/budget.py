@@ -17,7 +17,7 @@ MAX_FILE_BYTES = 4_000_000
 _MAX_MADE = 10_000_000
 _MAX_STEPS = 100_000
 RENDER_SECONDS = 1.0
-"""The limit of time, unless a rendering has its own."""
+"""The time limit in seconds, unless a rendering has its own."""
 
 
 class RenderBudget:

@@ -1,1 +1,1 @@
-"""Writing of files into libraries."""
+"""Writes files into libraries."""

@@ -1,4 +1,4 @@
-"""Atomic writing and deletion of files in a folder, through open directories and never through a link; and of skills,
+"""Atomically writes and deletes files in a folder, through open directories and never through a link; and skills,
 which are directories that appear with all their files at once."""
 
 import errno

@@ -113,7 +113,7 @@ class Connection(aiosqlite.Connection):
             self._when_idle = callback
 
     def lend(self) -> None:
-        """Make the next work first check that the file at the path is still the open one."""
+        """Make the next work check first that the file at the path is still the open one."""
         self._lent = True
 
     async def open(self) -> None:
@@ -135,7 +135,7 @@ class Connection(aiosqlite.Connection):
         try:
             serve()
         except RuntimeError:
-            # The event loop ended before the work left to this thread, so nothing can be reported.
+            # The event loop ended before the work that was left to this thread, so nothing can be reported.
             self._handle.connection.close()
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:

@@ -24,7 +24,7 @@ from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
 from servers.sqlite.engine.sql import quote
 
 _OURS = f"-- {os.urandom(16).hex()}"
-"""The end of the server's own queries' text."""
+"""The end of the text of the server's own queries."""
 Hidden = Callable[[str], bool]
 """Returns True if no statement may read the table with that name."""
 _MAX_COLUMNS = 5_000
@@ -218,7 +218,7 @@ def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: S
 
 
 def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str]:
-    """Yield the statements without hidden names; a table with hidden columns is reduced to the others."""
+    """Yield the statements without hidden names; a table with hidden columns is reduced to its other columns."""
     for table, sql in rows:
         if hidden.is_closed(table):
             continue

@@ -1,4 +1,4 @@
-"""Opening of database files, such that reading a file can do no harm."""
+"""Opens database files so that reading one can do no harm."""
 
 import os
 import sqlite3
@@ -35,7 +35,7 @@ T = TypeVar("T")
 Mode = Literal["ro", "rw", "rwc", "views", "quick"]
 """How a file is opened.
 
-`rwc` creates the file if it does not exist. `views` reads, and may create temporary views. `quick` runs reads that
+`rwc` creates the file if it does not exist. `views` reads, and may create temporary views. `quick` is for reads that
 end immediately.
 """
 

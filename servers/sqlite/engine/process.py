@@ -28,7 +28,7 @@ T = TypeVar("T")
 _MAX_PROCESSES = 2
 """Maximum number of processes that work at once in the whole server."""
 _MEMORY_DIVISOR = 4
-"""Each process may use the server's memory divided by this."""
+"""The memory limit of each process is the server's, divided by this."""
 _MIN_MEBIBYTES = 16
 _GRACE_SECONDS = 0.5
 """Seconds beyond the time limit after which a statement is killed. A statement that checks the clock ends before."""

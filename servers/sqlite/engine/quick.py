@@ -47,7 +47,7 @@ The requests in one read of a pipe take less. A call that is not answered immedi
 _CHECK_INSTRUCTIONS = 100
 """Number of instructions of SQLite's virtual machine between checks of the clock."""
 _MAX_FAILURES = 3
-"""Number of consecutive times that a statement may fail to end here."""
+"""Number of consecutive times that a statement may fail to finish here."""
 _MAX_KNOWN, _MAX_KNOWN_LENGTH = 100, 10_000
 """Maximum number of statements that are remembered, and the maximum length of one in characters. SQLite caches more
 compiled statements."""
@@ -279,7 +279,7 @@ def _is_compiled_at_once(
 def _count_waits() -> int:
     """Return how often this thread has waited for something other than a processor, such as a disk."""
     if _getrusage is None or _THREAD is None:
-        # The system does not count them: a number that is different each time, so that a read counts as one that
+        # The system does not count them. A number that is different each time makes every read count as one that
         # waited.
         return time.monotonic_ns()
     return int(_getrusage(_THREAD).ru_nvcsw)

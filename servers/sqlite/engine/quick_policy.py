@@ -1,4 +1,5 @@
-"""Authorization of statements that the event loop itself runs: only those that end immediately for any values.
+"""Authorization of statements that the event loop itself runs: only those that end immediately whatever the values
+are.
 
 SQLite can only be stopped between two instructions of its virtual machine. So the allowed functions take time
 proportional to their values, and no instruction may read a whole table, as `count(*)` does, or belong to a virtual

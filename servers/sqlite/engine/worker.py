@@ -131,7 +131,7 @@ def _open(handle: Handle) -> None:
 
 
 class _ReportingDeadline(StatementDeadline):
-    """A deadline that reports the begin and end of a commit to the side that kills the process."""
+    """A deadline that reports the beginning and end of a commit to the side that kills the process."""
 
     def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:
         super().__init__(limits.seconds, limits.busy_seconds)

@@ -1,6 +1,5 @@
-"""Running one query, with as many rows as fit into one result, and its plan.
-
-For a plan, the statement is compiled but never run.
+"""Runs a query, with as many rows as fit into one result, or explains its plan, for which the statement is compiled
+but never run.
 """
 
 import re

@@ -76,8 +76,8 @@ def find_row(
 
 
 def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Among the keys of the first rows, return those that begin with `typed`, as many as are found within one second.
-    Raises SqlError."""
+    """Return the keys of the first rows that begin with `typed`, as many as are found within one second. Raises
+    SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)

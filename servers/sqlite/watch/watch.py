@@ -1,4 +1,5 @@
-"""The watch of the databases of a server: a task for each one that has subscribers, and one watch of files for all.
+"""Watches the databases of a server, with a task for each database that has subscribers and one file watch for all of
+them.
 
 A notice only causes a check. If there are no notices, because watchfiles is missing or the system refuses, databases
 are still checked every second.

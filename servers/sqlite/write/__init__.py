@@ -1,1 +1,1 @@
-"""Changes of a database: statements, imports, their preview, and backups."""
+"""Changes to a database (statements, imports, and previews of both), and backups."""

@@ -1,4 +1,4 @@
-"""Running statements, to commit them or to preview their changes."""
+"""Runs statements, to commit them or to preview their changes."""
 
 import time
 from collections.abc import Sequence

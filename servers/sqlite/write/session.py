@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 
 class Session:
-    """The connection, for clients' statements, which its policy checks, and for the server's own, which it does
-    not."""
+    """The connection. It runs clients' statements, which its policy checks, and the server's own, which the policy
+    does not check."""
 
     def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: Committed) -> None:
         self.connection = connection

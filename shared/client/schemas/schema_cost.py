@@ -4,8 +4,8 @@ forever.
     {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}, {"$ref": "#/$defs/b"}]}, "b": ...}}
 
 Each definition of such a chain doubles the work, and so does each level of a value that is checked twice. The cost is
-the number of schemas that may be applied to a value with so many levels, if each always is: `$ref` is followed,
-schemas in place are applied to the same level, and those of parts to the next.
+the number of schemas that may be applied to a value with a given number of levels, assuming that each of them always
+is: `$ref` is followed, schemas in place are applied to the same level, and those of parts to the next.
 """
 
 from collections.abc import Iterable, Iterator
@@ -50,7 +50,7 @@ class Cost:
         self._levels = [self._next([0] * len(self._order))]
 
     def at(self, levels: int) -> int:
-        """Return the maximum number of schemas applied to a value with `levels` beneath it, and to one part of each
+        """Return the maximum number of schemas applied to a value with `levels` below it, and to one part of each
         level. A schema with a list of names or values counts as many times. Raises UnusableSchema for too many
         levels."""
         if levels > MAX_LEVELS:

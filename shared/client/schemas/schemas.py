@@ -22,8 +22,9 @@ MAX_TEXT = 200
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
-    """A way to search for patterns of up to `bytes`, once compiled. The time grows with the characters, or with their
-    squares if the patterns look around; that number times the schemas that may be applied is at most `searched`."""
+    """A way to search for patterns that take up to `bytes` bytes when compiled. The time grows with the number of
+    characters, or with its square if the patterns use lookaround; that number, multiplied by the number of schemas
+    that may be applied, is at most `searched`."""
 
     bytes: int
     looks_around: bool

@@ -38,7 +38,7 @@ def root_of(entry: SkillEntry) -> str:
 
 
 def inside(root: str, uri: str) -> bool:
-    """Return True if `uri` names a file beneath the directory `root`, in any spelling of its path."""
+    """Return True if `uri` names a file below the directory `root`, in any spelling of its path."""
     path = uri.removeprefix(f"{root}/")
     return path != uri and {"", ".", ".."}.isdisjoint(re.split(r"[/\\]", unquote(path)))
 

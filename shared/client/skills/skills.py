@@ -129,7 +129,7 @@ class LoadedSkill:
         self._listed = {file.uri: file for file in listed}
         self._uris = {unquote(uri.removeprefix(f"{self._root}/")): uri for uri in self._listed}
         self._read: dict[str, bytes] = {}
-        self._taken = 0  # bytes, where nothing is listed
+        self._taken = 0  # bytes read so far, if no files are listed
         self._refusal: SkillRefused | None = None
 
     @property

@@ -1,5 +1,5 @@
-"""The following of a server's task to its end, in either of its two forms: without its own I/O, for clients and
-gateways.
+"""Follows a server's task to its end, in either of the two forms of tasks. It has no I/O of its own, so that clients
+and gateways can use it.
 
     the extension        tasks/get ──▶ working ──▶ (pause) ──▶ tasks/get ──▶ completed, with the result
                                    ──▶ input_required ──▶ tasks/update, each question once

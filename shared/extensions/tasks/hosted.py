@@ -1,6 +1,6 @@
 """A call that may become a task, and the call of a task.
 
-hosted ──▶ over                                 it ended in time: its peer is answered as ever
+hosted ──▶ over                                 it ended in time: its peer is answered as usual
        ──▶ detached ──▶ ended, failed           its peer has the id; its outcome goes to the store
                     ──▶ cancelled, expired      the store says so, and the work is given up
 """

@@ -35,7 +35,7 @@ _BLOCK_BYTES = 65_536
 
 
 class Place(NamedTuple):
-    """A path beneath a root: the index of the root, the components, and the path as the caller wrote it."""
+    """A path below a root: the index of the root, the components, and the path as the caller wrote it."""
 
     root_index: int
     parts: tuple[str, ...]

@@ -5,8 +5,8 @@ started later: they must parse it like the server, and change a part of a word i
 
 The rules are argparse's, with names in full only: `--name VALUE` or `--name=VALUE`, switches as `--name` and
 `--no-name`, in any order with positional words; after `--` there are no options. A word that looks like a negative
-number, or has a space in it, is an option only if it is known as one. argparse itself reports no places, and would be
-0.4 MiB of every server; it writes the help.
+number, or has a space in it, is an option only if it is known as one. argparse itself reports no positions, and would
+cost every server 0.4 MiB of memory; it is used only to write the help.
 """
 
 import re

@@ -139,7 +139,7 @@ class Codec:
         return complete(self._read_all(parts))
 
     def end(self) -> list[Message]:
-        """End the stream, and return the message of a last line without a line end."""
+        """End the stream, and return the message of a last line without a line ending."""
         frames = self._frames or LineBuffer(self._max_message)
         return complete(self._read_all([*frames.feed(self._first), *frames.end()]))
 

@@ -5,13 +5,13 @@
     {"jsonrpc":"2.0","id":1,"method":"ping","params":{}}
 
 Names are accepted in any case, other headers are ignored, and lines may end with LF alone. A JSON text can't contain
-a line `Content-Length: 52`: such words occur in its strings only, and these contain no line ends. So if a body
+a line `Content-Length: 52`: such words occur in its strings only, and these contain no line endings. So if a body
 contains one, its length was too large. If a header has no length, or is something else, everything up to the next
 such line is skipped. Other parsers don't search for one: vscode-jsonrpc reports the header without a length, and
 reads the body as the next header.
 
-A length may include a line end after its message, even if it is not sent: in the example of document 000 (4.1.3) it
-is 134, and the message has 132 bytes.
+A length may include a line ending after its message, even if it is not sent: in the example of document 000 (4.1.3)
+it is 134, and the message has 132 bytes.
 """
 
 import re
@@ -95,7 +95,7 @@ def _read_header(buffer: bytearray) -> Generator[Frame | None, bool | None, byte
     while True:
         if (blank := _BLANK.match(buffer)) is not None:
             del buffer[: blank.end()]
-        # Reported at once, since the next line end may never arrive.
+        # Reported at once, since the next line ending may never arrive.
         if buffer and not _BEGINNING.match(buffer):
             return Misframed("a message must start with a Content-Length header, like the first one", is_rest=True)
         if (end := _BLANK_LINE.search(buffer, 0, MAX_HEADER)) is not None:
@@ -174,7 +174,7 @@ def _answer_at_end(buffer: bytearray, exceeded: int | None) -> Frame:
 
 
 def _without_line_end(buffer: bytearray, length: int) -> int:
-    """Return `length`, less the one or two bytes of a line end after a JSON object."""
+    """Return `length`, less the one or two bytes of a line ending after a JSON object."""
     for end in (length - 2, length - 1):
         if 0 < end <= len(buffer) and buffer[end - 1 : end] == b"}" and _is_object(buffer[:end]):
             return end

@@ -23,7 +23,7 @@ class Oversized:
 
 
 class LineBuffer:
-    """Splits the chunks of a byte stream into lines, without line ends and without blank lines."""
+    """Splits the chunks of a byte stream into lines, without line endings and without blank lines."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

@@ -43,7 +43,7 @@ class EventStream:
             chunk = chunk.removeprefix(b"\n")
         self._after_cr = chunk.endswith(b"\r")
         events: list[ServerSentEvent | Oversized] = []
-        # On bytes it splits only at LF, CR and CR LF, which are the standard's line ends.
+        # On bytes it splits only at LF, CR and CR LF, which are the standard's line endings.
         for part in chunk.splitlines(keepends=True):
             text = part.rstrip(b"\r\n")
             self._size += len(text)

@@ -18,7 +18,7 @@ them."""
 MAX_LIGHT_BYTES = 4_096
 """For texts of at most this many bytes, the weight is computed from the value instead."""
 HEAVY_BYTES = 262_144
-"""The weight in bytes from which on a message is read and checked in steps."""
+"""A message of at least this weight, in bytes, is read and checked in steps."""
 _PIECE_BYTES = 262_144
 """The number of bytes that are counted in one step."""
 _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
@@ -28,7 +28,7 @@ _LONG = b"0" * 20
 MAX_LONG_DIGITS = 250_000
 """Maximum number of digits of such integers in one message."""
 _MANY_DIGITS = 8
-"""The average number of bytes per value outside strings from which on such integers are searched for."""
+"""Such integers are searched for only if the text outside strings has more than this many bytes per value."""
 _VALUE_BYTES = 100
 """Memory in bytes of a small value, including its slot in a list or object and its name there."""
 _NON_ASCII_FACTOR = 3

@@ -55,9 +55,9 @@ class Changes:
         self.share: Share | None = None
         """Notifies other replicas of the server of a change; None if there are no others."""
         self.on_remote_change: OnRemoteChange | None = None
-        """Returns the keys to notify of here, for a change of a resource in another replica, instead of the key of
-        the change: for a `written` change, all keys that it concerns. A server that detects changes itself then looks
-        for them, and returns no keys. The function neither waits nor raises."""
+        """Returns the keys whose subscribers to notify here of a change of a resource in another replica, instead of
+        the key of the change: for a `written` change, all keys that it concerns. A server that detects changes itself
+        then looks for them, and returns no keys. The function neither waits nor raises."""
         self._wanted = False
         self._is_warned = False
         self._listeners: dict[Listener, None] = {}

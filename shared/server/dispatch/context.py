@@ -187,7 +187,7 @@ class Context(Generic[State]):
         The values are compared by `repr`.
         """
         # The client sends the key back with its consent, so it must identify the act: an "accept" for one file must
-        # not open another.
+        # not apply to another.
         key = digest(repr((message, unsaid)))[:16]
         try:
             answer = await self.ask(f"confirm {key}", message, _Agreement)
@@ -303,7 +303,7 @@ _KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEV
 
 
 _INSTEAD = {"exclusiveMinimum": "use ge=", "exclusiveMaximum": "use le="}
-"""What to write for the keywords that a form has in another way."""
+"""Advice for each keyword that a form expresses in another way."""
 
 
 def form_schema(form: type[BaseModel]) -> dict[str, Any]:
@@ -331,7 +331,7 @@ def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
 
 def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
     if "const" in field:
-        # The forms of elicitation have no `const`; a choice of one says the same.
+        # The forms of elicitation have no `const`; a choice with one value means the same.
         field = {"type": "string", "enum": [field.pop("const")], **field}
     items = field.get("items", {})
     several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)

@@ -30,7 +30,7 @@ from .threads import in_thread
 
 _AS_IN_JSON = (str, int, bool, NoneType)
 _MAX_COERCIONS = 4
-"""The number of conversions of arguments: an array sent as a string may hold another one."""
+"""Maximum number of successive conversions of arguments: an array sent as a string may contain another one."""
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
 
@@ -157,7 +157,8 @@ class Function:
             raise self._too_many(arguments)
         data = to_json(arguments)
         try:
-            # By way of JSON: strict Python would refuse a text for a `date`, and a list for a tuple.
+            # Validated by way of JSON: as Python values, a string for a `date` and a list for a tuple would be
+            # refused.
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
             checked = complete(self._coerced(data, error))
@@ -333,5 +334,6 @@ def output_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
     """Return the JSON Schema of a function's result."""
     schema = adapter.json_schema(mode="serialization", schema_generator=JsonSchema)
     root = schema.pop("$ref", None)
-    # A model that holds itself is a mere reference, but the root must say that it is an object (2025-06-18, Tool).
+    # The schema of a recursive model is a mere reference, but the root must say that it is an object (2025-06-18,
+    # Tool).
     return schema if root is None else {**schema["$defs"][root.removeprefix("#/$defs/")], **schema}

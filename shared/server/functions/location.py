@@ -15,7 +15,7 @@ _OWN = frozenset({__name__.partition(".")[0], "servers"})
 @contextmanager
 def locating(function: Any) -> Iterator[None]:
     """Prefix errors in the declaration of a function with the author's file and line: those of the function, or of
-    the caller if it is no function."""
+    the caller if it is not a function."""
     try:
         yield
     except DeclarationError as error:

@@ -1,8 +1,8 @@
 """Validation of the data that a tool returns against its declared type: data that violates the schema is never sent
 (2026-07-28, Server Features, Tools, Output Schema).
 
-The JSON to send is validated, since pydantic does not validate an existing instance of a model again, and dumps None
-in any place. A type that can't be read back from its JSON, such as one with its own validators or serializers, is
+The JSON to send is validated, since pydantic does not validate an existing instance of a model again, and serializes
+None anywhere. A type that can't be read back from its JSON, such as one with its own validators or serializers, is
 validated as a value, and by the warnings of pydantic's serializer.
 """
 
@@ -36,7 +36,7 @@ _BY_NAME = ("fields", "choices")
 """The entries of a schema whose keys may be names that the author has chosen, such as `type`."""
 _NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
 _FAULTS = (ValidationError, PydanticSerializationError, UnicodeDecodeError)
-"""The errors of a value that can't be sent; the last one is of bytes."""
+"""The errors for a value that can't be sent; the last one is for bytes."""
 _OWN_WORDS = ("value_error", "assertion_error")
 """The kinds of errors whose text comes from a validator of the author, and may contain values."""
 
@@ -138,7 +138,8 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
 
 
 def _is_no_number(data: Any, place: Iterable[int | str]) -> bool:
-    """Return True if `data` has NaN or Infinity in this place, which may also name parts of a schema."""
+    """Return True if `data` has NaN or Infinity at this location, which may also contain names of parts of a
+    schema."""
     for part in place:
         with suppress(LookupError, TypeError):
             data = data[part]

@@ -29,7 +29,7 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         release = partial(places.release_on_behalf_of, borrower)
         try:
             work = partial(_work, partial(function, **arguments), release, begun)
-            # Its own limiter, since the one of AnyIO gives a place back when the thread is abandoned.
+            # Its own limiter, since AnyIO's default one releases a place when the thread is abandoned.
             value = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
         finally:
             if begun.acquire(blocking=False):  # cancelled before the thread has begun

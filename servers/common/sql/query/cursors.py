@@ -81,7 +81,7 @@ class Cursors(Generic[K]):
     def place(self, position: Position, source: K | None) -> str:
         """Return a cursor for the rows after `position`, and keep the source for it."""
         number = 2 * position.offset + position.changed
-        # The same as `secrets` gives, but that loads OpenSSL.
+        # Equivalent to `secrets`, which would load OpenSSL.
         packed = _LAYOUT.pack(os.urandom(_SECRET_BYTES), position.request, position.state, number)
         cursor = urlsafe_b64encode(packed).decode()
         if source is not None:

@@ -1,1 +1,1 @@
-"""Changes of a database: statements, imports, confirmation, and backups."""
+"""Changes to a database: statements, imports, confirmation, and backups."""

@@ -166,7 +166,8 @@ def _words(
 
 
 def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
-    """Return the longest description in the page's metadata, if it is as long as a text and longer than `written`."""
+    """Return the longest description in the page's metadata, if it is long enough to be a text of its own and longer
+    than `written`."""
     text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
     paragraphs = [squeeze(line) for line in text.splitlines() if line.strip()]
     # A shorter one only advertises the page, and is part of the format `metadata`.

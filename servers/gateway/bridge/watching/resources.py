@@ -1,7 +1,7 @@
 """Resources that the bridge itself watches at the server for its clients: each only once, for any number of clients.
 
-hold ──▶ (the first one of a URI) ──▶ asked for at the server ──▶ held ──▶ (nobody is left) ──▶ taken back
-                                                                   └──▶ asked for again, on a new connection
+hold ──▶ (the first for a URI) ──▶ subscribe at the server ──▶ held ──▶ (no client is left) ──▶ unsubscribe
+                                                                └──▶ subscribe again, on a new connection
 """
 
 import asyncio

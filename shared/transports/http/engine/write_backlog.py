@@ -47,7 +47,7 @@ def backlog(transport: asyncio.Transport) -> int:
 
 @dataclass(slots=True)
 class _Waiting:
-    """What waits for the client of one connection."""
+    """The bytes that wait for the client of one connection."""
 
     address: str
     copies: int

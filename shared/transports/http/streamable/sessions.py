@@ -232,7 +232,7 @@ class Sessions:
         if notice.post is not None:
             self.on_post(notice.session, notice.post)
             return
-        # Notice with only a session means that it has ended.
+        # A notice with only a session means that the session has ended.
         if notice == Notice(notice.session):
             self._note_end(notice.session)
         session = self._by_id.get(notice.session)
@@ -329,7 +329,7 @@ class Sessions:
 
     def _forget(self, session: HttpSession) -> bool:
         is_present = session in self._opening or self._by_id.get(session.id) is session
-        # Calling this twice is harmless: a session ends by the first of a DELETE, its time limit, or notice from
+        # Calling this twice is harmless: a session ends by the first of a DELETE, its time limit, or a notice from
         # another replica.
         if is_present:
             self.shares.remove(session)

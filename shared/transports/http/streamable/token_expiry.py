@@ -17,7 +17,7 @@ from ....protocol.session.server import ServerSession
 LOOK_SECONDS = 3_600.0
 """Seconds for which the clock of the event loop is trusted, which may stop while the machine sleeps."""
 REVOKED_SECONDS = 5.0
-"""Seconds between two checks whether a token was revoked."""
+"""Seconds between two checks of whether a token was revoked."""
 
 
 def may_read(principal: Principal | None, session: ServerSession) -> bool:

@@ -242,7 +242,7 @@ def _complete_introduced(page: Lines, keep: list[bool]) -> None:
 
 
 def _complete_items(page: Lines, keep: list[bool]) -> None:
-    """Keep the few of many similar adjacent blocks of which nothing is kept, except what leads away."""
+    """If most of many similar adjacent blocks are kept, keep the others too, except for links that lead elsewhere."""
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
         if block.first < block.end and block.around is not None:

@@ -1,4 +1,5 @@
-"""Names and their descriptions in adjacent blocks, as in Javadoc summaries, which are lists of terms in structure.
+"""Names and their descriptions in adjacent blocks, as in Javadoc summaries, which have the structure of lists of
+terms.
 
 The name is a link to details, so it looks as if it leads elsewhere.
 """
