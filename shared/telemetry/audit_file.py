@@ -2,13 +2,15 @@
 
 A line is one write at the end of the file (`O_APPEND`), which no other process can interrupt. If only a part of a
 line could be written, that part is removed, or ended, so that the next line is separate. Rotation needs a lock; a
-process that still has the moved file open writes its line there, so none is lost.
+process that still has the moved file open writes its line there, so none is lost. Processes look for a moved file
+once a millisecond, since this takes longer than writing a line.
 """
 
 import errno
 import io
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +23,9 @@ RETRY_SECONDS = 0.05
 """Seconds until the next attempt to rotate, if another process is rotating, or it failed: until then the file
 grows."""
 
+_LOOKING_SECONDS = 0.001
+"""Seconds after which the file that is now at the path is looked for. A program that compresses a moved file starts
+later."""
 _WRITING_SECONDS = 0.02
 """Seconds for which an incomplete end of the file must be unchanged to be considered left over."""
 
@@ -28,38 +33,47 @@ _WRITING_SECONDS = 0.02
 class AuditFile:
     """The open file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
-    def __init__(self, path: Path, *, max_bytes: int = 100 * 1024**2, files: int = 10) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_bytes: int = 100 * 1024**2,
+        files: int = 10,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """The file is rotated before it exceeds `max_bytes`; `files` are kept, including this one."""
         self._path, self._name = path, os.fspath(path)
         self._max_bytes = max_bytes
         self._files = files
         self._lock = FileLock(f"{path}.lock", timeout=0, mode=0o600)
-        self._rotates_at = 0.0
+        self._clock = clock
+        self._looks_at = self._rotates_at = 0.0
         self._torn = False
         self._file = self._open()
 
     def write(self, line: bytes) -> None:
         """Append `line`, which includes its line ending. Raises OSError if it can't be written completely, in which
         case none of it is written."""
-        # Open the file that is now at the path, with room for the line.
-        size = self._size_here()
-        if size is None:
-            self._reopen()
-            size = os.fstat(self._file.fileno()).st_size
+        now = self._clock()
+        if now >= self._looks_at:
+            self._looks_at = now + _LOOKING_SECONDS
+            if not self._is_at_path():
+                self._reopen()
+        size = os.lseek(self._fd, 0, os.SEEK_END)
         # A line that is too long for any file gets its own file, and an empty file is not rotated for it.
-        if size + len(line) > self._max_bytes and size and time.monotonic() >= self._rotates_at:
-            self._rotates_at = time.monotonic() + RETRY_SECONDS
+        if size + len(line) > self._max_bytes and size and now >= self._rotates_at:
+            self._rotates_at = now + RETRY_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
-                if self._size_here() is not None:  # otherwise another process was faster
+                if self._is_at_path():  # otherwise another process was faster
                     self._rotate()
                 self._reopen()
         text = b"\n" + line if self._torn else line
-        written = os.write(self._file.fileno(), text)
+        written = os.write(self._fd, text)
         if written == len(text):
             self._torn = False
             return
         # Remove a part of a line, unless another process has written since: then the next line ends it.
-        fd = self._file.fileno()
+        fd = self._fd
         # After a write with O_APPEND it is the end of that write, so a larger file has other processes' lines after
         # it.
         end = os.lseek(fd, 0, os.SEEK_CUR)
@@ -74,14 +88,13 @@ class AuditFile:
         """Close the file."""
         self._file.close()
 
-    def _size_here(self) -> int | None:
-        """Return the size of the open file; None if the path now leads to another file."""
+    def _is_at_path(self) -> bool:
         try:
-            status = os.stat(self._name)  # noqa: PTH116 - for each line, and pathlib takes twice as long
+            status = os.stat(self._name)  # noqa: PTH116 - pathlib takes twice as long
         except FileNotFoundError:
-            return None
+            return False
         # While the file is open, no other file can have its number.
-        return status.st_size if (status.st_dev, status.st_ino) == self._identity else None
+        return (status.st_dev, status.st_ino) == self._identity
 
     def _rotate(self) -> None:
         older = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
@@ -103,12 +116,11 @@ class AuditFile:
         file = io.FileIO(fd, "a")
         try:
             claim(fd, self._path)
-            status = os.fstat(fd)
-            self._identity = status.st_dev, status.st_ino
-            self._torn = self._ends_torn()
+            status, is_torn = os.fstat(fd), self._ends_torn()
         except (OSError, ValueError):
             file.close()
             raise
+        self._fd, self._identity, self._torn = fd, (status.st_dev, status.st_ino), is_torn
         return file
 
     def _ends_torn(self) -> bool:

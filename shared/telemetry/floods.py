@@ -28,22 +28,23 @@ class Floods:
     def __init__(self, write: Callable[[Entry], None], clock: Callable[[], float]) -> None:
         self._write = write
         self._clock = clock
-        self._floods: dict[Hashable, _Flood] = {}
+        self.recent: dict[Hashable, _Flood] = {}
+        """The floods that are not over, by kind; read only."""
         self._next = 0.0
 
     def add(self, kind: Hashable, entry: Entry) -> None:
         """Write `entry`, or count it with the entries of its `kind` that are written later."""
         self.settle()
-        flood = self._floods.get(kind)
+        flood = self.recent.get(kind)
         if flood is not None:
             flood.entry = {**entry, "times": flood.entry.get("times", 0) + 1}
             return
-        if len(self._floods) >= MAX_KINDS:
+        if len(self.recent) >= MAX_KINDS:
             self.settle(everything=True)
         until = self._clock() + FLOOD_SECONDS
-        if not self._floods:
+        if not self.recent:
             self._next = until
-        self._floods[kind] = _Flood(until, {})
+        self.recent[kind] = _Flood(until, {})
         self._write(entry)
 
     def settle(self, *, everything: bool = False) -> None:
@@ -52,7 +53,7 @@ class Floods:
         if now < self._next and not everything:
             return
         self._next = now + FLOOD_SECONDS
-        over = [kind for kind, flood in self._floods.items() if everything or now >= flood.until]
-        for entry in [self._floods.pop(kind).entry for kind in over]:
+        over = [kind for kind, flood in self.recent.items() if everything or now >= flood.until]
+        for entry in [self.recent.pop(kind).entry for kind in over]:
             if entry:
                 self._write(entry)

@@ -19,7 +19,7 @@ from ..server.features import AtOnce, Handler
 from ..server.run import Run
 from ..tracing.spans import Kind, Span, attempt, span
 from ..tracing.trace_context import current
-from .audit import arrival
+from .arrival import arrival
 
 _MAX_LENGTH = 128
 """Maximum length of a name that a client has sent."""

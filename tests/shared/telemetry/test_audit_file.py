@@ -99,13 +99,16 @@ def test_a_line_that_is_longer_than_a_file_has_one_for_itself(tmp_path: Path) ->
 
 @pytest.mark.parametrize("gone", ["moved", "deleted"])
 def test_it_is_opened_again_where_it_was_moved_away(tmp_path: Path, gone: str) -> None:
-    path = tmp_path / "audit"
-    file = AuditFile(path)
+    path, now = tmp_path / "audit", 0.0
+    file = AuditFile(path, clock=lambda: now)
     file.write(b"one\n")
     path.rename(tmp_path / "old") if gone == "moved" else path.unlink()
     file.write(b"two\n")
+    now = 0.001
+    file.write(b"three\n")
     file.close()
-    assert path.read_bytes() == b"two\n"
+    assert path.read_bytes() == b"three\n"
+    assert gone == "deleted" or (tmp_path / "old").read_bytes() == b"one\ntwo\n"
 
 
 def test_what_somebody_left_half_is_ended(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def _unmapped(address: str) -> str:
     return address if inner is None else str(inner)
 
 
+@lru_cache(1_024)  # for each request of a session
 def session_digest(session: str) -> str:
     """Return a digest that replaces the id of a session in logs: the id itself gives access to the session."""
     return sha256(session.encode()).hexdigest()[:16]

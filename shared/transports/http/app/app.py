@@ -36,7 +36,8 @@ from ....protocol.http.rules import (
     refuse,
 )
 from ....protocol.identity import Principal
-from ....telemetry.audit import Arrival, Audit, arrival
+from ....telemetry.arrival import Arrival, arrival
+from ....telemetry.audit import Audit
 from ....telemetry.request_spans import traced
 from ....telemetry.siblings import Siblings
 from ....tracing.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context

@@ -1,0 +1,160 @@
+"""A line of the audit log: a JSON object in ASCII, since terminals interpret some other characters.
+
+The line of a request has the time; its client, server, method and object; its arguments or their digest; its outcome,
+its milliseconds and sizes. Most of it is the same for many requests, so it is put together from texts, which takes a
+third of the time that a dict takes.
+"""
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from ..errors import CallTimeout, InputRequired, RpcError, ToolError
+from ..protocol.identity import Peer, Principal
+from ..protocol.session.events import Outcome
+from ..protocol.shaping import CachedResult
+from ..protocol.wire.jsonrpc import Failure, Prepared, json_of
+from ..tracing.trace_context import current
+from .arrival import arrival
+from .trace import Redaction, redacted
+
+_MAX_METHOD_LENGTH, _MAX_CLIENT_LENGTH, _MAX_NAME_LENGTH, _MAX_URI_LENGTH = 200, 200, 500, 2_000
+"""Maximum numbers of characters that are logged."""
+_NOBODY = None, None, None
+_Sender = tuple[str | None, str | None, str | None, str | None, str | int | None]
+"""The key, name and program of a principal; the address; and the session: a digest of its id, or its number."""
+# `json.dumps` would create an encoder for each call, which takes longer than the encoding.
+_encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).encode
+
+
+def line_of(fields: dict[str, Any]) -> str:
+    """Return a line with the time and `fields`, of which there is at least one."""
+    return f'{{"time":"{_now()}",{_json(fields)[1:]}\n'
+
+
+def call_line(
+    request: str, outcome: Outcome | Failure | BaseException | None, seconds: float, raw: dict[str, Any]
+) -> str:
+    """Return the line of a request with the fields `request` and the params `raw`."""
+    return (
+        f'{{"time":"{_now()}",{request},"outcome":{_outcome(outcome)},"ms":{seconds * 1_000:.3f},'
+        f'"bytes_in":{len(json_of(raw))},"bytes_out":{_size(outcome)}}}\n'
+    )
+
+
+def request_fields(
+    server: str, method: str, raw: dict[str, Any], peer: Peer | None, principal: Principal | None
+) -> str:
+    """Return the fields for the client, and for the method and the object of a request with the params `raw`."""
+    session = client = None
+    if peer is not None:
+        session = peer.session
+        if peer.info is not None:
+            client = str(peer.info.get("name") or "")
+    name, uri = raw.get("name"), raw.get("uri")
+    fields: str = _common_fields(
+        _sender(principal, session), client, server, method, name if isinstance(name, str) else None
+    )
+    if isinstance(uri, str):
+        fields += f',"uri":{_json(redacted(uri[:_MAX_URI_LENGTH]))}'
+    if (span := current.get()) is not None:
+        fields += f',"trace":"{span.trace_id}"'
+    return fields
+
+
+def shown_arguments(arguments: dict[str, Any]) -> tuple[str, bool]:
+    """Return the field for the arguments, without their secrets, and True if something was left out."""
+    hidden = {"taskId", "requestState"} & arguments.keys()
+    values = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
+    redaction = Redaction()
+    return f'"arguments":{_json(redaction.of(values.get("arguments", values)))}', redaction.is_cut
+
+
+def client_fields(principal: Principal | None) -> dict[str, Any]:
+    """Return the fields for the client of the current HTTP request, as far as it is known."""
+    fields = _client_fields(_sender(principal, None))
+    if (span := current.get()) is not None:
+        fields["trace"] = span.trace_id
+    return fields
+
+
+def _sender(principal: Principal | None, session: int | None) -> _Sender:
+    http_request = arrival.get()
+    key, name, program = _NOBODY if principal is None else (principal.key, principal.name, principal.client)
+    if http_request is None:
+        return key, name, program, None, session
+    return key, name, program, http_request.address, http_request.session or session
+
+
+@lru_cache(256)  # the same few are used again and again
+def _common_fields(sender: _Sender, client: str | None, server: str, method: str, name: str | None) -> str:
+    fields = _client_fields(sender)
+    if client:
+        fields["client"] = redacted(client[:_MAX_CLIENT_LENGTH])
+    fields["server"] = server
+    # The client has chosen the name of an unknown method.
+    fields["method"] = redacted(method[:_MAX_METHOD_LENGTH])
+    if name is not None:
+        fields["prompt" if method.startswith("prompts/") else "tool"] = name[:_MAX_NAME_LENGTH]
+    return _json(fields)[1:-1]
+
+
+def _client_fields(sender: _Sender) -> dict[str, Any]:
+    key, name, program, address, session = sender
+    session = f"#{session}" if isinstance(session, int) else session
+    values = {"principal": key, "name": name or None, "token_client": program, "address": address, "session": session}
+    return {field: value for field, value in values.items() if value is not None}
+
+
+def _outcome(outcome: Outcome | Failure | BaseException | None) -> str:
+    """Return the JSON of the outcome, and the code of an error after it."""
+    if isinstance(outcome, dict):
+        return '"tool_error"' if outcome.get("isError") else '"ok"'
+    match outcome:
+        case None | asyncio.CancelledError():
+            return '"cancelled"'
+        case CallTimeout():
+            return '"timeout"'
+        case InputRequired():
+            return '"input_required"'
+        case ToolError():
+            return '"tool_error"'
+        case RpcError() | Failure():
+            return f'{_json(outcome.kind or "error")},"code":{outcome.code}'
+        case _:
+            return '"error"'
+
+
+def _size(outcome: object) -> int:
+    """Return the number of bytes of a result; 0 for an error."""
+    if isinstance(outcome, Prepared):
+        return len(outcome.json)
+    if isinstance(outcome, CachedResult):
+        return outcome.size
+    return len(json_of(outcome)) if isinstance(outcome, dict) else 0
+
+
+def _now() -> str:
+    """Return the time as ISO 8601, to the millisecond."""
+    return _time_of(time.time_ns() // 1_000_000)
+
+
+@lru_cache(1)
+def _time_of(milliseconds: int) -> str:
+    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}Z"
+
+
+@lru_cache(1)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _json(value: Any) -> str:
+    try:
+        return _encode(value)
+    except ValueError:  # JSON has no such numbers, although Python parses them
+        value = json.loads(json.dumps(value, default=str), parse_constant=str)
+        return json.dumps(value, separators=(",", ":"))

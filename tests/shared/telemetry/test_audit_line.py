@@ -1,0 +1,19 @@
+"""A line of the audit log is JSON in ASCII, whatever it contains."""
+
+import json
+
+import pytest
+
+from shared.telemetry.audit_line import line_of
+
+
+@pytest.mark.parametrize("text", ["plain", "\u00e9", "\u2028", "\x1b[2J", "\x7f", "\x9b2J", "\ud800\n"])
+def test_a_line_is_what_python_encodes_in_ascii(text: str) -> None:
+    line = line_of({"text": text, "number": 1.5})
+    assert line.endswith(json.dumps({"text": text, "number": 1.5}, separators=(",", ":"))[1:] + "\n")
+
+
+def test_any_value_has_a_line() -> None:
+    line = line_of({"number": float("nan"), "most": [float("inf")], "other": object()})
+    assert ("NaN" in line, "Infinity" in line, line.count("\n")) == (True, True, 1)
+    json.loads(line, parse_constant=pytest.fail)
