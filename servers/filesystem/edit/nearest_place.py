@@ -118,7 +118,9 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
             if theirs is None:
                 differences.append(f"{_quoted(old[own])} is missing")
             elif new[theirs]:
-                show = repr if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own]) else ascii
+                show = (
+                    _visible if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own]) else ascii
+                )
                 expected = "" if own is None else f", not {_quoted(old[own], show)}"
                 differences.append(f"{_at(start + theirs, len(old_lines))}{_quoted(new[theirs], show)}{expected}")
     if not differences:
@@ -134,7 +136,13 @@ def _at(number: int, count: int) -> str:
     return f"line {number + 1} is " if count > 1 else ""
 
 
-def _quoted(text: str, show: Callable[[str], str] = repr) -> str:
+def _visible(text: str) -> str:
+    """Return the text in quotes, with escapes only for what can't be seen: a model copies it, so that no backslash
+    may be doubled."""
+    return f"'{''.join(char if char.isprintable() else repr(char)[1:-1] for char in text)}'"
+
+
+def _quoted(text: str, show: Callable[[str], str] = _visible) -> str:
     """Return the text in quotes. `show` is `ascii` if the texts only differ in how accents are composed, which looks
     the same."""
     return show(text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}...")

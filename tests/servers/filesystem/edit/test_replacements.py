@@ -145,6 +145,12 @@ HINTS = {
         "alpha = bet\n",
         "line 9001: 'alpha = beta', not 'alpha = bet'.",
     ),
+    "backslashes, which are copied": (
+        'path = "C:\\\\a\'b"\n',
+        'path = "C:\\a\'b"\n',
+        """line 1: 'path = "C:\\\\a'b"', not 'path = "C:\\a'b"'.""",
+    ),
+    "what can't be seen": ("in\xa0current list\n", "in current list\n", "line 1: 'in\\xa0current list', not 'in cur"),
     "a long line": ("word " * 100, "word " * 99 + "wort", "line 1: 'word word"),
 }
 
