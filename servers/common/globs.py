@@ -3,7 +3,8 @@
 A pattern is split at `/`; `**` matches any number of directories, every other component is its own glob (`*`, `?`,
 `[abc]`, `[!abc]`, `[^abc]`, a backslash before a literal character; case-sensitive, hidden names included),
 translated once by `fnmatch`, whose regular expressions match each `*` atomically and so never backtrack
-exponentially. As in git, a name that equals the component matches as well, such as `[id].tsx`. A set of states is
+exponentially. As in git, a name that equals the component matches as well, such as `[id].tsx`. Accents match however
+they are composed, since macOS writes names in another form than models (Unicode TR 15). A set of states is
 carried from component to component, as in a finite automaton. A walk passes the states down the tree, so a name is
 matched once per state, and a directory without states need not be visited. Alternatives `{a,b}` are expanded first,
 up to a limit.
@@ -15,6 +16,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
+from unicodedata import normalize
 
 from shared.coded_errors import PathError
 from shared.text import quoted
@@ -45,7 +47,7 @@ class Glob:
         expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
         if len(expanded) > MAX_ALTERNATIVES:
             raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES} alternatives")
-        self._rows: list[list[re.Pattern[str] | None]] = []
+        self._rows: list[list[re.Pattern[str] | _Composed | None]] = []
         for pattern in dict.fromkeys(expanded):
             names = _names(pattern)
             names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
@@ -165,12 +167,24 @@ def _names(pattern: str) -> list[str]:
     return names
 
 
-def _component(name: str) -> re.Pattern[str]:
+class _Composed:
+    """A component whose letters have composed accents, for names in which they may be decomposed."""
+
+    def __init__(self, pattern: re.Pattern[str]) -> None:
+        self._pattern = pattern
+
+    def match(self, name: str) -> re.Match[str] | None:
+        return self._pattern.match(normalize("NFC", name))
+
+
+def _component(name: str) -> re.Pattern[str] | _Composed:
     if name == "*":
         return _STAR
+    name = normalize("NFC", name)
     translated = fnmatch.translate(_ESCAPE.sub(_plain, name))
     is_plain = "[" not in name and "\\" not in name
-    return re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")
+    pattern = re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")
+    return pattern if name.isascii() else _Composed(pattern)
 
 
 def _plain(match: re.Match[str]) -> str:
