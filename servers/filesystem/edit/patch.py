@@ -1,7 +1,8 @@
 """Unified diffs as edits: each hunk contains the old and new text of an edit, and its line number.
 
-They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, and a hunk
-may have no line numbers. A patch that does more than change existing files is refused.
+They are read as models write them: the counts of a hunk may be wrong, an empty line may lack its space, a hunk may
+have no line numbers, and a file may begin with `*** Update File: PATH`, as in the format of Codex. A patch that does
+more than change existing files is refused.
 """
 
 import os
@@ -18,6 +19,7 @@ MAX_FILES = 100
 
 _HUNK = r"@@(?: -\d+(?:,\d+)? \+(\d+)(?:,\d+)?)?.*"
 _NOWHERE = "/dev/null"
+_UPDATE = "*** Update File: "
 _NO_END = "\\"
 """Start of the marker after a line without a line ending, which only the last line of a file can be."""
 _MARKS = (" ", "+", "-", _NO_END)
@@ -34,6 +36,9 @@ _REFUSED = {
     "new mode ": "changes a file mode, which no tool can do",
     "GIT binary patch|Binary files .* differ": "changes a binary file, which no tool can do",
     "Only in .*: ": "names a file that exists on one side only: use write_file or delete_file",
+    r"\*\*\* Add File: ": "creates a new file: use write_file",
+    r"\*\*\* Delete File: ": "deletes a file: use delete_file",
+    r"\*\*\* Move to: ": "renames a file: use move_file",
     "@@@": "begins a merge hunk: use a diff against one of the parents",
 }
 """Patterns for the beginnings of lines outside hunks that announce a change that no edit can make, and what each
@@ -59,7 +64,7 @@ def read_patch(text: str) -> list[FilePatch]:
             raise _bad(at, refused)
         if _begins_file(lines, at):
             files.append(FilePatch(_path(lines, at), []))
-            at += 2
+            at += 1 if line.startswith(_UPDATE) else 2
         elif re.fullmatch(_HUNK, line):
             if not files:
                 raise _bad(at, "begins a hunk, but no `+++ b/PATH` line precedes it")
@@ -80,7 +85,7 @@ def read_patch(text: str) -> list[FilePatch]:
 
 def _begins_file(lines: list[str], at: int) -> bool:
     starts = [line[:4] for line in lines[at : at + 3]]
-    return starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")
+    return (starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")) or lines[at].startswith(_UPDATE)
 
 
 def _ends_hunk(lines: list[str], at: int) -> bool:
@@ -98,6 +103,8 @@ def _is_of_hunk(lines: list[str], at: int) -> bool:
 
 
 def _path(lines: list[str], at: int) -> str:
+    if lines[at].startswith(_UPDATE):
+        return lines[at].removeprefix(_UPDATE).rstrip()
     old, new = (_unquoted(line[4:].split("\t")[0].rstrip()) for line in lines[at : at + 2])
     if old == _NOWHERE:
         raise _bad(at, "creates a new file: use write_file")

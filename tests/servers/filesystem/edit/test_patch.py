@@ -118,9 +118,27 @@ def test_empty_lines_without_their_blank_and_wrong_counts_are_read() -> None:
     assert applied("a\nx\nx\nx\nc\n", patch) == "b\nx\nx\nx\nd\n"
 
 
+def test_files_begin_as_codex_writes_them() -> None:
+    [first, second] = read_patch(
+        "*** Begin Patch\n*** Update File: a b.py\n@@ def f():\n-a\n+b\n*** End of File\n"
+        "*** Update File: c\n@@\n c\n-*** Update File: x\n+d\n@@\n-e\n+f\n*** End Patch\n"
+    )
+    assert (first.path, [edit[:2] for edit in first.edits]) == ("a b.py", [("a\n", "b\n")])
+    assert (second.path, [edit[:2] for edit in second.edits]) == (
+        "c",
+        [("c\n*** Update File: x\n", "c\nd\n"), ("e\n", "f\n")],
+    )
+
+
 @pytest.mark.parametrize(
     ("patch", "reason"),
     [
+        (
+            "*** Begin Patch\n*** Add File: a\n+b\n*** End Patch\n",
+            "line 2 of the patch creates a new file: use write",
+        ),
+        ("*** Update File: a\n*** Move to: b\n@@\n-a\n+b\n", "line 2 of the patch renames a file: use move_file"),
+        ("*** Delete File: a\n", "line 1 of the patch deletes a file: use delete_file"),
         ("--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+a\n", "line 1 of the patch creates a new file: use write_file"),
         ("--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n", "line 1 of the patch deletes a file: use delete_file"),
         (
