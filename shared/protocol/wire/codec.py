@@ -130,12 +130,16 @@ class Codec:
         # Nearly all connections have neither headers nor a dialect, and need no further checks.
         if self._is_standard and isinstance(frames, LineBuffer):
             messages: list[Message] = []
-            for line in parts:
-                if isinstance(line, bytes) and len(line) <= MAX_LIGHT_BYTES:
-                    messages.append(decode(line))
-                else:
-                    messages += complete(self._read(line, is_stream=True))
-            return messages
+            try:
+                for line in parts:
+                    messages += (
+                        (decode(line),)
+                        if isinstance(line, bytes) and len(line) <= MAX_LIGHT_BYTES
+                        else complete(self._read(line))
+                    )
+                return messages
+            except _BUGS:  # a fault of ours, which occurs again below and is answered there
+                pass
         return complete(self._read_all(parts))
 
     def end(self) -> list[Message]:
@@ -149,7 +153,7 @@ class Codec:
 
     def feed_body_steps(self, body: bytes) -> Steps[list[Message]]:
         """`feed_body` in steps."""
-        return self._read(body, is_stream=True)
+        return self._read(body)
 
     def decode_body(self, body: bytes | bytearray) -> Message:
         """Return the message in `body`, which is independent of other messages."""
@@ -159,7 +163,7 @@ class Codec:
         """`decode_body` in steps."""
         if self._is_standard and len(body) <= MAX_LIGHT_BYTES:  # as most are
             return decode(body)
-        return (yield from self._read(body, is_stream=False))[0]
+        return (yield from self._read_text(body, is_stream=False))[0]
 
     def encode(self, message: Message) -> bytes:
         """Return `message` as compact JSON in UTF-8, framed for a stream. `Malformed` is never sent. Empty if the
@@ -197,12 +201,22 @@ class Codec:
             # message, and gets no second error.
             if not isinstance(frame, bytes | Oversized) and frame.is_rest and self._is_cut:
                 continue
-            read = yield from self._read(frame, is_stream=True)
+            read = yield from self._read(frame)
             self._is_cut = any(isinstance(item, Malformed) and item.failure.code == ParseError.code for item in read)
             messages += read
         return messages
 
-    def _read(self, frame: "Frame", *, is_stream: bool) -> Steps[list[Message]]:
+    def _read(self, frame: "Frame") -> Steps[list[Message]]:
+        """Return the messages in one JSON text of a stream. If a fault of ours prevents that, it is answered with an
+        internal error, since its sender would wait forever."""
+        try:
+            return (yield from self._read_text(frame, is_stream=True))
+        except _BUGS:
+            log.exception("a message could not be read")
+        text = frame if isinstance(frame, bytes) else b""
+        return [self._no_object(_refused(text, InternalError("internal error")))]
+
+    def _read_text(self, frame: "Frame", *, is_stream: bool) -> Steps[list[Message]]:
         """Return the messages in one JSON text, which may determine the peer's dialect. A server refuses a text with
         too many values."""
         if not isinstance(frame, bytes):
@@ -291,6 +305,11 @@ def _crowded(text: bytes) -> Malformed:
         f"a message may have at most {MAX_VALUES:,} values and names, and {MAX_LONG_DIGITS:,} digits of integers "
         "beyond 64 bits: send less at once"
     )
+    return _refused(text, error)
+
+
+def _refused(text: bytes, error: RpcError) -> Malformed:
+    """Return `error` as the answer to a text that was not parsed, under its id if its start or end shows one."""
     head, tail = text[:EDGE_BYTES], text[-EDGE_BYTES:]
     answered = read_answered(head, tail)
     if answered is not None:
@@ -383,8 +402,11 @@ encode = Codec(line_end=b"").encode
 """Encodes a message as a body for any receiver."""
 
 
-_BUGS = (AttributeError, LookupError, TypeError, ValueError)
-"""The errors that occur when a result of an unexpected form is written."""
+_BUGS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError),
+    *(MemoryError, OSError, RuntimeError, TypeError, ValueError),
+)
+"""The errors that a fault of our own raises, such as for a result of an unexpected form."""
 
 
 def _in_dialect(dialect: Dialect, message: Message) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from anyio import to_thread
 
 from shared import Implementation, Server
 from shared.protocol.session.events import Outgoing
+from shared.protocol.wire import codec
 from shared.protocol.wire.jsonrpc import Malformed, Message, Notification, Request
 from shared.server.dispatch.connection import serve
 from shared.transports import stdio
@@ -94,6 +95,27 @@ async def test_a_large_message_is_passed_on_in_a_turn_of_its_own() -> None:
             received = await transport.receive()
         assert taken == [Request(1, "ping")]
         assert received == [Request(2, "m", {"a": "x" * 500_000}), Request(3, "ping")]
+
+
+@pytest.mark.usefixtures("way")
+async def test_a_fault_in_a_step_of_a_large_message_is_answered_and_the_next_messages_are_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def break_(*_: object) -> int:
+        raise AttributeError
+
+    monkeypatch.setattr(codec, "weigh", break_)
+    large = b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":"%b"}}' % (b"x" * 500_000)
+    app = Server[None](Implementation(name="t", version="1"))
+    with piped() as (transport, outbox, inbox):
+        async with app.open() as running, anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, running, transport)
+            await to_thread.run_sync(os.write, outbox, large + b"\n" + PING % 1 + b"\n")
+            with os.fdopen(os.dup(inbox), "rb") as answers, anyio.fail_after(PATIENCE):
+                lines = [await to_thread.run_sync(answers.readline) for _ in range(2)]
+            transport.stop()
+    assert json.loads(lines[0]) == {"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "internal error"}}
+    assert json.loads(lines[1])["id"] == 1
 
 
 @pytest.mark.usefixtures("way")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.errors import InvalidParams, InvalidRequest, ParseError
+from shared.errors import InternalError, InvalidParams, InvalidRequest, ParseError
+from shared.protocol.wire import codec
 from shared.protocol.wire.codec import MAX_MESSAGE, Codec, decode, encode
 from shared.protocol.wire.jsonrpc import (
     Batch,
@@ -20,6 +21,7 @@ from shared.protocol.wire.jsonrpc import (
     Response,
     failure,
 )
+from shared.steps import complete
 from tests.steps import counted
 
 JSON = st.recursive(
@@ -46,6 +48,29 @@ def test_each_kind_of_message_is_read():
         b'"error": {"code": -1, "message": "no"}': Failure(None, -1, "no"),
     }
     assert {members: decode(b'{"jsonrpc": "2.0", %b}' % members) for members in read} == read
+
+
+@pytest.mark.parametrize(("size", "broken"), [(1, "_message"), (70_000, "_message"), (70_000, "weigh")])
+def test_a_text_that_a_fault_of_ours_keeps_from_being_read_is_answered(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, size: int, broken: str
+) -> None:
+    def break_(*_: object) -> Message:
+        raise AttributeError("secret")
+
+    text = b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"%b"}}' % (b"x" * size)
+    with monkeypatch.context() as patched:
+        patched.setattr(codec, broken, break_)
+        codecs = [Codec(), Codec(dialects=True)]
+        for one in codecs:
+            one.feed(b"\n")
+        for one in codecs:
+            for read in (one.feed, lambda data, one=one: complete(one.feed_steps(data)), one.feed_body):
+                assert read(text + b"\n") == [Malformed(failure(7, InternalError("internal error")))]
+    assert len(caplog.records) == 6
+    assert [message for one in codecs for message in one.feed(b'{"jsonrpc":"2.0","id":1,"method":"m"}\n')] == [
+        Request(1, "m"),
+        Request(1, "m"),
+    ]
 
 
 def test_any_buffer_can_be_decoded():
