@@ -59,7 +59,18 @@ def decode_value(value: Any) -> Any:
         return value
     match value:
         case {"type": "blob" | "text" as kind, "base64": str(data), **rest} if not rest.get("truncated"):
-            return _decode_base64(data, kind)
+            try:
+                raw = b64decode(data, validate=True)
+            except ValueError:
+                raise SqlError("bad_parameters", "a parameter has bytes that are not base64") from None
+            if kind == "blob":
+                return raw
+            try:
+                return raw.decode()
+            except UnicodeError:
+                raise SqlError(
+                    "bad_parameters", "a parameter is not UTF-8, so it can only be stored as a blob"
+                ) from None
         case {"type": "integer", "value": str(digits)} if re.fullmatch(r"[+-]?\d{1,19}", digits, re.ASCII):
             return int(digits)
         case {"type": "real", "value": "Infinity" | "-Infinity" as name}:
@@ -76,19 +87,6 @@ def decode_value(value: Any) -> Any:
         "a parameter is neither a plain value nor an object that names its type",
         'Bytes are written {"type": "blob", "base64": "..."}.',
     )
-
-
-def _decode_base64(data: str, kind: str) -> bytes | str:
-    try:
-        raw = b64decode(data, validate=True)
-    except ValueError:
-        raise SqlError("bad_parameters", "a parameter has bytes that are not base64") from None
-    if kind == "blob":
-        return raw
-    try:
-        return raw.decode()
-    except UnicodeError:
-        raise SqlError("bad_parameters", "a parameter is not UTF-8, so it can only be stored as a blob") from None
 
 
 def _is_plainly_plain(value: Any, max_bytes: int) -> bool:

@@ -118,8 +118,13 @@ class Access:
         name = method.handler
         if method.built_in or name in _ALWAYS or name.startswith(_TASKS):
             return handler
-        if name in _LISTS:
-            return self._listing(_LISTS[name], handler)
+        if (lists := _LISTS.get(name)) is not None:
+
+            async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
+                result = await handler(running, context, params)
+                return self._shown_to(context.peer.principal, running, result, lists)
+
+            return handle
         if name.startswith(_DIALECTS):
             return handler
         return self._listening(handler) if name == "subscriptions/listen" else self._guarded(name, handler)
@@ -223,13 +228,6 @@ class Access:
                 subscription = subscription.model_copy(update={"resource_subscriptions": there})
                 params = params.model_copy(update={"notifications": subscription})
             return await handler(running, context, params)
-
-        return handle
-
-    def _listing(self, lists: Sequence[_List], handler: Handler) -> Handler:
-        async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-            result = await handler(running, context, params)
-            return self._shown_to(context.peer.principal, running, result, lists)
 
         return handle
 

@@ -132,9 +132,20 @@ class _Apps:
         changes."""
         match method.handler:
             case "tools/list":
-                return self._listing(handler)
+
+                async def listed(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+                    return _with_links(running, context, await handler(running, context, params))
+
+                return listed
             case "resources/read":
-                return self._reading(handler)
+
+                def read(
+                    running: Run[Any], context: Context[Any], params: ReadResourceParams
+                ) -> Awaitable[dict[str, Any]]:
+                    app = self._apps.get(params.uri)
+                    return handler(running, context, params) if app is None else self._page(app, context, params)
+
+                return read
             case _:
                 return handler
 
@@ -149,19 +160,6 @@ class _Apps:
             return None if result is None else _with_links(running, context, result)
 
         return answer
-
-    def _listing(self, handler: Handler) -> Handler:
-        async def listed(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-            return _with_links(running, context, await handler(running, context, params))
-
-        return listed
-
-    def _reading(self, handler: Handler) -> Handler:
-        def read(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> Awaitable[dict[str, Any]]:
-            app = self._apps.get(params.uri)
-            return handler(running, context, params) if app is None else self._page(app, context, params)
-
-        return read
 
     async def _page(self, app: App, context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
         etag = cached_etag(context.peer, params.meta)

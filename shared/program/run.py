@@ -307,7 +307,13 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
             await run_stdio(running, options, tasks)
         else:
             http = replace(http, audit=what.audit, telemetry=what.telemetry)
-            await _run_http(running, options, http, tasks)
+            from ..transports.http.server import run_http
+
+            def started(host: str, port: int) -> None:
+                announce(options, f"listening on {address(host, port)}{options.path}")
+
+            with bound(options, tasks, running.calls.limits.drain_seconds) as stop:
+                await run_http(running, http, started=started, stop=stop)
 
 
 async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
@@ -339,13 +345,3 @@ async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> No
             tasks.start_soon(cancel_when_gone)
             with ending_signals(stop):
                 await serve(running, transport)
-
-
-async def _run_http(running: Run[Any], options: Options, http: "HttpOptions", tasks: TaskGroup) -> None:
-    from ..transports.http.server import run_http
-
-    def started(host: str, port: int) -> None:
-        announce(options, f"listening on {address(host, port)}{options.path}")
-
-    with bound(options, tasks, running.calls.limits.drain_seconds) as stop:
-        await run_http(running, http, started=started, stop=stop)

@@ -98,17 +98,13 @@ class RegisteredTool:
             raise DeclarationError(f"tool {self.name!r}: task={options.task!r} is unknown; available: {known}")
         self._description = description
         if not is_own(function):
-            self._check()
-
-    def _check(self) -> None:
-        """Raise DeclarationError for types that have no schema, unless they refer to a type that is not defined
-        yet."""
-        try:
-            _ = self.listed
-            self.function.check()
-        except DeclarationError as error:
-            if getattr(error.__cause__, "code", None) not in ("class-not-fully-defined", "undefined-annotation"):
-                raise
+            # A type may refer to one that is not defined yet.
+            try:
+                _ = self.listed
+                self.function.check()
+            except DeclarationError as error:
+                if getattr(error.__cause__, "code", None) not in ("class-not-fully-defined", "undefined-annotation"):
+                    raise
 
     @cached_property
     def listed(self) -> dict[str, Any]:

@@ -128,7 +128,15 @@ class Redaction:
             case str():
                 return self._shown(value)
             case dict():
-                return self._object(value)
+                shown: dict[str, Any] = {}
+                for number, (key, item) in enumerate(value.items()):
+                    # Every name is examined, also those that are not shown.
+                    if self._values <= 0 or self._text <= 0:
+                        shown[self._left_out(len(value) - number)] = None
+                        break
+                    name = self._shown(str(key))
+                    shown[name] = _HIDDEN if _is_secret(str(key)[-_MAX_NAME_LENGTH:]) else self.of(item)
+                return shown
             case list() | tuple():
                 items = [self.of(item) for item in value if self._values > 0]
                 return items if len(items) == len(value) else [*items, self._left_out(len(value) - len(items))]
@@ -136,17 +144,6 @@ class Redaction:
                 return value
             case _:
                 return self.of(from_json(json_of(value)))
-
-    def _object(self, value: dict[Any, Any]) -> dict[str, Any]:
-        shown: dict[str, Any] = {}
-        for number, (key, item) in enumerate(value.items()):
-            # Every name is examined, also those that are not shown.
-            if self._values <= 0 or self._text <= 0:
-                shown[self._left_out(len(value) - number)] = None
-                break
-            name = self._shown(str(key))
-            shown[name] = _HIDDEN if _is_secret(str(key)[-_MAX_NAME_LENGTH:]) else self.of(item)
-        return shown
 
     def _shown(self, text: str) -> str:
         limit = self._text

@@ -66,7 +66,10 @@ def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
         if element.tag == "a" and element.get("href"):
             _relink(element, name, numbers)
         elif element.tag == "img":
-            _describe(element)
+            alt = " ".join((element.get("alt") or "").split())
+            element.attrib.clear()
+            element.tag = "em"
+            element.text = f"Picture: {alt}" if alt else None
     parts = [escape(body.text or ""), *(etree.tostring(child, method="html", encoding="unicode") for child in body)]
     return f"<section>{''.join(parts)}</section>"
 
@@ -81,13 +84,6 @@ def _relink(link: Element, name: str, numbers: dict[str, int]) -> None:
         link.set("href", f"#c{target}-{url.fragment}")
     else:
         del link.attrib["href"]
-
-
-def _describe(picture: Element) -> None:
-    alt = " ".join((picture.get("alt") or "").split())
-    picture.attrib.clear()
-    picture.tag = "em"
-    picture.text = f"Picture: {alt}" if alt else None
 
 
 def _resolve(base: str, link: str) -> str:

@@ -214,7 +214,11 @@ class _Writer:
         if name == "line-break":
             return "<br>"
         if name == "note":
-            return self._note(element)
+            body = element.find(f"{_TEXT}note-body")
+            self._notes.append("")
+            number = len(self._notes)
+            self._notes[number - 1] = self.blocks(body) if body is not None else ""
+            return f'<sup><a href="#footnote-{number}">{number}</a></sup>'
         if element.tag == f"{_OFFICE}annotation":
             return self._count_left_out("comments")
         if element.tag == f"{_DRAW}frame":
@@ -233,13 +237,6 @@ class _Writer:
             return self._count_left_out("hidden texts")
         words = f"<strong>{words}</strong>" if style.bold else words
         return f"<em>{words}</em>" if style.italic else words
-
-    def _note(self, element: Element) -> str:
-        body = element.find(f"{_TEXT}note-body")
-        self._notes.append("")
-        number = len(self._notes)
-        self._notes[number - 1] = self.blocks(body) if body is not None else ""
-        return f'<sup><a href="#footnote-{number}">{number}</a></sup>'
 
     def _frame(self, frame: Element) -> str:
         """Return the content of a frame: texts, a table, the data of a chart, or the description of a picture."""

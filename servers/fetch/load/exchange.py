@@ -118,7 +118,14 @@ class Exchange:
             raise FetchError("bad_url", "the site redirects to a URL that is not valid") from None
         body = _Body(limits)
         try:
-            _check_headers(response, limits)
+            if sum(len(name) + len(value) for name, value in response.headers.raw) > MAX_HEADER_BYTES:
+                raise _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
+            if response.status_code > 999:
+                raise FetchError("bad_response", "the status of the response is not a valid HTTP status")
+            if response.status_code < 200:
+                raise FetchError("bad_response", "the site wants to switch to another protocol")
+            if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
+                raise _too_large(f"the body is larger than {limits.bytes:,} bytes as sent")
             body = await self._body(response, limits)
         finally:
             with anyio.CancelScope(shield=True):
@@ -166,17 +173,6 @@ class Exchange:
             await checkpoint()
         body.whole = True
         unpacked.close()
-
-
-def _check_headers(response: httpx.Response, limits: Limits) -> None:
-    if sum(len(name) + len(value) for name, value in response.headers.raw) > MAX_HEADER_BYTES:
-        raise _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
-    if response.status_code > 999:
-        raise FetchError("bad_response", "the status of the response is not a valid HTTP status")
-    if response.status_code < 200:
-        raise FetchError("bad_response", "the site wants to switch to another protocol")
-    if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
-        raise _too_large(f"the body is larger than {limits.bytes:,} bytes as sent")
 
 
 def _is_redirect(response: httpx.Response) -> bool:

@@ -129,7 +129,12 @@ def _shared(old: list[str], new: list[str], reserved: int) -> int:
 
 def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:
     first, last = group[0], group[-1]
-    above, below = _above(text, first.start, context), _below(text, last.end, context)
+    start = first.start
+    for _ in range(context):
+        if start == 0:
+            break
+        start = text.rfind("\n", 0, start - 1) + 1
+    above, below = _lines(text[start : first.start]), _below(text, last.end, context)
     begin, new_begin = first.line - len(above), first.new_line - len(above)
     length = last.line + len(last.old) + len(below) - begin
     new_length = last.new_line + len(last.new) + len(below) - new_begin
@@ -142,15 +147,6 @@ def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:
         yield from _marked("+", change.new)
         at = change.end
     yield from _marked(" ", below)
-
-
-def _above(text: str, at: int, count: int) -> list[str]:
-    start = at
-    for _ in range(count):
-        if start == 0:
-            break
-        start = text.rfind("\n", 0, start - 1) + 1
-    return _lines(text[start:at])
 
 
 def _below(text: str, at: int, count: int) -> list[str]:

@@ -92,7 +92,12 @@ class Journal:
         """Number of bytes recorded since the size of all changes was last computed."""
         with ExitStack() as on_failure:
             on_failure.callback(self._end_run)
-            self._database = _connected(folder / "journal.db")
+            database = folder / "journal.db"
+            with suppress(FileExistsError):
+                os.close(create(entry_at(database), 0o600))
+            self._database = sqlite3.connect(
+                database, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
+            )
             on_failure.callback(self._database.close)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA foreign_keys = ON")
@@ -372,14 +377,6 @@ def _sizes(folder: Path) -> dict[str, int]:
         with suppress(FileNotFoundError):  # another process may delete it
             sizes[path.name] = path.stat().st_size
     return sizes
-
-
-def _connected(database: Path) -> sqlite3.Connection:
-    with suppress(FileExistsError):
-        os.close(create(entry_at(database), 0o600))
-    return sqlite3.connect(
-        database, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=32
-    )
 
 
 def _row(change: int, at: int, step: Step) -> tuple[object, ...]:

@@ -190,7 +190,11 @@ class Recorder:
             is_made = True
         finally:
             if is_made:
-                _finish(journal, number)
+                import sqlite3
+
+                # The change is made; the next process will detect that by itself.
+                with suppress(OSError, sqlite3.Error):
+                    journal.finish(number)
             else:
                 _abandon(journal, rooted, number)
 
@@ -238,14 +242,6 @@ def _abandon(journal: "Journal", rooted: RootedFiles, number: int) -> None:
         settled = journal.fail(number)
         if settled is not None:
             settle(journal, rooted, settled, failed=True)
-
-
-def _finish(journal: "Journal", number: int) -> None:
-    import sqlite3
-
-    # The change is made; the next process will detect that by itself.
-    with suppress(OSError, sqlite3.Error):
-        journal.finish(number)
 
 
 def _reason(error: Exception) -> str:

@@ -141,7 +141,14 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     if words[0] in _SCHEMA:
         _check_definition(words, allowed)
     elif words[0] in ("GRANT", "REVOKE"):
-        _check_grant(words, allowed)
+        if "ON" not in words:
+            raise _refuse("role membership is the operator's decision", _PSQL)
+        kind = words[words.index("ON") + 1 :][:1]
+        if _GRANTED_ELSEWHERE.intersection(kind):
+            raise _refuse(
+                f"rights on {kind[0]} are up to the operator, because they affect more than one database", _PSQL
+            )
+        _require(allowed.grants, _RIGHTS, "grants")
     elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
         # SET CONSTRAINTS is the only form that affects only the transaction.
         raise _refuse(*_explain(words))
@@ -247,18 +254,6 @@ def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
     for word in options:
         if (word[0].isalpha() or word[0] == '"') and word not in _ROLE_OPTIONS:
             raise _refuse(f"a new role with {word} could act for others", _PSQL)
-
-
-def _check_grant(words: Words, allowed: AllowedDdl) -> None:
-    """Raise SqlError unless the statement grants or revokes permissions on objects in the database."""
-    if "ON" not in words:
-        raise _refuse("role membership is the operator's decision", _PSQL)
-    kind = words[words.index("ON") + 1 :][:1]
-    if _GRANTED_ELSEWHERE.intersection(kind):
-        raise _refuse(
-            f"rights on {kind[0]} are up to the operator, because they affect more than one database", _PSQL
-        )
-    _require(allowed.grants, _RIGHTS, "grants")
 
 
 def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:

@@ -136,7 +136,17 @@ class _Preview:
         pairs: list[tuple[Any, Any]] = []
         shown = tuple(columns[:_MAX_COLUMNS])
         if not note and room > 0:
-            table = _Table(counts.table, shown, key, await self._build_ours())
+            ((ours,),) = await self._ask(self._now, _XID)
+            ((next_one,),) = await self._ask(self._then, _XID)
+            # Rows store the last 32 bits of a transaction number, so very old ones look like future ones.
+            after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {ours}) & 4294967295)"
+            status = f"pg_catalog.pg_xact_status(({ours} + {after})::pg_catalog.text::pg_catalog.xid8)"
+            table = _Table(
+                counts.table,
+                shown,
+                key,
+                f"CASE WHEN {after} < {next_one - ours} THEN {status} = 'in progress' ELSE false END",
+            )
             pairs = await self._pair(table, counts, is_new=is_new)
             while pairs and 2 * len(to_json(pairs)) > room:
                 pairs.pop()
@@ -180,14 +190,6 @@ class _Preview:
             return candidates
         keys_before = {row.key for row in await self._find(self._then, table.find_keys(), *_turn(candidates))}
         return [row for row in candidates if row.key not in keys_before]
-
-    async def _build_ours(self) -> str:
-        ((ours,),) = await self._ask(self._now, _XID)
-        ((next_one,),) = await self._ask(self._then, _XID)
-        # Rows store the last 32 bits of a transaction number, so very old ones look like future ones.
-        after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {ours}) & 4294967295)"
-        status = f"pg_catalog.pg_xact_status(({ours} + {after})::pg_catalog.text::pg_catalog.xid8)"
-        return f"CASE WHEN {after} < {next_one - ours} THEN {status} = 'in progress' ELSE false END"
 
     async def _find(self, link: Link, question: str, *values: object) -> list[_ChangedRow]:
         return [_ChangedRow(place, tuple(key)) for place, key in await self._ask(link, question, *values)]

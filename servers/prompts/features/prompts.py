@@ -41,7 +41,7 @@ from ..library.folder import find_paths
 from ..library.libraries import Libraries
 from ..templates.budget import RENDER_SECONDS
 from ..templates.rendering import Rendered, Rendering, Text
-from .context import Ctx, Opened, make_refusal
+from .context import Opened, make_refusal
 from .resources import make_contents
 
 _KEY = "arguments"
@@ -75,7 +75,14 @@ class LibraryPrompts:
             async with context.turn():
                 rendered = await to_thread.run_sync(_render, libraries, name, arguments)
             if not isinstance(rendered, GetPromptResult):
-                filled = await _ask(context, name, rendered)
+                question = elicit_form(f"The prompt {name!r} needs more information first.", build_form(rendered))
+                try:
+                    answer = (await context.inputs({_KEY: question}))[_KEY]
+                except MissingCapability:
+                    raise _make_missing(name, rendered) from None
+                if answer.action != "accept":
+                    raise _make_missing(name, rendered, "; the user did not provide them")
+                filled = format_filled(answer.content or {}, rendered)
                 async with context.turn():
                     rendered = await to_thread.run_sync(_render, libraries, name, {**arguments, **filled})
         except PromptError as error:
@@ -197,19 +204,6 @@ def _make_result(
 ) -> GetPromptResult:
     messages = [make_message(name, message) for message in rendering.render(values, seconds)]
     return GetPromptResult(description=join_lines(rendering.prompt.description), messages=messages)
-
-
-async def _ask(ctx: Ctx, name: str, absent: Sequence[definitions.Argument]) -> dict[str, str]:
-    """Return the user's values for the arguments. Raises InvalidParams if the user can't be asked, or gives no
-    values."""
-    question = elicit_form(f"The prompt {name!r} needs more information first.", build_form(absent))
-    try:
-        answer = (await ctx.inputs({_KEY: question}))[_KEY]
-    except MissingCapability:
-        raise _make_missing(name, absent) from None
-    if answer.action != "accept":
-        raise _make_missing(name, absent, "; the user did not provide them")
-    return format_filled(answer.content or {}, absent)
 
 
 def _make_missing(name: str, absent: Sequence[definitions.Argument], why: str = "") -> InvalidParams:

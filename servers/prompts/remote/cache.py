@@ -134,7 +134,14 @@ class Checkout:
                     return False
                 state = self._write(scratch / "tree", source, commit)
             self._add_plugins(scratch / "tree", state, plugins)
-            self._put_in_place(scratch)
+            with suppress(FileNotFoundError):
+                self._tree.rename(scratch / "before")
+            try:
+                (scratch / "tree").rename(self._tree)
+            except OSError:
+                # Another process was faster, which is fine; otherwise the tree is missing.
+                if not self._tree.exists():
+                    raise
         self.load()
         return True
 
@@ -220,16 +227,6 @@ class Checkout:
         for home in (self._home / "plugins").glob("*"):
             if home.name not in used:
                 shutil.rmtree(home, ignore_errors=True)
-
-    def _put_in_place(self, scratch: Path) -> None:
-        with suppress(FileNotFoundError):
-            self._tree.rename(scratch / "before")
-        try:
-            (scratch / "tree").rename(self._tree)
-        except OSError:
-            # Another process was faster, which is fine; otherwise the tree is missing.
-            if not self._tree.exists():
-                raise
 
     def _read_state(self) -> dict[str, Any] | None:
         """Return the state of the commit in the cache; None if a file of it is missing or damaged."""

@@ -135,7 +135,15 @@ class HiddenSchema:
         """
         name = first.lower()
         if action == sqlite3.SQLITE_READ:
-            return self._find_reading(name, second or "", schema, source, selects)
+            column = second or ""
+            if name in _SCHEMAS:
+                return None if column in _COUNTING or not selects else "it reads the schema; use describe_table"
+            if name in self.closed:
+                return _CLOSED
+            # If only the rowid of a table is read, SQLite passes no column, whichever view reads it.
+            if schema == "temp" or name not in self._tables or source == _name_view(name) or not column:
+                return None
+            return None if not selects and self.is_shown(name, [column]) else PAST_HIDING
         if action == sqlite3.SQLITE_CREATE_TRIGGER:
             return "it creates a trigger, which might copy what the operator hides"
         if action == sqlite3.SQLITE_PRAGMA:
@@ -146,18 +154,6 @@ class HiddenSchema:
             return None
         table = (second or "").lower() if action in _OF_TABLES else name if action in _CHANGES else ""
         return CHANGES_HIDDEN if table in self._tables or (table in self.closed and schema != "temp") else None
-
-    def _find_reading(
-        self, table: str, column: str, schema: str | None, source: str | None, selects: bool
-    ) -> str | None:
-        if table in _SCHEMAS:
-            return None if column in _COUNTING or not selects else "it reads the schema; use describe_table"
-        if table in self.closed:
-            return _CLOSED
-        # If only the rowid of a table is read, SQLite passes no column, whichever view reads it.
-        if schema == "temp" or table not in self._tables or source == _name_view(table) or not column:
-            return None
-        return None if not selects and self.is_shown(table, [column]) else PAST_HIDING
 
 
 def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenSchema:

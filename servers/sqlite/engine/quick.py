@@ -149,7 +149,14 @@ class QuickReader:
         elif seconds > _SECONDS and self._was_displaced():
             return self.run(statement, work, is_first=False) if result is None and is_first else result
         elif seconds > _LATE_SECONDS:
-            self._rest(entry, seconds)
+            # One instruction reads all pages of a large value to reach the column after it, so no progress handler is
+            # called.
+            if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE_SECONDS:
+                entry.tries = 0
+                self._costly += 1
+            else:
+                entry.fail()
+            self._rests_until = time.monotonic() + seconds * _PAUSE_FACTOR * 2 ** min(self._costly, _MAX_DOUBLED)
         elif seconds > _SLOW_SECONDS:
             entry.drop()
         elif not is_passing:
@@ -161,17 +168,6 @@ class QuickReader:
         time."""
         # Then a thread would be slow as well, and take longer.
         return _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
-
-    def _rest(self, entry: _Known, seconds: float) -> None:
-        """Pause after a read that took `seconds`, and drop its statement if the processor was busy with it."""
-        # One instruction reads all pages of a large value to reach the column after it, so no progress handler is
-        # called.
-        if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE_SECONDS:
-            entry.tries = 0
-            self._costly += 1
-        else:
-            entry.fail()
-        self._rests_until = time.monotonic() + seconds * _PAUSE_FACTOR * 2 ** min(self._costly, _MAX_DOUBLED)
 
     def knows(self, statement: str) -> bool:
         """Return True if it is worthwhile to `run` a statement."""
@@ -197,7 +193,15 @@ class QuickReader:
         try:
             is_quick = await read(partial(_is_compiled_at_once, statement, parameters))
             if is_quick and self._handle is None:
-                self._open()
+                handle = Handle(self._opening)
+                connection = handle.open()
+                connection.set_progress_handler(lambda: time.monotonic() > self._until, _CHECK_INSTRUCTIONS)
+                try:
+                    self._schema_version = _read_schema_version(connection)
+                except sqlite3.Error as error:
+                    connection.close()
+                    raise from_sqlite(error) from None
+                self._handle = handle
         except SqlError:
             self._rests_until = time.monotonic() + _REOPEN_SECONDS
             return
@@ -218,17 +222,6 @@ class QuickReader:
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return entry
-
-    def _open(self) -> None:
-        handle = Handle(self._opening)
-        connection = handle.open()
-        connection.set_progress_handler(lambda: time.monotonic() > self._until, _CHECK_INSTRUCTIONS)
-        try:
-            self._schema_version = _read_schema_version(connection)
-        except sqlite3.Error as error:
-            connection.close()
-            raise from_sqlite(error) from None
-        self._handle = handle
 
     def _run(self, entry: _Known, connection: GuardedConnection, work: Work[T | None]) -> T | None:
         if not entry.is_compiled and _read_schema_version(connection) != self._schema_version:

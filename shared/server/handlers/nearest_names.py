@@ -32,7 +32,18 @@ async def with_nearest(run: Run[Any], context: Context[Any], error: UnknownName)
     if listed is None or len(name) > _MAX_NAME_LENGTH:
         return error
     try:
-        close = closest(name, await _names(run, context, listed))
+        method = f"{listed}/list"
+        names: list[str] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            params = ListParams(cursor=cursor)
+            inner = replace(context, call=context.call.inner(_ROWS[method], params))
+            page = await run.handlers[method](run, inner, params)
+            names += [entry["name"] for entry in page[listed]]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+        close = closest(name, names)
     except (McpError, InputRequired):
         # Nobody asked for the list: its failure must not hide the error.
         return error
@@ -51,18 +62,3 @@ def closest(name: str, names: Iterable[str]) -> str | None:
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).casefold()
-
-
-async def _names(run: Run[Any], context: Context[Any], listed: str) -> list[str]:
-    method = f"{listed}/list"
-    names: list[str] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        params = ListParams(cursor=cursor)
-        inner = replace(context, call=context.call.inner(_ROWS[method], params))
-        page = await run.handlers[method](run, inner, params)
-        names += [entry["name"] for entry in page[listed]]
-        cursor = page.get("nextCursor")
-        if cursor is None:
-            break
-    return names

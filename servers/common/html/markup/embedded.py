@@ -37,7 +37,12 @@ def show_embedded(root: HtmlElement) -> None:
     for element in list(root.iter("embed", *_SOURCES)):
         _end(element)
     for element in list(root.iter(*_OF_AMP)):
-        _unfold_amp(element)
+        element.tag = element.tag.removeprefix("amp-")
+        for child in list(element):
+            if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
+                (drop if child.tail else element.remove)(child)
+        # If its end tag is missing, it contains the text that follows it.
+        _end(element, allowed=_SOURCES)
     for element in list(root.iter("noscript")):
         _show_pictures(element)
     for element in list(root.iter(*_KINDS)):
@@ -62,16 +67,6 @@ def unfold_link(element: HtmlElement) -> None:
     element.attrib.clear()
     element.tag, element.text = "a", words
     element.set("href", address)
-
-
-def _unfold_amp(element: HtmlElement) -> None:
-    """Turn an AMP element into its HTML counterpart, without its placeholder and fallback."""
-    element.tag = element.tag.removeprefix("amp-")
-    for child in list(element):
-        if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
-            (drop if child.tail else element.remove)(child)
-    # If its end tag is missing, it contains the text that follows it.
-    _end(element, allowed=_SOURCES)
 
 
 def _end(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:

@@ -97,7 +97,14 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
         export = ctx.state.exports.get(name, ctx.owner)
         if offset is None and length is None:
             data = await ctx.state.exports.read(export, 0, budget)
-            return _make_whole(export, format_uri(ctx, export), data, budget)
+            uri = format_uri(ctx, export)
+            text = _decode(data, ends=True)
+            fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
+            if len(data) < export.bytes or not fits:
+                template = f"{uri}{{?offset,length}}"
+                reason = f"too_large: the export has {export.bytes} bytes; read a part, by bytes: {template}"
+                raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
+            return _make_contents(export, uri, data, text, budget)
         first = offset or 0
         # As JSON, a text seldom takes more than twice its bytes.
         max_bytes = budget // 2 if length is None else min(length, budget // 2)
@@ -108,16 +115,6 @@ async def read(ctx: Ctx, name: str, offset: int | None, length: int | None) -> C
     if text:
         data = text.encode()
     return _make_contents(export, f"{format_uri(ctx, export)}?offset={first}&length={len(data)}", data, text, budget)
-
-
-def _make_whole(export: Export, uri: str, data: bytes, budget: int) -> Contents:
-    text = _decode(data, ends=True)
-    fits = len(to_json(text)) <= budget if text is not None else len(data) <= budget // 2
-    if len(data) < export.bytes or not fits:
-        template = f"{uri}{{?offset,length}}"
-        reason = f"too_large: the export has {export.bytes} bytes; read a part, by bytes: {template}"
-        raise InvalidParams(reason, data={"uri": uri, "uriTemplate": template})
-    return _make_contents(export, uri, data, text, budget)
 
 
 def _decode(data: bytes, *, ends: bool) -> str | None:

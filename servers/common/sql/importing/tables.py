@@ -136,7 +136,14 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     """Return the codec of a text that begins with `start`, and the reason."""
     mark = next((name for name, mark in MARKS if start.startswith(mark)), None)
     if requested is not None:
-        return _require_codec(requested, mark), "as asked"
+        try:
+            codec = codecs.lookup(requested).name
+            # A codec that is not a charset, such as zip or base64, can't encode a text.
+            "a;1\n".encode(codec)
+        except (LookupError, UnicodeError, ValueError):
+            advice = "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
+            raise SqlError("bad_csv", "there is no charset with that name", advice) from None
+        return (_without_mark(codec) if codec == mark else codec), "as asked"
     if mark is not None:
         return _without_mark(mark), "by its byte order mark"
     other = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
@@ -149,17 +156,6 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     except UnicodeDecodeError:
         return guess_encoding(io.BytesIO(start)), "the most likely one for its letters"
     return "utf-8", "all of it is valid"
-
-
-def _require_codec(name: str, mark: str | None) -> str:
-    try:
-        codec = codecs.lookup(name).name
-        # A codec that is not a charset, such as zip or base64, can't encode a text.
-        "a;1\n".encode(codec)
-    except (LookupError, UnicodeError, ValueError):
-        advice = "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
-        raise SqlError("bad_csv", "there is no charset with that name", advice) from None
-    return _without_mark(codec) if codec == mark else codec
 
 
 def _without_mark(codec: str) -> str:

@@ -103,19 +103,16 @@ def _under(heading: HtmlElement) -> HtmlElement:
     following = iter(container.iter(*HEADINGS))
     next(other for other in following if other is heading)
     end = next((other for other in following if other.tag <= heading.tag), None)
-    _cut_before(container, heading)
-    if end is not None:
-        _cut_from(container, end)
-    return container
-
-
-def _cut_before(container: HtmlElement, start: HtmlElement) -> None:
+    start = heading
     while start is not container:
         parent = start.getparent()
         parent.text = None
         for before in list(start.itersiblings(preceding=True)):
             parent.remove(before)
         start = parent
+    if end is not None:
+        _cut_from(container, end)
+    return container
 
 
 def _cut_from(container: HtmlElement, end: HtmlElement) -> None:

@@ -12,7 +12,7 @@ server, and are handled by `extensions/dialects`. There are no lists, since the 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ....errors import InvalidParams, InvalidRequest, MethodNotFound, RpcError
+from ....errors import InvalidParams, InvalidRequest, MethodNotFound
 from ...methods import REQUESTS
 from ...records import record
 from ..jsonrpc import Failure, Malformed, Message, Notification, Response
@@ -93,7 +93,10 @@ class Document002:
         if id_ is None or not is_id(id_):
             raise InvalidRequest('"id" must be a string or an integer')
         if method not in _METHODS:
-            raise _unknown(method)
+            named = f"method not found: {method[:100]}"
+            if method in _STANDARD or method.startswith("mcp/"):
+                named += "; this connection uses document 002, as set by its first message"
+            raise MethodNotFound(named)
         if not isinstance(params, dict):
             raise InvalidParams('"params" must be an object')
         target = _METHODS[method]
@@ -103,10 +106,3 @@ class Document002:
 def _answer(request: OpenRequest, **outcome: Any) -> dict[str, Any]:
     head = {} if request.is_bare else {"jsonrpc": "2.0"}
     return {**head, **outcome} if request.id is None else {**head, "id": request.id, **outcome}
-
-
-def _unknown(method: str) -> RpcError:
-    named = f"method not found: {method[:100]}"
-    if method in _STANDARD or method.startswith("mcp/"):
-        named += "; this connection uses document 002, as set by its first message"
-    return MethodNotFound(named)

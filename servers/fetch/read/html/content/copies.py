@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from itertools import accumulate
 
 from servers.common.html.tree import HEADINGS
-from servers.fetch.read.html.content.lines import KINDS, Block, Line, Lines
+from servers.fetch.read.html.content.lines import KINDS, Block, Lines
 
 _MIN_CHARACTERS = 40
 """Minimum length in characters of a block whose repetition is not accidental."""
@@ -64,15 +64,12 @@ class _Blocks:
         for line in page.lines:
             self._headings.append(above)
             if line.block.element.tag in HEADINGS:
-                above = self._below(above, line)
-
-    def _below(self, above: tuple[tuple[int, str], ...], line: Line) -> tuple[tuple[int, str], ...]:
-        level = int(line.block.element.tag[1])
-        block: Block | None = line.block
-        while block is not None and level < self._levels.get(block, _NO_LEVEL):
-            self._levels[block] = level
-            block = block.around
-        return *(heading for heading in above if heading[0] < level), (level, line.text)
+                level = int(line.block.element.tag[1])
+                block: Block | None = line.block
+                while block is not None and level < self._levels.get(block, _NO_LEVEL):
+                    self._levels[block] = level
+                    block = block.around
+                above = (*(heading for heading in above if heading[0] < level), (level, line.text))
 
     def may_be_copied(self, block: Block) -> bool:
         """Return True if a block has several lines, enough text, and no element whose texts may repeat."""
