@@ -16,7 +16,9 @@ from servers.common.files.narrowing import narrowed
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
+from shared.concurrency import in_turns
 from shared.program.files.entries import Place
+from shared.steps import Steps
 
 from .errors import FilesError
 from .history.recording import History, Recorder
@@ -32,7 +34,7 @@ from .read.documents import (
 )
 from .read.pages import TextRead
 from .read.parts import WHOLE, Part
-from .watch.journal import Journal
+from .watch.journal import STEP_PLACES, Journal
 from .watch.subscriptions import GlobTrees, Listings
 from .watch.watcher import Watcher
 
@@ -83,6 +85,17 @@ class Files:
         """Report changes at these places to `changes` at once."""
         for place in places:
             self.journal.wrote(self.rooted.roots.outer(place))
+
+    async def wrote_all(self, places: Sequence[Place]) -> None:
+        """Report changes at many places like `wrote`, with turns for other work in between. If the caller is
+        cancelled, all are reported before."""
+        with anyio.CancelScope(shield=True):
+            await in_turns(self._report_steps(places))
+
+    def _report_steps(self, places: Sequence[Place]) -> Steps[None]:
+        for start in range(0, len(places), STEP_PLACES):
+            self.wrote(*places[start : start + STEP_PLACES])
+            yield
 
     def concerned(self, uri: str) -> list[str]:
         """Return the keys to notify when the entry at this `file:` URI has been written, created or removed."""

@@ -63,7 +63,7 @@ async def undo(
                 raise
             lines.append(f"[stopped at change {change_to_undo.number}: {displayed(explained(error))}]")
             break
-        files.wrote(*undone.places)
+        await files.wrote_all(undone.places)
         lost = f" [not kept: {displayed(', '.join(undone.lost))}]" if undone.lost else ""
         lines.append(
             f"Change {change_to_undo.number} undone by change {undone.number} ({_act(change_to_undo)}){lost}"

@@ -26,11 +26,15 @@ from servers.filesystem.watch.fingerprint import trail_of
 from servers.filesystem.watch.pacing import MAX_NOTICED
 from servers.filesystem.watch.tree import Event, Tree
 from servers.filesystem.watch.watcher import Watcher
+from shared.concurrency import in_turns
 from shared.program.files.entries import Place
+from shared.steps import Steps, complete
 from shared.text import displayed
 
 MAX_ENTRIES = 10_000
 """Maximum number of entries in the journal."""
+STEP_PLACES = 1_000
+"""Number of changed places that are handled in one turn of the event loop."""
 IDLE_SECONDS = 600.0
 """Seconds that watching continues without readers."""
 
@@ -186,9 +190,24 @@ class Journal:
             self._watcher.unwatch(_key(index))
 
     async def _record(self, events: list[Event]) -> None:
-        now = round(time.time(), 3)
-        self._entries += [_Entry(event.kind, self._roots.path(event.place), now) for event in events]
-        self._last += len(events)
+        steps = self._record_steps(events, round(time.time(), 3))
+        if len(events) <= STEP_PLACES:
+            complete(steps)
+            return
+        # A read that is cancelled halfway has taken these events from the tree.
+        with anyio.CancelScope(shield=True):
+            await in_turns(steps)
+
+    def _record_steps(self, events: list[Event], now: float) -> Steps[None]:
+        for start in range(0, len(events), STEP_PLACES):
+            if start:
+                yield
+            entries = [
+                _Entry(event.kind, self._roots.path(event.place), now)
+                for event in events[start : start + STEP_PLACES]
+            ]
+            self._entries += entries
+            self._last += len(entries)
         self._moved.set()
         self._moved = anyio.Event()
 

@@ -1,13 +1,16 @@
 """The files of a running server: read at once or in a thread, with the same outcome."""
 
+import asyncio
 import threading
 from contextlib import asynccontextmanager, nullcontext
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.common.files.small_reads import SmallFiles
+from servers.filesystem import files as module
 from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
 from servers.filesystem.read import binary, pages
@@ -20,15 +23,15 @@ from servers.filesystem.read.parts import WHOLE, Part
 def threads(monkeypatch):
     """What is done in threads, which shows nowhere else."""
     seen = []
-    for module, name in ((pages, "read_text"), (pages, "text_in"), (binary, "read_bytes")):
-        original = getattr(module, name)
+    for owner, name in ((pages, "read_text"), (pages, "text_in"), (binary, "read_bytes")):
+        original = getattr(owner, name)
 
         def noted(*arguments, _original=original, name=name):
             if threading.current_thread() is not threading.main_thread():
                 seen.append(name)
             return _original(*arguments)
 
-        monkeypatch.setattr(module, name, noted)
+        monkeypatch.setattr(owner, name, noted)
     return seen
 
 
@@ -57,6 +60,26 @@ async def test_a_large_file_is_read_in_turn_and_a_far_line_found_behind_other_lo
         await files.read_bytes(place, 1_000_000, turn)
     assert asked == ([] if is_local else [part.offset is None, True])
     assert asked or size < 70_000
+
+
+async def test_many_places_are_reported_in_turns_and_all_of_them_though_the_call_is_cancelled(root, monkeypatch):
+    monkeypatch.setattr(module, "STEP_PLACES", 2)
+    async with open_files([root], True, print) as files:
+        told, turns = [], []
+        files.journal.on_wrote = told.append
+        places = [files.place(name) for name in "abcde"]
+        with anyio.CancelScope() as scope:
+
+            def look():
+                turns.append(len(told))
+                scope.cancel()
+                if len(told) < 5:
+                    asyncio.get_running_loop().call_soon(look)
+
+            asyncio.get_running_loop().call_soon(look)
+            await files.wrote_all(places)
+        assert told == places
+        assert list(dict.fromkeys(turns)) == [2, 4, 5]
 
 
 async def test_only_small_local_files_need_no_thread(root, threads):

@@ -1,5 +1,6 @@
 """The journal of changes: what a reader is told from its cursor on."""
 
+import asyncio
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -10,6 +11,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.search.page import Page
+from servers.filesystem.watch import journal as module
 from servers.filesystem.watch.journal import Journal, Selection
 from servers.filesystem.watch.watcher import Watcher
 
@@ -213,6 +215,31 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
         found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
         assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
+
+
+async def test_many_events_are_recorded_in_turns_and_kept_though_their_reader_is_cancelled(
+    files, create, everything, monkeypatch
+):
+    monkeypatch.setattr(module, "STEP_PLACES", 2)
+    async with journal_of(files) as journal:
+        cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
+        monkeypatch.setattr(journal.watcher, "_check_and_notify", still)
+        create(journal, *"abcde")
+        seen = []
+        with anyio.CancelScope() as scope:
+
+            def look():
+                seen.append(journal.cursor)
+                if journal.cursor != cursor:
+                    scope.cancel()
+                if not journal.cursor.endswith("-5"):
+                    asyncio.get_running_loop().call_soon(look)
+
+            look()
+            await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert [cursor.partition("-")[2] for cursor in dict.fromkeys(seen)] == ["0", "2", "4", "5"]
+        found = await journal.read(Page(10, 90_000, cursor), everything, 0)
+        assert shown(found) == [("created", name) for name in "abcde"]
 
 
 async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(tmp_path, monkeypatch):
