@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 # What knows nothing of the protocol, not even its errors: a worker loads it alone, and any file of a server may.
-PLAIN = {"text", "steps", "concurrency", "coded_errors", "tracing", "yaml"}
+PLAIN = {"text", "steps", "concurrency", "coded_errors", "late_modules", "tracing", "yaml"}
 # The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
 LADDER = [
     {"errors", "version", *PLAIN},
@@ -120,8 +120,9 @@ BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, six 
 LOGGING_PROTOCOL: dict[str, str] = {
     "shared/protocol/wire/codec.py": "a bug of a dialect becomes an answer, and nobody else would hear of it",
 }
-REPLACE_MODULES: dict[str, str] = {
-    "servers/start.py": "an idle server saves 7 MiB of resident memory, 3.4 MiB of them its own",
+USE_PRIVATE_NAMES: dict[str, str] = {
+    "shared/telemetry/otel.py": "the library logs each failed attempt under this name",
+    "servers/common/notices.py": "the public functions of watchfiles ignore directories that can't be watched",
 }
 KNOW_DESCRIPTORS: dict[str, str] = {
     "shared/telemetry/audit_file.py": "a line is one write at the end of a file that several processes have open",
@@ -398,14 +399,37 @@ def excepts_are_narrow(source: Source) -> Findings:
         yield node.lineno, "catches everything"
 
 
-def modules_keep_their_names(source: Source) -> Findings:
-    """Only a file of REPLACE_MODULES puts something into `sys.modules`, or takes something out."""
-    for node in _walk(source, r"sys\.modules") if source.path not in REPLACE_MODULES else ():
-        changed = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
-        if changed and ast.unparse(node.value) == "sys.modules":
-            yield node.lineno, f"changes {ast.unparse(node)}"
-        if isinstance(node, ast.Attribute) and re.fullmatch(CHANGES_MODULES, ast.unparse(node)):
-            yield node.lineno, f"calls {ast.unparse(node)}"
+def modules_are_left_to_the_import_system(source: Source) -> Findings:
+    """Nothing assigns to `sys.modules`, neither in the code nor in the text of a program."""
+    for node in _walk(source, r"sys\.modules"):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            text = f"{ast.unparse(node)} ="
+        else:
+            text = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+        if changed := re.search(CHANGES_MODULES, text):
+            yield node.lineno, f"changes modules: {changed[0]}"
+
+
+def names_of_others_are_public(source: Source) -> Findings:
+    """No name of another distribution, or the standard library, begins with an underscore, neither in the code nor in
+    a text such as "package._module"."""
+    bound = set()
+    for node in _walk(source, r"\b_[A-Za-z]") if source.path not in USE_PRIVATE_NAMES else ():
+        paths = []
+        if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0):
+            base = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            names = [alias for alias in node.names if not OURS.match(base + alias.name)]
+            bound |= {(alias.asname or alias.name).split(".")[0] for alias in names}
+            paths = [base + alias.name for alias in names]
+        elif isinstance(node, ast.Attribute) and (path := ast.unparse(node)).split(".")[0] in bound:
+            paths = [path]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.match(r"[a-z]\w*\.", node.value):
+            paths = [node.value]
+        for path in paths:
+            if PRIVATE.search(path) and path not in DOCUMENTED:
+                yield node.lineno, f"uses {path}"
 
 
 RULES: list[Callable[[Source], Findings]] = [
@@ -424,7 +448,8 @@ RULES: list[Callable[[Source], Findings]] = [
     functions_are_annotated,
     descriptors_stay_with_files,
     excepts_are_narrow,
-    modules_keep_their_names,
+    modules_are_left_to_the_import_system,
+    names_of_others_are_public,
 ]
 
 
@@ -458,7 +483,10 @@ def broad_excepts(source: Source) -> list[ast.ExceptHandler]:
 
 
 DESCRIPTORS = re.compile(r"O_[A-Z]+|(src_|dst_)?dir_fd|fchmod|fchown")
-CHANGES_MODULES = r"sys\.modules\.(setdefault|update|pop|popitem|clear)"
+CHANGES_MODULES = r"sys\.modules(\[.*\] =|\.(setdefault|update|pop|popitem|clear)\b)"
+PRIVATE = re.compile(r"^([\w.]+\.)?_[a-zA-Z][\w.]*$")
+OURS = re.compile(r"(shared|servers)\b")
+DOCUMENTED = {"os._exit", "sys._current_frames", "zlib._Decompress", "lxml.etree._Element"}  # the last two are types
 BROAD = re.compile(r"\b(Base)?Exception\b")
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 

@@ -73,6 +73,7 @@ def test_exceptions_are_few_and_needed() -> None:
         "descriptors": (rules.KNOW_DESCRIPTORS, lambda one: [*rules.uses_of_descriptors(one)]),
         "imports upwards": (_upwards(), lambda one: any((one.path, i.target) in rules.UPWARDS for i in one.imports)),
         "logging": (rules.LOGGING_PROTOCOL, lambda one: any(i.target == "logging" for i in one.imports)),
+        "private names": (rules.USE_PRIVATE_NAMES, lambda one: "._" in one.text),
         "broad excepts": (rules.BROAD_EXCEPTS, rules.broad_excepts),
     }
     idle = [
@@ -179,11 +180,17 @@ SNIPPETS: list[tuple[Callable[[Source], Findings], str, str]] = [
     ),
     (rules.excepts_are_narrow, "shared/x.py", "try: pass\nexcept: pass  #!"),
     (
-        rules.modules_keep_their_names,
-        "shared/x.py",
-        "sys.modules['ssl'] = None  #!\ndel sys.modules[x]  #!\nsys.modules.pop(x)  #!\nmain = sys.modules[x]",
+        rules.modules_are_left_to_the_import_system,
+        "servers/start.py",
+        "sys.modules['ssl'] = None  #!\ndel sys.modules[x]  #!\nsys.modules.setdefault(x, y)  #!\nx = sys.modules[y]",
     ),
-    (rules.modules_keep_their_names, "servers/start.py", "sys.modules['ssl'] = None"),
+    (rules.modules_are_left_to_the_import_system, "shared/x.py", "x = 'import sys; sys.modules[y] = z'  #!"),
+    (
+        rules.names_of_others_are_public,
+        "servers/start.py",
+        "import x, _y  #!\nfrom x import _y  #!\nfrom x._y import z  #!\nx._y  #!\nf('x._y')  #!\na = x.y, a._y",
+    ),
+    (rules.names_of_others_are_public, "shared/x.py", "import os\nfrom . import _x\nos._exit(1)\nself._x\n'_x'"),
 ]
 
 

@@ -27,7 +27,7 @@ OTHERS = {
     *(f"shared.protocol.types.{what}" for what in ("elicitation", "results", "sampling")),  # for clients
 }
 DEAR = {
-    *("importlib.metadata", "email", "csv"),  # pydantic's search for plugins
+    *("email", "csv"),  # pydantic's search for plugins, by importlib.metadata
     *("_ssl", "_hashlib", "random"),  # OpenSSL, which a pipe does not need
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
     *("argparse", "gettext"),  # for the help
@@ -117,7 +117,7 @@ with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
 def test_a_command_puts_modules_off_before_anything_loads_them() -> None:
     modules = _loaded_by(CALLED)
     assert "shared.program.line_parser" in modules
-    assert modules.isdisjoint({"_ssl", "_hashlib", "importlib.metadata"})
+    assert modules.isdisjoint({"_ssl", "_hashlib", "email"})
 
 
 @pytest.mark.slow
@@ -131,31 +131,33 @@ def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
 @pytest.mark.slow
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
-    assert "importlib.metadata" in _loaded_by("import shared.program.run")
-    assert "importlib.metadata" not in _loaded_by(f"{PUT_OFF}; import shared.program.run")
+    assert "email" in _loaded_by("import shared.program.run")
+    search = "from importlib.metadata import entry_points; assert entry_points(group='console_scripts')"
+    assert "email" not in _loaded_by(f"{PUT_OFF}; import shared.program.run")
+    assert "email" in _loaded_by(f"{PUT_OFF}; {search}; import pydantic; pydantic.create_model('Second')")
 
 
-STAND_INS = f"""
+LATE = f"""
 {PUT_OFF}
-import importlib
+from importlib import import_module
+from types import ModuleType
 wanted = {{
     "ssl": "SSLContext", "asyncio.sslproto": "SSLProtocol", "hashlib": "sha256", "hmac": "digest",
-    "secrets": "token_hex", "pydantic.plugin._loader": "_plugins",
+    "secrets": "token_hex", "importlib.metadata": "entry_points", "locale": "getencoding",
 }}
-held = {{name: importlib.import_module(name) for name in wanted}}
-for name, what in wanted.items():
-    got, real = getattr(held[name], what), sys.modules[name]
-    assert held[name] is not real, name
-    assert got is getattr(real, what), name
-    assert vars(held[name])[what] is got, "asked no more"
+late = {{name: import_module(name) for name in wanted}}
+assert not any(type(module) is ModuleType for module in late.values())
+for name, attribute in wanted.items():
+    assert getattr(late[name], attribute).__module__ in (name, "_hashlib", "_hmac", "_locale"), name
+    assert sys.modules[name] is import_module(name) is late[name] and type(late[name]) is ModuleType
 """
 
 
-def test_whoever_wants_something_of_a_stand_in_gets_the_real_one() -> None:
-    assert "_ssl" in _loaded_by(STAND_INS)
+def test_a_module_that_is_put_off_is_the_real_one_when_it_is_used() -> None:
+    assert "_ssl" in _loaded_by(LATE)
 
 
-def test_a_module_that_is_loaded_already_gets_no_stand_in() -> None:
+def test_a_module_that_is_loaded_already_is_not_put_off() -> None:
     load = "import asyncio, hashlib, ssl; real = dict(sys.modules); protocol = asyncio.sslproto"
     kept = "all(sys.modules[name] is real[name] for name in ('asyncio.sslproto', 'hashlib', 'ssl'))"
     assert _loaded_by(f"{load}; {PUT_OFF}; assert {kept} and asyncio.sslproto is protocol and ssl.SSLContext")
@@ -206,12 +208,11 @@ STANDARD = "import _thread, gc, importlib, importlib.machinery, pathlib, threadi
 
 
 def test_importing_loads_nothing_else_and_changes_nothing() -> None:
-    """No module stands for another, and the collector is at work."""
+    """No module is put off, and the collector is at work."""
     before = _loaded_by(STANDARD)
     for package in ("servers.start", "shared.version"):
         assert _loaded_by(f"{STANDARD}; import {package}") - before == {package.partition(".")[0], package}
-    made = "[vars(one).get('__getattr__') for one in list(sys.modules.values())]"
-    none = f"not any(getattr(one, '__module__', '') == 'servers.start' for one in {made})"
+    none = "not any(type(finder).__module__.startswith('shared') for finder in sys.meta_path)"
     assert _loaded_by(f"import gc, shared, servers.filesystem.__main__; assert gc.isenabled() and {none}")
 
 

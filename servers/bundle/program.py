@@ -1,6 +1,6 @@
 """The program of the bundle: `python -m servers`, also installed as `mcp-server-bundle`, and its commands.
 
-Nothing from `shared` is imported before `main` has called `put_off`.
+Nothing from `shared` is imported before `main` has called `put_off` or `refuse_foreign`.
 """
 
 import errno
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from ..start import put_off
+from ..start import put_off, refuse_foreign
 from .program_name import program_name
 
 COMMANDS = {
@@ -58,11 +58,12 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    put_off()
+    refuse_foreign()
     if isinstance(sys.stdout, TextIOWrapper):
         # The encoding of a pipe may lack characters of a path.
         sys.stdout.reconfigure(errors="backslashreplace")
     if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
+        put_off()
         from .completion import complete
 
         complete(program_name(), list(COMMANDS))
@@ -134,6 +135,7 @@ def _refuse(words: Sequence[str]) -> int:
 
 
 def _run(name: str, words: Sequence[str]) -> int:
+    put_off()
     try:
         module, function = _ELSEWHERE.get(name, (name, "main"))
         code: int = getattr(import_module(f".commands.{module}", __package__), function)(words)

@@ -20,11 +20,9 @@ START_SECONDS = 60
 fault."""
 _CHUNK_BYTES = 262_144
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
-# Skip OpenSSL, a tenth of the memory, since a worker makes no connections and Python has built-in hashes.
 _START = """
 import sys
 sys.path[:] = sys.argv[5:]
-sys.modules["_ssl"] = sys.modules["_hashlib"] = None
 from importlib import import_module
 import_module(sys.argv[1]).main(float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
 """

@@ -10,7 +10,7 @@ ignored: a page that was loaded again is the same page. But if `_meta` contains 
 the hash of the contents: hashing 90 KB takes a quarter of the time of such a read.
 """
 
-from _blake2 import blake2b  # hashlib would load OpenSSL with it, 4 MiB that a server on stdio does not need
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +35,7 @@ def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
 
 def tagged(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
     """Return the `result` of a read with its etag, and without contents if the etag equals `known_etag`."""
-    hasher = blake2b(digest_size=_ETAG_BYTES)
+    hasher = hashlib.blake2b(digest_size=_ETAG_BYTES)
     for content in result["contents"]:
         kind, identity = _identity(content)
         data = identity.encode("utf-8", "surrogatepass")
