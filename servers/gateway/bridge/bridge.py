@@ -128,10 +128,9 @@ class Bridge:
         async with self.answering(context):
             if not self.base.up:
                 await self.base.come_up()
-            result = as_newest(await self.place(context).call(context, params))
+            result = repaired(method, as_newest(await self.place(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
-        result = repaired(method, result)
         if method != "tools/list":
             return result
         self._upstream_tasks.learn(result)

@@ -26,20 +26,27 @@ _CONTENT = ("text", "image", "audio", "resource", "resource_link")
 """The kinds of content of the specification. Others may have fields that can be null."""
 _NULLABLE = frozenset({"structuredContent", "ttl", "ttlMs"})
 """Fields that may be null: the lifetime of a task that is kept forever (2025-11-25, Tasks)."""
+_LISTS = frozenset(
+    {"content", "contents", "messages", "prompts", "resourceTemplates", "resources", "tools", "values"}
+)
+"""Required lists. An empty one is null in Go."""
 
 
 def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of `method` without fields that are null, with an object's type in each tool's input schema,
-    and with structured content as text too if there is no other content. The argument is not changed."""
+    with texts as content, and with structured content as text too if there is no other content. The argument is not
+    changed."""
     if method not in _METHODS:
         return result
     result = _without_nulls(result)
     if method == "tools/list" and isinstance(result.get("tools"), list):
         return {**result, "tools": [_with_object_schema(tool) for tool in result["tools"]]}
-    if method == "tools/call" and "structuredContent" in result and "content" not in result:
-        text = json_of(result["structuredContent"]).decode()
-        return {"content": [{"type": "text", "text": text}], **result}
-    return result
+    if method != "tools/call":
+        return result
+    content = result.get("content")
+    if not content and "structuredContent" in result:
+        content = {"type": "text", "text": json_of(result["structuredContent"]).decode()}
+    return {**result, "content": [content]} if isinstance(content, dict) else result
 
 
 def repaired_log(params: dict[str, Any]) -> dict[str, Any]:
@@ -49,17 +56,37 @@ def repaired_log(params: dict[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: item if name in _OPAQUE else _item_without_nulls(item, is_content=name == "content")
+        name: _repaired_item(name, item)
         for name, item in value.items()
-        if item is not None or name in _NULLABLE
+        if item is not None or name in _NULLABLE or name in _LISTS
     }
 
 
-def _item_without_nulls(item: Any, *, is_content: bool) -> Any:
+def _repaired_item(name: str, item: Any) -> Any:
+    if name in _OPAQUE:
+        return item
+    if name == "content" and item is not None and not isinstance(item, list):
+        return _repaired_content(item)
     if isinstance(item, dict):
-        is_unknown = is_content and item.get("type", "text") not in _CONTENT
-        return item if is_unknown else _without_nulls(item)
-    return [_item_without_nulls(part, is_content=is_content) for part in item] if isinstance(item, list) else item
+        return _without_nulls(item)
+    if item is None and name in _LISTS:
+        return []
+    return (
+        [_repaired_content(part) if name == "content" else _repaired_item("", part) for part in item]
+        if isinstance(item, list)
+        else item
+    )
+
+
+def _repaired_content(item: Any) -> Any:
+    if isinstance(item, str):
+        return {"type": "text", "text": item}
+    if not isinstance(item, dict) or item.get("type", "text") not in _CONTENT:
+        return item
+    text = item.get("text")
+    if item.get("type") == "text" and not isinstance(text, str):
+        item = {**item, "text": "" if text is None else json_of(text).decode()}
+    return _without_nulls(item)
 
 
 def _with_object_schema(tool: Any) -> Any:

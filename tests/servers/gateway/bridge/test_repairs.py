@@ -29,8 +29,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ),
     (
         "prompts/get",
-        {"messages": [{"role": "user", "content": {"type": "text", "text": "", "annotations": None}}, {"type": "a"}]},
-        {"messages": [{"role": "user", "content": {"type": "text", "text": ""}}, {"type": "a"}]},
+        {
+            "messages": [
+                {"role": "user", "content": {"type": "text", "text": "", "annotations": None}},
+                {"content": "a"},
+            ]
+        },
+        {
+            "messages": [
+                {"role": "user", "content": {"type": "text", "text": ""}},
+                {"content": {"type": "text", "text": "a"}},
+            ]
+        },
     ),
     (
         "tools/call",
@@ -51,6 +61,30 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"structuredContent": {"a": 1}},
         {"structuredContent": {"a": 1}, "content": [{"type": "text", "text": '{"a":1}'}]},
     ),
+    (
+        "tools/call",
+        {
+            "content": [
+                {"type": "text"},
+                {"type": "text", "text": {"a": None}},
+                "b",
+                {"type": "text", "text": None},
+                1,
+            ]
+        },
+        {
+            "content": [
+                *({"type": "text", "text": text} for text in ("", '{"a":null}', "b", "")),
+                1,
+            ]
+        },
+    ),
+    ("tools/call", {"content": None, "isError": None}, {"content": []}),
+    ("tools/call", {"content": "a"}, {"content": [{"type": "text", "text": "a"}]}),
+    ("tools/call", {"content": {"type": "text", "text": "a"}}, {"content": [{"type": "text", "text": "a"}]}),
+    ("tools/call", {"content": 5}, {"content": 5}),
+    ("resources/list", {"resources": None}, {"resources": []}),
+    ("completion/complete", {"completion": {"values": None}}, {"completion": {"values": []}}),
     ("tools/call", {"task": {"taskId": "1", "ttl": None}}, {"task": {"taskId": "1", "ttl": None}}),
     (
         "resources/read",
