@@ -2,6 +2,7 @@
 
     OSError
     └── ConnectionError     no usable answer: the server may have carried out the request, or not
+        ├── InvalidAnswer   the server sent an answer that can't be read
         └── Unreached       the request did not reach the server: any request may be repeated
             └── SessionLost the server no longer knows the session, and did not carry out the request
 
@@ -15,6 +16,10 @@ from ..errors import AuthError, LoginRequired
 from ..protocol.wire.jsonrpc import Fate
 
 
+class InvalidAnswer(ConnectionError):
+    """Raised if the answer to a request has an invalid form."""
+
+
 class Unreached(ConnectionError):
     """Raised if a request has not reached the server."""
 
@@ -26,6 +31,7 @@ class SessionLost(Unreached):
 
 _KINDS: dict[Fate, type[OSError | AuthError]] = {
     "unknown": ConnectionError,
+    "invalid answer": InvalidAnswer,
     "unreached": Unreached,
     "session over": SessionLost,
     "unauthorized": AuthError,

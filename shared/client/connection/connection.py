@@ -9,6 +9,7 @@ transport can't accept at once.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import chain
@@ -21,9 +22,18 @@ from ...concurrency import Signal, background
 from ...contracts import ClosableTransport, PromptTransport
 from ...errors import McpError, MethodNotFound, PeerError, RpcError
 from ...protocol.session.client import ClientSession
-from ...protocol.session.client_events import ClientEvent, InputWanted, Notified, ServerRequest, Unusable, Withdrawn
+from ...protocol.session.client_events import (
+    ClientEvent,
+    InputWanted,
+    Notified,
+    ServerRequest,
+    Stray,
+    Unusable,
+    Withdrawn,
+)
 from ...protocol.session.events import Answered, Outgoing
 from ...protocol.wire.jsonrpc import Failure, Fate, Gap, Request, RequestId, Response
+from ...text import plain
 from ...tracing import spans
 from ...tracing.trace_context import TRACEPARENT, current
 from ..approval import Denied
@@ -31,6 +41,8 @@ from ..errors import lost
 from ..options import Handler
 from ..relay import Caller, Relay
 from .flood import Flood
+
+_log = logging.getLogger("shared.client.connection")
 
 Outcome = Answered | InputWanted | Unusable
 
@@ -136,6 +148,7 @@ class Connection:
         self._ready = Signal()
         self._drained = Signal()
         self._closed: str | None = "the client is not open"
+        self._has_logged_stray = False
         self._tasks: TaskGroup
 
     @property
@@ -399,6 +412,9 @@ class Connection:
                 for subscription in tuple(self.subscriptions):
                     subscription.missed()
                 self._on_message(event, bool(self.subscriptions))
+            case Stray(text) if not self._has_logged_stray:
+                self._has_logged_stray = True
+                _log.info("the server sent something that answers no request: %s", plain(text[:200]))
 
     def _notified(self, event: Notified) -> None:
         if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:

@@ -49,7 +49,7 @@ from ..wire.jsonrpc import (
     failure,
     with_number,
 )
-from .client_events import ClientEvent, Notified, ServerRequest, Unusable, Withdrawn, read_input_wanted
+from .client_events import ClientEvent, Notified, ServerRequest, Stray, Unusable, Withdrawn, read_input_wanted
 from .events import Answered, Outgoing
 
 _MODERN_ERRORS = (-32020, -32021)
@@ -393,9 +393,7 @@ class ClientSession:
             case Response():
                 return self._answered(with_number(message))
             case Failure():
-                failure = with_number(message)
-                # An error without an id may be about any message that we sent, so it is ignored.
-                return Answered(failure.id, failure) if failure.id is not None and self._forget(failure.id) else None
+                return self._failed(with_number(message))
             case Notification():
                 return self._notified(message)
             case Request():
@@ -405,7 +403,7 @@ class ClientSession:
                 if refused.id is not None and not self._mode.stateless:
                     self._reply(refused.id, refused)
             case Malformed(refused):
-                return self._unusable(with_number(refused).id, refused.message)
+                return self._invalid(with_number(refused))
             case Unanswered(id_, reason, fate):
                 return self._unusable(id_, reason, fate)
             case Gap():
@@ -416,6 +414,17 @@ class ClientSession:
                     return replace(event, stream=about)
                 return event
         return None
+
+    def _failed(self, failure: Failure) -> Answered | Stray | None:
+        if failure.id is None:
+            # It may be about any message that we sent.
+            return Stray(failure.message)
+        return Answered(failure.id, failure) if self._forget(failure.id) else None
+
+    def _invalid(self, refusal: Failure) -> Unusable | Stray | None:
+        if refusal.id is None:
+            return Stray(refusal.message)
+        return self._unusable(refusal.id, refusal.message, "invalid answer")
 
     def _answered(self, answer: Response) -> ClientEvent | None:
         sent = self._sent.pop(answer.id, None)

@@ -56,10 +56,17 @@ class Unusable:
     fate: Fate = "unknown"
 
 
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """The server sent an error for no request, or something that is not a message; `text` describes it."""
+
+    text: str
+
+
 MAX_INPUTS = 100
 """Maximum number of questions in one answer. Each may need a person, or a model that costs money."""
 
-ClientEvent = Answered | ServerRequest | Gap | InputWanted | Notified | Unusable | Withdrawn
+ClientEvent = Answered | ServerRequest | Gap | InputWanted | Notified | Stray | Unusable | Withdrawn
 
 
 def read_input_wanted(answer: Response) -> InputWanted | None:

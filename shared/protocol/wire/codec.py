@@ -232,7 +232,7 @@ class Codec:
         except ValueError as error:
             if weight >= HEAVY_BYTES:
                 yield
-            return [(yield from self._salvaged(frame, ParseError(f"not valid JSON: {error}"), is_stream=is_stream))]
+            return [(yield from self._salvaged(frame, _parse_error(frame, error), is_stream=is_stream))]
         if isinstance(value, dict):
             return self._read_object(value, weight, is_stream=is_stream)
         message = (yield from _batch_steps(value, weight)) if isinstance(value, list) else _message(value)
@@ -322,8 +322,14 @@ def decode(data: bytes | bytearray | memoryview) -> Message:
     try:
         value = from_json(bytes(data), allow_inf_nan=False)
     except ValueError as error:
-        return complete(salvage(bytes(data), ParseError(f"not valid JSON: {error}"), _message))
+        return complete(salvage(bytes(data), _parse_error(bytes(data), error), _message))
     return complete(_batch_steps(value, 0)) if isinstance(value, list) else _message(value)
+
+
+def _parse_error(text: bytes, error: ValueError) -> ParseError:
+    # The first line of indented JSON.
+    hint = "; in a stream, a message must be one line" if text.strip() in (b"{", b"[") else ""
+    return ParseError(f"not valid JSON: {error}{hint}")
 
 
 def _parsed(text: bytes, weight: int) -> Any:

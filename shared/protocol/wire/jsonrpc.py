@@ -69,9 +69,9 @@ class Batch:
     messages: tuple["Message", ...]
 
 
-Fate = Literal["unknown", "unreached", "session over", "unauthorized", "no login"]
-"""The fate of a request without an answer: the server may have executed it; it did not reach the server; or the
-server did not execute it because it no longer knows the session."""
+Fate = Literal["unknown", "invalid answer", "unreached", "session over", "unauthorized", "no login"]
+"""The fate of a request without a usable answer: the server may have executed it, or sent an answer that can't be
+read; it did not reach the server; or the server did not execute it because it no longer knows the session."""
 
 
 @record

@@ -231,11 +231,14 @@ async def test_an_answer_that_comes_twice_or_to_others_counts_once() -> None:
     assert await outcomes("handshake", faults) == dict.fromkeys(faults, "done")
 
 
-async def test_an_answer_to_others_alone_is_none() -> None:
+async def test_an_answer_to_others_alone_is_none(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "shared.client.connection")
     async with connect_stdio([sys.executable, "-I", "-S", str(Path(child.__file__))]) as client:
         with anyio.fail_after(30), pytest.raises(TimeoutError):
             await client.plain.call_tool("work", {"fault": "to_another"}, timeout=0.1)
         assert text_of(await client.plain.call_tool("work")) == "done"
+    reason = "an answer must have an id and either a result or an error"
+    assert caplog.messages == [f"the server sent something that answers no request: {reason}"]
 
 
 async def _break_off(exchange: Exchange) -> None:

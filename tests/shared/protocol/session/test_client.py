@@ -19,6 +19,7 @@ from shared.protocol.session.client_events import (
     InputWanted,
     Notified,
     ServerRequest,
+    Stray,
     Unusable,
     Withdrawn,
 )
@@ -185,8 +186,12 @@ def test_an_answer_is_given_once(mode: Version) -> None:
 @BOTH
 def test_what_answers_nothing_is_dropped(mode: Version) -> None:
     session, _ = _called(mode)
-    for message in [Response(99, {}), Response("a", {}), Failure(None, -32700, "?"), decode(b"{"), decode(b"[]")]:
+    for message in [Response(99, {}), Response("a", {})]:
         assert session.receive(message) == []
+    assert session.receive(Failure(None, -32700, "?")) == [Stray("?")]
+    [stray] = session.receive(decode(b"{"))
+    assert isinstance(stray, Stray)
+    assert stray.text.endswith("; in a stream, a message must be one line")
     assert _sent(session) == []
 
 
@@ -196,12 +201,12 @@ def test_an_answer_may_have_its_id_as_a_string() -> None:
     session, id_ = _called()
     assert session.receive(Failure(str(id_), -32000, "no")) == [Answered(id_, Failure(id_, -32000, "no"))]
     session, id_ = _called()
-    assert session.receive(Malformed(Failure(str(id_), -32700, "cut"))) == [Unusable(id_, "cut")]
+    assert session.receive(Malformed(Failure(str(id_), -32700, "cut"))) == [Unusable(id_, "cut", "invalid answer")]
 
 
 def test_an_answer_that_is_no_message_ends_the_request() -> None:
     session, id_ = _called()
-    assert session.receive(Malformed(Failure(id_, -32700, "cut"))) == [Unusable(id_, "cut")]
+    assert session.receive(Malformed(Failure(id_, -32700, "cut"))) == [Unusable(id_, "cut", "invalid answer")]
 
 
 @BOTH
