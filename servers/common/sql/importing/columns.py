@@ -47,6 +47,9 @@ _LONG_FIELD = 19
 """Minimum length of a decimal of 18 digits, in characters."""
 _LONG = re.compile(r" *[+-]?[0.,]*[1-9](?:[.,]?\d){17}", re.ASCII)
 _BARE_EXPONENT = re.compile(rf"(?:^|{SEPARATOR}) *-?\d+[eE]\d", re.ASCII)
+_TENTH = re.compile(rf"[.,][1-9] *{SEPARATOR}")
+_PADDED = re.compile(rf"[.,][1-9]0 *{SEPARATOR}")
+"""A decimal like 3.9, and one like 3.10. A program writes only one of them in a column of numbers."""
 DAY_OR_MONTH = "dates whose day and month can't be told apart: specify the type date dmy or date mdy"
 """The note for a column of dates that stays text because their order is unclear."""
 _SPECIFY_MARK = 'specify "." or "," as decimal'
@@ -116,6 +119,7 @@ class ColumnSurvey:
         self._marks = NULL_MARKS if nulls is None else nulls
         self._given = frozenset({""}) if nulls is None else nulls | {""}
         self._has_point = self._has_comma = self._has_bare_exponent = self._is_long = False
+        self._has_tenth = self._has_padded = False
         self._contradiction = ""
         self._with_comma: set[str] = set()
 
@@ -162,6 +166,9 @@ class ColumnSurvey:
         self._has_comma = self._has_comma or "," in joined
         if not self._has_point and ("e" in joined or "E" in joined):
             self._has_bare_exponent = self._has_bare_exponent or _BARE_EXPONENT.search(joined) is not None
+        if self._has_point or self._has_comma:
+            self._has_tenth = self._has_tenth or _TENTH.search(joined) is not None
+            self._has_padded = self._has_padded or _PADDED.search(joined) is not None
         if POINT not in self.readings and COMMA in self.readings and len(self._with_comma) < _MIN_DISTINCT:
             self._with_comma.update(field.strip() for field in fields if "," in field)
         # Dates are as long, and come after numbers in the order of readings.
@@ -227,6 +234,8 @@ class ColumnSurvey:
                 return reading, "1,234 is read as 1234"
             if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
                 return None, "codes or numbers, such as 1e5"
+            if reading.kind == "decimal" and self._has_tenth and self._has_padded:
+                return None, "versions or numbers, such as 3.9 and 3.10: specify the type decimal"
             return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
         if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:
             return None, DAY_OR_MONTH

@@ -92,6 +92,7 @@ KEPT = [
     (["12345678901234567890"], "more digits than a number can keep: '12345678901234567890' in row 1"),
     (["1", "2", "many"], "mixed with text: 'many' in row 3"),
     (["1e5", "2e6"], "codes or numbers, such as 1e5"),
+    (["3.9", "3.10", "3.11"], "versions or numbers, such as 3.9 and 3.10: specify the type decimal"),
     (["1/2/2024"], "dates whose day and month can't be told apart: specify the type date dmy or date mdy"),
 ]
 
@@ -101,6 +102,11 @@ def test_a_column_that_stays_text_is_named_with_the_reason(fields: list[str], re
     plan = survey_all("n,v\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
     assert plan.columns[1].kind == "text"
     assert plan.words[-1] == f"kept as text: v ({reason})"
+
+
+@pytest.mark.parametrize("fields", [["1.50", "2.00", "0.90"], ["1.0", "2.5", "3.25"], ["1.00", "10.5"]])
+def test_numbers_as_programs_write_them_are_no_versions(fields: list[str]) -> None:
+    assert columns_of("v\n" + "".join(f"{field}\n" for field in fields)) == [("v", "decimal")]
 
 
 def test_a_field_far_below_decides_as_well() -> None:
