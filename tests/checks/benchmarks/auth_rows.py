@@ -7,13 +7,12 @@ token. Each kind of token has a server of its own, as an operator would have who
 import asyncio
 import json
 import os
-import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
+from email.message import Message
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from statistics import median
 from unittest.mock import patch
@@ -33,6 +32,7 @@ from tests.checks.benchmarks.socket_rows import Line, post
 from tests.checks.benchmarks.targets import Measure
 from tests.checks.benchmarks.web import ALWAYS, HOST, PATH, Web, stateless
 from tests.ports import free_port
+from tests.web_site import Reply, answered
 
 TURNS = 9
 PRINCIPALS = 10_000
@@ -112,29 +112,12 @@ def _token(issuer: str, web: Web, **claims: object) -> str:
     return jwt.encode({"alg": "ES256", "kid": "bench", "typ": "at+jwt"}, whole, KEY)
 
 
-@contextmanager
-def issuing() -> Iterator[str]:
+def issuing() -> AbstractContextManager[str]:
     """The URL of an issuer, as long as the block."""
 
-    class Documents(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            keys = {"keys": [KEY.as_dict(private=False)]}
-            body = json.dumps(keys if self.path == "/jwks" else {"issuer": url, "jwks_uri": f"{url}/jwks"}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(path: str, _body: bytes, headers: Message) -> Reply:
+        url = f"http://{headers['Host']}"
+        keys = {"keys": [KEY.as_dict(private=False)]}
+        return Reply(json.dumps(keys if path == "/jwks" else {"issuer": url, "jwks_uri": f"{url}/jwks"}).encode())
 
-        def log_message(self, format: str, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer((HOST, 0), Documents)
-    url = f"http://{HOST}:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield url
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return answered(answer)

@@ -22,9 +22,10 @@ from playwright.async_api import Browser, Page, async_playwright
 from tests.checks.browser.chromium import ARGUMENTS, find_chromium
 from tests.checks.browser.hosts.minimal import MinimalHost, serve_host
 from tests.checks.browser.hosts.samples import SAMPLES, Place, Sample
-from tests.checks.browser.hosts.serving import Served, lay_out, serve_site
+from tests.checks.browser.hosts.serving import Served, lay_out
 from tests.checks.browser.opened import configure, open_servers
 from tests.checks.browser.panels import PANELS, Panel, show_panel
+from tests.web_site import serve_site
 
 HERE = Path(__file__).parent
 PICTURES = HERE / "pictures"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
+from email.message import Message
 
 from servers.common.web.pages import Page
-from tests.checks.interop.pages import served
+from tests.web_site import Reply, answered
 
 __all__ = ["Site", "serve_pages"]
 
@@ -23,25 +23,16 @@ class Site:
         self.pages[path] = page.html.encode(), page.policy(connect=connect)
         return self.origin + path
 
+    def answer(self, path: str, _body: bytes, _headers: Message) -> Reply:
+        """Returns a page, or nothing for the icon that a browser asks for."""
+        body, policy = self.pages.get(path, (b"", "default-src 'none'"))
+        headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff"}
+        return Reply(body, "text/html; charset=utf-8", 200 if body else 204, headers)
+
 
 @contextmanager
 def serve_pages() -> Iterator[Site]:
     """A site without pages yet, which is there until the end of the block."""
     site = Site("")
-    with served(_Answers, site=site) as site.origin:
+    with answered(site.answer) as site.origin:
         yield site
-
-
-class _Answers(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body, policy = self.server.site.pages.get(self.path, (b"", "default-src 'none'"))
-        self.send_response(200 if body else 204)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Security-Policy", policy)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""

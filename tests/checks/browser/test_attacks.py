@@ -14,8 +14,8 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.checks.browser.hosts.hostile import EVIL, MARK, lay_out_hostile
-from tests.checks.browser.hosts.serving import serve_site
 from tests.checks.browser.opened import Opened, configure, open_servers
+from tests.web_site import serve_site
 
 MOST_ELEMENTS = 6_000
 MOST_CHARACTERS = 400_000

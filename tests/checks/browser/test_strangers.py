@@ -12,8 +12,9 @@ from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
 from tests.checks.browser.chromium import ARGUMENTS, find_chromium
 from tests.checks.browser.conftest import NewPage
-from tests.checks.browser.hosts.serving import lay_out, serve_site
+from tests.checks.browser.hosts.serving import lay_out
 from tests.checks.browser.opened import Opened, configure, open_servers
+from tests.web_site import serve_site
 
 TOKEN = "kept-to-oneself-4711"
 STRANGER = "<!doctype html><title>A stranger's page</title><body></body>"

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
-from tests.checks.browser.hosts.serving import serve_site
 from tests.raw import ROOT
 from tests.servers.bundle.commands.test_serve import serving
 from tests.shared.transports.http.http_wire import PATIENCE
+from tests.web_site import serve_site
 
 __all__ = ["Workbench", "serve_workbench"]
 

@@ -3,15 +3,15 @@
 import json
 import os
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 from tests import npm
 from tests.checks.definitions.listings import OFFERS, ROOT
+from tests.web_site import Reply, answered
 
 HOST = ROOT / "tests" / "checks" / "host_views" / "gemini"
 SECONDS = 100.0
@@ -76,28 +76,13 @@ def model() -> Iterator[tuple[str, list[Json]]]:
     """A model's address, and the requests that have tools, as they come."""
     requests: list[Json] = []
 
-    class Model(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(path: str, body: bytes, _headers: Message) -> Reply:
+        request = json.loads(body or b"{}")
+        if request.get("tools"):
+            requests.append(request)
+        if "stream" in path:
+            return Reply(f"data: {json.dumps(ANSWER)}\r\n\r\n".encode(), "text/event-stream")
+        return Reply(json.dumps(ANSWER).encode())
 
-        def log_message(self, *_: Any) -> None: ...
-
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            if request.get("tools"):
-                requests.append(request)
-            streamed = "stream" in self.path
-            body = f"data: {json.dumps(ANSWER)}\r\n\r\n" if streamed else json.dumps(ANSWER)
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream" if streamed else "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body.encode())
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", requests
-        finally:
-            server.shutdown()
-            thread.join()
+    with answered(answer) as url:
+        yield url, requests

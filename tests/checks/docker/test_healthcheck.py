@@ -2,12 +2,12 @@
 
 import importlib.util
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.checks.interop.pages import served
+from tests.ports import free_port
+from tests.web_site import Reply, answered
 
 spec = importlib.util.spec_from_file_location(
     "healthcheck", Path(__file__).resolve().parents[3] / "docker" / "healthcheck.py"
@@ -18,26 +18,13 @@ healthcheck = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(healthcheck)
 
 
-class Answers(BaseHTTPRequestHandler):
-    """Well at `/healthz` of 127.0.0.1."""
-
-    def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/healthz" else 404)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Says nothing."""
+STATUSES = {"/healthz": 200}
 
 
 @pytest.fixture
 def port() -> Iterator[str]:
-    with served(Answers) as address:
-        yield address.rpartition(":")[2]
-
-
-def closed_port() -> str:
-    with HTTPServer(("127.0.0.1", 0), Answers) as server:
-        return str(server.server_port)
+    with answered(lambda path, *_: Reply(b"", status=STATUSES.get(path, 404))) as url:
+        yield url.rpartition(":")[2]
 
 
 def test_a_server_on_stdio_is_well_as_long_as_it_runs() -> None:
@@ -58,7 +45,7 @@ def test_a_file_of_settings(port: str, tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text(f'transport = "http"\nport = {port}\n')
     assert healthcheck.check(["--settings", str(file)], {"MCP_HOST": ""}) is None
-    assert healthcheck.check(["--settings", str(file), "--port", closed_port()], {}) is not None
+    assert healthcheck.check(["--settings", str(file), "--port", str(free_port())], {}) is not None
 
 
 def test_the_configuration_of_several_servers(port: str, tmp_path: Path) -> None:
@@ -68,10 +55,10 @@ def test_the_configuration_of_several_servers(port: str, tmp_path: Path) -> None
 
 
 def test_a_server_that_does_not_answer_is_not_well() -> None:
-    fault = healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": closed_port()})
+    fault = healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": str(free_port())})
     assert "no answer from 127.0.0.1 port" in fault
 
 
 def test_a_server_that_says_so_is_not_well(port: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Answers, "do_GET", lambda self: (self.send_response(503), self.end_headers()))
+    monkeypatch.setitem(STATUSES, "/healthz", 503)
     assert healthcheck.check([], {"MCP_TRANSPORT": "http", "MCP_PORT": port}) == "/healthz answers with 503"

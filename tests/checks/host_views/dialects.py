@@ -7,6 +7,8 @@ what comes back. In a long conversation, hosts also ask their models for a summa
 import json
 from typing import Any, NamedTuple, Protocol
 
+from tests.web_site import Reply
+
 SERVER = "tried"
 """What the server is called in the configuration of each host."""
 
@@ -18,13 +20,6 @@ class Call(NamedTuple):
 
     tool: str
     arguments: Json
-
-
-class Reply(NamedTuple):
-    """What the model answers over HTTP."""
-
-    media_type: str
-    body: bytes
 
 
 class Dialect(Protocol):
@@ -148,7 +143,7 @@ class GenerateContent:
         part: Json = {"text": "done"}
         if call is not None:
             part = {"functionCall": {"name": f"mcp_{SERVER}_{call.tool}", "args": call.arguments}}
-        return Reply("text/event-stream", f"data: {json.dumps(self._say(part))}\r\n\r\n".encode())
+        return Reply(f"data: {json.dumps(self._say(part))}\r\n\r\n".encode(), "text/event-stream")
 
     def _say(self, part: Json) -> Json:
         counts = {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}
@@ -161,11 +156,11 @@ class GenerateContent:
 
 
 def _json(answer: Json) -> Reply:
-    return Reply("application/json", json.dumps(answer).encode())
+    return Reply(json.dumps(answer).encode())
 
 
 def _events(*events: tuple[str, Json]) -> Reply:
-    return Reply("text/event-stream", b"".join(_event(kind, data) for kind, data in events))
+    return Reply(b"".join(_event(kind, data) for kind, data in events), "text/event-stream")
 
 
 def _event(kind: str, data: Json) -> bytes:

@@ -5,11 +5,10 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.checks.interop.pages import served
+from tests.web_site import Reply, answered
 
 _NAME = 200
 """Characters of the name of a file, or of a row."""
@@ -35,20 +34,8 @@ class Result(NamedTuple):
 def results(folder: Path, size: int) -> Iterator[list[Result]]:
     """Give results of at least `size` bytes."""
     text = "".join(f"{n:06} {n * 7919 % 100_003:06}\n" for n in range(size // 14 + 1))
-
-    class Site(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            """Answers with the text."""
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; charset=utf-8")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with served(Site) as address:
+    page = Reply(text.encode(), "text/plain; charset=utf-8")
+    with answered(lambda *_: page) as address:
         pages = Result("fetch", (), "fetch", {"url": f"{address}/", "max_length": 900_000}, _same(text, _of_site))
         yield [*_of_files(folder / "files", text), *_of_tables(folder / "shop.db", size), pages]
 

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from email.message import Message
 
-from tests.checks.host_views.dialects import Call, Dialect, Json, Reply
+from tests.checks.host_views.dialects import Call, Dialect, Json
+from tests.web_site import Reply, answered
 
-NOTHING = Reply("application/json", b"{}")
 CHARACTERS_A_TOKEN = 2
 """As few as code and numbers have."""
 
@@ -30,8 +29,11 @@ class Model:
         """True if the host has shown the results of all calls."""
         return self._call is None
 
-    def answer(self, path: str, request: Json) -> Reply:
+    def answer(self, path: str, body: bytes, _headers: Message) -> Reply:
         """Return the answer to a request of the host."""
+        if not body:
+            return Reply(b"{}")
+        request: Json = json.loads(body)
         if "count" in path:
             return self._dialect.count(len(json.dumps(request)) // CHARACTERS_A_TOKEN)
         results = self._dialect.results(request)
@@ -54,37 +56,5 @@ class Model:
 def serving(dialect: Dialect, script: Script) -> Iterator[Model]:
     """A model at a URL on loopback."""
     model = Model(dialect, script)
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"] or 0))
-            self._send(model.answer(self.path, json.loads(body or b"{}")))
-
-        def do_GET(self) -> None:
-            self._send(NOTHING)
-
-        def do_HEAD(self) -> None:
-            self._send(Reply(NOTHING.media_type, b""))
-
-        def _send(self, reply: Reply) -> None:
-            self.send_response(200)
-            self.send_header("content-type", reply.media_type)
-            self.send_header("content-length", str(len(reply.body)))
-            self.end_headers()
-            self.wfile.write(reply.body)
-
-        def log_message(self, format: str, *words: object) -> None:
-            """Says nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    model.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with answered(model.answer) as model.url:
         yield model
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -5,10 +5,7 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -16,6 +13,7 @@ from tests.checks.host_views.conftest import RECEIVED
 from tests.checks.host_views.dialects import Call, Json
 from tests.checks.host_views.model import Script
 from tests.checks.host_views.programs import HOSTS, Host
+from tests.web_site import serve_site
 
 # The first test of a host installs it.
 pytestmark = [pytest.mark.timeout(900)]
@@ -57,16 +55,12 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreadingHTTPServer]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("site")
     text = "".join(f"<p>{paragraph}</p>" for paragraph in PARAGRAPHS)
     (folder / "index.html").write_text(f"<title>Squares</title><main><h1>Squares</h1>{text}</main>")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder))) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+    with serve_site(folder) as url:
+        yield url
 
 
 @pytest.fixture(scope="module", params=HOSTS, ids=lambda host: host.folder)
@@ -74,12 +68,12 @@ def received(
     request: pytest.FixtureRequest,
     folder: Path,
     database: Path,
-    site: ThreadingHTTPServer,
+    site: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Received:
     host: Host = request.param
     received: Received = {}
-    address, path = ("127.0.0.1", site.server_port), str(folder)
+    path = str(folder)
     conversations = {
         ("filesystem", path): {
             "list_directory": {"path": path},
@@ -94,8 +88,8 @@ def received(
             "read_query": {"query": "SELECT id, note FROM customers", "max_rows": ROWS},
             "list_tables": {},
         },
-        ("fetch", "--allow-private", address[0], "--allow-port", address[1]): {
-            "fetch": {"url": f"http://{address[0]}:{address[1]}/", "max_length": 200_000},
+        ("fetch", "--allow-private", "127.0.0.1", "--allow-port", site.rpartition(":")[2]): {
+            "fetch": {"url": f"{site}/", "max_length": 200_000},
         },
     }
     for (name, *words), calls in conversations.items():

@@ -8,7 +8,8 @@ from playwright.async_api import Page
 
 from tests.checks.browser.hosts.inspector import Inspector, run_inspector
 from tests.checks.browser.hosts.minimal import MinimalHost, serve_host
-from tests.checks.browser.hosts.serving import Served, lay_out, serve_site
+from tests.checks.browser.hosts.serving import Served, lay_out
+from tests.web_site import serve_site
 
 
 @pytest.fixture(scope="session")

@@ -4,16 +4,16 @@ Its page is of one origin, and the sandbox that holds a view of another, as the 
 """
 
 import subprocess
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import FrameLocator, Page
 
 from tests.checks.browser.hosts.peers import FOLDER, MODULES, require_node
+from tests.web_site import Reply, answered
 
 __all__ = ["MinimalHost", "serve_host"]
 
@@ -99,30 +99,11 @@ def _bundle(folder: Path) -> None:
     subprocess.run(command, check=True, timeout=BUNDLE_SECONDS)
 
 
-@contextmanager
-def _serve(files: dict[str, tuple[Path, str]], policy: str | None) -> Iterator[str]:
-    class Answers(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            file, kind = files[self.path.partition("?")[0]]
-            body = file.read_bytes()
-            self.send_response(200)
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.send_header("Content-Length", str(len(body)))
-            if policy is not None:
-                self.send_header("Content-Security-Policy", policy)
-            self.end_headers()
-            self.wfile.write(body)
+def _serve(files: dict[str, tuple[Path, str]], policy: str | None) -> AbstractContextManager[str]:
+    headers = {} if policy is None else {"Content-Security-Policy": policy}
 
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
+    def answer(path: str, _body: bytes, _headers: Message) -> Reply:
+        file, kind = files[path.partition("?")[0]]
+        return Reply(file.read_bytes(), f"{kind}; charset=utf-8", headers=headers)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return answered(answer)

@@ -1,18 +1,13 @@
 """The four servers over HTTP, each with something to show: a shop, its files, its pages, and prompts."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from servers.bundle.demo.work import PAGES
 from servers.sqlite.engine.database import make_sample
-from tests.checks.interop.pages import served
 from tests.checks.interop.peers import HttpServer
 
-__all__ = ["Served", "lay_out", "serve_site"]
+__all__ = ["Served", "lay_out"]
 
 NOTES = """\
 # The bakery
@@ -72,15 +67,3 @@ def lay_out(folder: Path) -> None:
     (folder / "site").mkdir()
     for name, text in PAGES.items():
         (folder / "site" / name).write_text(text)
-
-
-@contextmanager
-def serve_site(folder: Path, port: int = 0) -> Iterator[str]:
-    """The address of a web site with the files of `folder`."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with served(partial(Quiet, directory=str(folder)), port) as address:
-        yield address

@@ -12,7 +12,8 @@ from playwright.async_api import expect
 from tests.checks.browser.hosts.hostile import DEEP, EVIL, MARK, lay_out_hostile
 from tests.checks.browser.hosts.minimal import MinimalHost
 from tests.checks.browser.hosts.samples import sample
-from tests.checks.browser.hosts.serving import Served, serve_site
+from tests.checks.browser.hosts.serving import Served
+from tests.web_site import serve_site
 
 pytestmark = [pytest.mark.timeout(900)]  # the first may have to install packages
 

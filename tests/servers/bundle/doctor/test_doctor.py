@@ -4,12 +4,10 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from email.message import Message
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import anyio
@@ -26,6 +24,7 @@ from servers.bundle.program import main
 from tests.servers.bundle.doctor.machines import CATALOG, OLD_SERVER, ROOT, Home, home
 from tests.servers.bundle.refusals import refused
 from tests.servers.bundle.terminal.terminal import terminal
+from tests.web_site import Reply, answered
 
 __all__ = ["home"]
 
@@ -372,38 +371,18 @@ async def test_a_url_at_which_nothing_listens(home: Home) -> None:
     )
 
 
-class Telltale(BaseHTTPRequestHandler):
-    """A web site that is no MCP server, and repeats the token that it does not like."""
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        error = {"code": -32000, "message": f"unknown: {self.headers['Authorization'].split()[-1]}"}
-        body = json.dumps({"jsonrpc": "2.0", "id": asked.get("id"), "error": error}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def site() -> Iterator[int]:
-    with HTTPServer(("127.0.0.1", 0), Telltale) as server:
-        thread = Thread(target=partial(server.serve_forever, poll_interval=0.01))
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+def repeat_token(_path: str, body: bytes, headers: Message) -> Reply:
+    """What a web site answers that is no MCP server, and repeats the token that it does not like."""
+    error = {"code": -32000, "message": f"unknown: {headers['Authorization'].split()[-1]}"}
+    return Reply(json.dumps({"jsonrpc": "2.0", "id": json.loads(body).get("id"), "error": error}).encode())
 
 
 @slow
-async def test_a_url_at_which_another_program_listens(home: Home, site: int) -> None:
-    url = f"http://127.0.0.1:{site}/mcp"
-    home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
-    found = await home.only()
+async def test_a_url_at_which_another_program_listens(home: Home) -> None:
+    with answered(repeat_token) as site:
+        url = f"{site}/mcp"
+        home.cursor("filesystem", url=url, headers={"Authorization": f"Bearer {TOKEN}"})
+        found = await home.only()
     assert f"the program that listens at {url} is not an MCP server, or has another path" in found.what
     assert "unknown: ***" in found.what
     assert "give the server another --port" in found.fix
