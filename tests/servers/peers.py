@@ -1,6 +1,6 @@
 """Clients of one server in one era: one that calls, and one with a user who is asked."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,15 @@ class InnerPeer(Peer):
     async def request(self, method: str, **params: Any) -> Json:
         """The whole answer."""
         return await self.client.request(method, params)
+
+
+@asynccontextmanager
+async def served(command: Sequence[str], *options: str | Path, era: str = "2025-11-25") -> AsyncIterator[Peer]:
+    """A server process started by a command with these options."""
+    async with Wire([*command, *map(str, options)]) as wire:
+        if era != STATELESS:
+            await wire.initialize(era)
+        yield Peer(wire, era)
 
 
 @asynccontextmanager

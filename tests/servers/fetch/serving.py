@@ -4,23 +4,16 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx
 
-from tests.servers.peers import Peer
-from tests.wire import PATIENCE, STATELESS, Wire, start_http
+from tests.servers import peers
+from tests.wire import PATIENCE, start_http
 
 COMMAND = [sys.executable, "-m", "servers.fetch", "--allow-private", "127.0.0.1:*"]
-
-
-@asynccontextmanager
-async def served(*options: str, era: str = "2025-11-25") -> AsyncIterator[Peer]:
-    """A server started with these options, which may reach this machine."""
-    async with Wire([*COMMAND, *options]) as wire:
-        if era != STATELESS:
-            await wire.initialize(era)
-        yield Peer(wire, era)
+served = partial(peers.served, COMMAND)
 
 
 @asynccontextmanager

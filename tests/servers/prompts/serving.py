@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,12 @@ from servers.prompts.server import app
 from tests.servers import peers
 from tests.servers.peers import AskedPeer, InnerPeer, InnerWire, Json, Peer, wired_inside
 from tests.servers.prompts.folders import write
-from tests.wire import STATELESS, Wire
+from tests.wire import STATELESS
 
 COMMAND = [sys.executable, "-m", "servers.prompts"]
+served = partial(peers.served, COMMAND)
+inside = partial(peers.inside, app)
+"""The same without a process of its own."""
 
 
 def folder(path: Path, files: Mapping[str, str | bytes]) -> Path:
@@ -20,20 +24,6 @@ def folder(path: Path, files: Mapping[str, str | bytes]) -> Path:
     path.mkdir(exist_ok=True)
     write(path, files)
     return path
-
-
-@asynccontextmanager
-async def served(*options: str | Path, era: str = "2025-11-25") -> AsyncIterator[Peer]:
-    """A server process started with these options."""
-    async with Wire([*COMMAND, *map(str, options)]) as wire:
-        if era != STATELESS:
-            await wire.initialize(era)
-        yield Peer(wire, era)
-
-
-def inside(*options: str | Path, era: str = "2025-11-25") -> AbstractAsyncContextManager[InnerPeer]:
-    """A server with these options, without a process of its own."""
-    return peers.inside(app, *options, era=era)
 
 
 class FillingPeer(AskedPeer):

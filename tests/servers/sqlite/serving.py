@@ -1,29 +1,14 @@
 """A server over a database, as a process or within that of the test, and a client that speaks to it in one era."""
 
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from functools import partial
 
 from servers.sqlite.server import app
 from tests.servers import peers
 from tests.servers.peers import ERAS, Peer
-from tests.wire import STATELESS, Wire
 
 __all__ = ["ERAS", "Peer", "inside", "served"]
 
-
-@asynccontextmanager
-async def served(*options: str | Path, era: str = "2025-11-25") -> AsyncIterator[Peer]:
-    """A server process started with these options."""
-    async with Wire([sys.executable, "-m", "servers.sqlite", *map(str, options)]) as wire:
-        if era != STATELESS:
-            await wire.initialize(era)
-        yield Peer(wire, era)
-
-
-@asynccontextmanager
-async def inside(*options: str | Path) -> AsyncIterator[Peer]:
-    """A server with these options, without a process of its own."""
-    async with peers.inside(app, *options) as peer:
-        yield peer
+served = partial(peers.served, [sys.executable, "-m", "servers.sqlite"])
+inside = partial(peers.inside, app)
+"""The same without a process of its own."""
