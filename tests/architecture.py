@@ -118,7 +118,7 @@ BROAD_EXCEPTS: dict[str, tuple[str, ...]] = {  # a handler for each reason, six 
     "shared/transports/http/streamable/sessions.py": ("one session that fails must not take the others with it",),
 }
 LOGGING_PROTOCOL: dict[str, str] = {
-    "shared/protocol/wire/codec.py": "a bug of a dialect becomes an answer, and nobody else would hear of it",
+    "shared/protocol/wire/codec.py": "a bug of a dialect becomes an answer, and nobody else would hear of it"
 }
 USE_PRIVATE_NAMES: dict[str, str] = {
     "shared/telemetry/otel.py": "the library logs each failed attempt under this name",

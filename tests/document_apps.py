@@ -165,8 +165,7 @@ def document_002() -> Server[None]:
         return Custom(data={})
 
     @app.resource(
-        "data://users/{user_id}{?include_details}",
-        annotations=Annotations(last_modified="2023-11-25T10:30:00Z"),
+        "data://users/{user_id}{?include_details}", annotations=Annotations(last_modified="2023-11-25T10:30:00Z")
     )
     async def user(user_id: str, include_details: str = "") -> str:
         if user_id == "999":

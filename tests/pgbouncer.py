@@ -53,12 +53,7 @@ class PgBouncer:
         settings = folder / "pgbouncer.ini"
         settings.write_text(
             _SETTINGS.format(
-                server=server.folder,
-                server_port=server.port or 5432,
-                port=_PORT,
-                folder=folder,
-                mode=mode,
-                size=size,
+                server=server.folder, server_port=server.port or 5432, port=_PORT, folder=folder, mode=mode, size=size
             )
         )
         roles = [role for (role,) in server.run("SELECT rolname FROM pg_roles WHERE rolcanlogin")]

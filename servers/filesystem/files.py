@@ -25,13 +25,7 @@ from .history.recording import History, Recorder
 from .read import binary, pages
 from .read.binary import BytesRead
 from .read.charsets import plain
-from .read.documents import (
-    Documents,
-    chosen_pages,
-    concerns_document,
-    is_called_document,
-    part_of_document,
-)
+from .read.documents import Documents, chosen_pages, concerns_document, is_called_document, part_of_document
 from .read.pages import TextRead
 from .read.parts import WHOLE, Part
 from .watch.journal import STEP_PLACES, Journal

@@ -18,10 +18,7 @@ _MAX_LISTED = 10
 """Maximum number of unknown arguments listed in an error."""
 _MAX_SUGGESTED = 100
 _NUMBER = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?([eE][-+]?[0-9]{1,3})?")
-_BOOLEANS = {
-    **dict.fromkeys(("true", "yes", "on", "1"), True),
-    **dict.fromkeys(("false", "no", "off", "0"), False),
-}
+_BOOLEANS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 _EMPTY: dict[str, Any] = {"boolean": False, "number": None}
 """The value of an omitted argument, unless it is an empty string or list."""
 _MAX_EXAMPLES = 3

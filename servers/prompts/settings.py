@@ -31,8 +31,7 @@ class Settings(BaseModel):
     narrowing: ClassVar[type[BaseModel]] = Narrowing
 
     libraries: list[Path] = positional(
-        "directories, .zip files or marketplace.json files of prompts; on a name clash the first wins",
-        "DIR",
+        "directories, .zip files or marketplace.json files of prompts; on a name clash the first wins", "DIR"
     )
     starter: bool = Field(False, description="also serve the built-in prompts, as without any DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")

@@ -99,10 +99,7 @@ class TokensFile:
     """The tokens in a file, in its current state."""
 
     def __init__(
-        self,
-        path: Path,
-        now: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
+        self, path: Path, now: Callable[[], float] = time.time, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Raise ValueError with a one-line message if a file can't be read or is invalid."""
         self.path = path

@@ -195,12 +195,7 @@ class Client(TypedCalls, Entered):
             return self._started({"tool": name, "result": answered}, timeout)
         return self._started({"tool": name, "taskId": state.id}, timeout)
 
-    def take_up(
-        self,
-        saved: Mapping[str, Any],
-        *,
-        timeout: float | None = SECONDS,
-    ) -> StartedTool:
+    def take_up(self, saved: Mapping[str, Any], *, timeout: float | None = SECONDS) -> StartedTool:
         """Resume a tool that was started earlier, by this client or another one of the same server and user. `saved`
         is the value of `StartedTool.saved`. Raises ValueError for any other value."""
         id_, answered = saved.get("taskId"), saved.get("result")

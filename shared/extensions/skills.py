@@ -240,10 +240,7 @@ def skills(source: SkillSource) -> Extension[Any]:
             Method("skills/list", ListParams, first=V2026_07_28, capability=path, cacheable=True),
             Method("skills/get", UriParams, first=V2026_07_28, capability=path, cacheable=True),
             Method(
-                "resources/directory/read",
-                DirectoryParams,
-                first=V2026_07_28,
-                capability=(*path, "directoryRead"),
+                "resources/directory/read", DirectoryParams, first=V2026_07_28, capability=(*path, "directoryRead")
             ),
         ),
         handlers={

@@ -26,9 +26,7 @@ class ObservationOptions(BaseModel, defer_build=True):
     """Options of every server for observing it."""
 
     otlp: Annotated[str, AfterValidator(_receiver)] | None = option(
-        None,
-        "OTLP/HTTP collector of traces and metrics, such as http://localhost:4318",
-        "URL",
+        None, "OTLP/HTTP collector of traces and metrics, such as http://localhost:4318", "URL"
     )
     access_log: bool = Field(False, description="log a line for each HTTP request, whatever the log level")
 

@@ -73,8 +73,7 @@ class GeneralOptions(BaseModel, defer_build=True):
     token: Annotated[str, AfterValidator(_check_token)] | None = secret(None, "the token itself")
     no_auth: bool = Field(False, description="let other machines connect without a token")
     dialects: Literal["on", "off"] = Field(
-        "on",
-        description="accept variants of the protocol, and Content-Length headers on stdio",
+        "on", description="accept variants of the protocol, and Content-Length headers on stdio"
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "warning", description="lowest level logged to stderr"
@@ -84,9 +83,7 @@ class GeneralOptions(BaseModel, defer_build=True):
     max_message: int | None = Field(None, ge=1024, description="bytes of one message (default: 64 MiB, HTTP 4 MiB)")
     max_result: int = Field(900_000, ge=1024, description="bytes of one tool result; hosts drop results over 1 MB")
     max_text: int | None = Field(
-        None,
-        ge=1024,
-        description="bytes of text in one tool result (default: the limit of the host, if known)",
+        None, ge=1024, description="bytes of text in one tool result (default: the limit of the host, if known)"
     )
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")

@@ -44,8 +44,7 @@ class ProtectionOptions(RuledOptions):
     auth_skew: float = Field(60.0, ge=0, le=600, description="tolerated clock difference to an issuer, in seconds")
     auth_principal_claim: str = Field("sub", description="token claim that is the NAME in [principal.NAME]")
     auth_dpop: Literal["bound", "required", "nonce"] = Field(
-        "bound",
-        description="tokens that need a DPoP proof: bound ones, all, or all with this server's nonce",
+        "bound", description="tokens that need a DPoP proof: bound ones, all, or all with this server's nonce"
     )
     auth_client_id: str | None = option(None, "client id for introspection, for tokens that are not JWTs", "ID")
     auth_client_secret: str | None = secret(None, "client secret for introspection")

@@ -96,17 +96,11 @@ MEASURES = (
         _errors,
     ),
     Measure(
-        "mcp.http.refused",
-        "HTTP requests refused before the protocol handled them.",
-        ("server", "status"),
-        _refused,
+        "mcp.http.refused", "HTTP requests refused before the protocol handled them.", ("server", "status"), _refused
     ),
     Measure("mcp.limited", "Refusals because one client reached a limit, by limit.", ("server", "limit"), _limited),
     Measure(
-        "mcp.audit.unwritten",
-        "Lines of the program's audit log that could not be written.",
-        ("server",),
-        _unwritten,
+        "mcp.audit.unwritten", "Lines of the program's audit log that could not be written.", ("server",), _unwritten
     ),
     Measure(
         "mcp.store.lost",

@@ -24,11 +24,7 @@ async def shown(
     """A client that shows pages, and one that does not, of one running server."""
     parser = OptionParser("test", [Group(app.settings_model.model_fields)])
     settings = read_options(app.settings_model, parser.read([str(option) for option in options]))
-    async with (
-        app.open(settings) as running,
-        talking(running, era, HOST) as host,
-        talking(running, era) as other,
-    ):
+    async with app.open(settings) as running, talking(running, era, HOST) as host, talking(running, era) as other:
         yield host, other
 
 

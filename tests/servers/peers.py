@@ -125,10 +125,7 @@ async def wired_inside(
     app: Server[Any], *options: str | Path, era: str, capabilities: Json = FORMS
 ) -> AsyncIterator[InnerWire]:
     """A server in the process of the test, and a client that can be asked."""
-    async with (
-        app.open(settings_of(app, *options)) as running,
-        inner.talking(running, era, capabilities) as client,
-    ):
+    async with app.open(settings_of(app, *options)) as running, inner.talking(running, era, capabilities) as client:
         yield InnerWire(client)
 
 

@@ -167,10 +167,7 @@ class DatabaseWatch(ABC, Generic[W]):
 
 
 async def watch_events(
-    notices: Notices,
-    directories: Collection[str],
-    noticed: Noticed,
-    armed: Callable[[Notices], None] = ignore,
+    notices: Notices, directories: Collection[str], noticed: Noticed, armed: Callable[[Notices], None] = ignore
 ) -> None:
     """Call `noticed` until cancelled, first when the watch has begun; then close `notices`.
 

@@ -46,10 +46,7 @@ def read_json(source: Source) -> Page:
         if source.section is not None:
             raise FetchError("unreadable", "the part is too long or too deeply nested to be shown") from None
         return Page(
-            text,
-            "json",
-            charset,
-            notes=("Too long or too deeply nested to be indented, so it is shown as written.",),
+            text, "json", charset, notes=("Too long or too deeply nested to be indented, so it is shown as written.",)
         )
     return Page(pretty, "json", charset, notes=notes)
 

@@ -39,13 +39,7 @@ from shared.program.files.entries import (
     remove_directory,
     unlink,
 )
-from shared.program.files.metadata import (
-    Attributes,
-    attributes_of,
-    first_mode,
-    give_metadata,
-    give_owner_to_link,
-)
+from shared.program.files.metadata import Attributes, attributes_of, first_mode, give_metadata, give_owner_to_link
 from shared.text import quoted
 
 MAX_COPIED = 1024 * 1024 * 1024

@@ -143,9 +143,7 @@ def read_contents(
             os.close(opened.descriptor)
     if max(size, len(data)) > limit:
         raise FilesError(
-            "too_large",
-            written,
-            f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call",
+            "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call"
         )
     return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
 

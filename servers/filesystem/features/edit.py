@@ -151,11 +151,7 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
 
 
 @tools.tool(unavailable=read_only)
-async def delete_file(
-    ctx: Ctx,
-    path: str,
-    recursive: bool = False,
-) -> str:
+async def delete_file(ctx: Ctx, path: str, recursive: bool = False) -> str:
     """Delete a file, link or directory; a directory with contents needs recursive."""
     place = ctx.state.place(path)
     etag = await consent.confirm_delete(ctx, place, recursive) if ctx.settings.confirm else None

@@ -15,15 +15,7 @@ from pydantic_core import to_json
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.binary import Opened, Readable
-from servers.filesystem.read.charsets import (
-    UTF8,
-    Charset,
-    charset_of,
-    decode_part,
-    is_wide,
-    marked,
-    named,
-)
+from servers.filesystem.read.charsets import UTF8, Charset, charset_of, decode_part, is_wide, marked, named
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_valid
 from shared.program.files.entries import Held, Place, etag_of
 from shared.text import format_count

@@ -183,12 +183,7 @@ class _Run:
         return reached
 
     def _search_texts(
-        self,
-        texts: dict[str, bytes],
-        walk: Walk,
-        path: Names,
-        uri: Callable[[Names], str],
-        after: Position | None,
+        self, texts: dict[str, bytes], walk: Walk, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
         """Search small files of one directory, by their names. Returns like `_search`."""
         names = list(texts)

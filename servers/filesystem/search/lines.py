@@ -104,11 +104,7 @@ class Reader:
     """
 
     def __init__(
-        self,
-        query: Query,
-        context: int,
-        control: Control,
-        read_document: ReadDocument | None = None,
+        self, query: Query, context: int, control: Control, read_document: ReadDocument | None = None
     ) -> None:
         self._matcher = compiled(query)
         self._search = self._matcher.search

@@ -84,8 +84,5 @@ def _text(journal: Journal, rooted: RootedFiles, path: str, state: State) -> str
 
 
 def _start(rooted: RootedFiles, path: str, size: int) -> bytes:
-    with (
-        rooted.open_file(rooted.roots.place(path)) as handle,
-        open(handle.descriptor, "rb", closefd=False) as file,
-    ):
+    with rooted.open_file(rooted.roots.place(path)) as handle, open(handle.descriptor, "rb", closefd=False) as file:
         return file.read(size)

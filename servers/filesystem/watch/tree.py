@@ -183,10 +183,7 @@ class Tree:
 
     def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
         place = self._at(parts)
-        with (
-            self._rooted.open_directory(place, follow=not parts) as opened,
-            SYSTEM.scan(opened) as entries,
-        ):
+        with self._rooted.open_directory(place, follow=not parts) as opened, SYSTEM.scan(opened) as entries:
             for entry in entries:
                 self._scanned += 1
                 if self._scanned > MAX_SCANNED:

@@ -9,13 +9,7 @@ from typing import Any
 from shared.client.errors import InvalidAnswer, Unreached
 from shared.client.options import ClientOptions
 from shared.client.relay import Caller, Relay
-from shared.errors import (
-    McpError,
-    MissingCapability,
-    PeerError,
-    ResourceNotFound,
-    RpcError,
-)
+from shared.errors import McpError, MissingCapability, PeerError, ResourceNotFound, RpcError
 from shared.protocol.identity import Peer
 from shared.protocol.session.client import ClientIdentity
 from shared.protocol.session.client_events import InputWanted

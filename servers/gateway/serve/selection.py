@@ -26,8 +26,7 @@ class Selection(BaseModel):
     catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")
     join: bool = Field(False, description="also offer all of them as one server, at /mcp")
     prefix: Literal["auto", "always"] = Field(
-        "auto",
-        description="when to prefix names with that of their server: always, or only on a clash",
+        "auto", description="when to prefix names with that of their server: always, or only on a clash"
     )
 
 

@@ -23,13 +23,7 @@ from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.rows import Collector, Column, Room, Rows, Take, row_too_large
 from servers.postgres.engine.socket_backlog import count_arrived
 from servers.postgres.engine.target import Target
-from servers.postgres.engine.transactions import (
-    FORGET,
-    SERVED_BY,
-    TransactionStart,
-    format_end,
-    format_release,
-)
+from servers.postgres.engine.transactions import FORGET, SERVED_BY, TransactionStart, format_end, format_release
 from servers.postgres.errors import from_broken, from_result
 from shared.text import join_lines
 

@@ -6,11 +6,7 @@ from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Docum
 from shared.yaml import YamlMapping
 
 _KINDS = ("text", "image", "audio", "resource")
-_OF_TYPE: dict[str, tuple[type, ...]] = {
-    "number": (int, float),
-    "boolean": (bool,),
-    "list": (list,),
-}
+_OF_TYPE: dict[str, tuple[type, ...]] = {"number": (int, float), "boolean": (bool,), "list": (list,)}
 
 
 def parse_prompt(document: Document, name: str) -> Prompt:

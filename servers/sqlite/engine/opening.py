@@ -10,13 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from servers.common.sql.errors import SqlError
-from servers.sqlite.engine.deadline import (
-    Limits,
-    StatementDeadline,
-    impose_limits,
-    impose_quick_limits,
-    retry_locked,
-)
+from servers.sqlite.engine.deadline import Limits, StatementDeadline, impose_limits, impose_quick_limits, retry_locked
 from servers.sqlite.engine.extensions import SqliteExtension, load_extensions
 from servers.sqlite.engine.hiding import HiddenName, hide
 from servers.sqlite.engine.policy import (

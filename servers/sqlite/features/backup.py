@@ -2,14 +2,7 @@
 
 from functools import partial
 
-from servers.common.sql.features.context import (
-    Ctx,
-    DatabaseArgument,
-    Opened,
-    job_of,
-    tell_progress,
-    turn_to_read,
-)
+from servers.common.sql.features.context import Ctx, DatabaseArgument, Opened, job_of, tell_progress, turn_to_read
 from servers.common.sql.features.writing import require_files
 from shared import Features
 

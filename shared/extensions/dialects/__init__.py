@@ -49,9 +49,7 @@ _HANDLERS = {
 }
 
 DIALECTS = Extension[Any](
-    "dialects",
-    methods=[Method(name, Params, first=V2026_07_28) for name in _HANDLERS],
-    handlers=_HANDLERS,
+    "dialects", methods=[Method(name, Params, first=V2026_07_28) for name in _HANDLERS], handlers=_HANDLERS
 )
 """For `Server.open(extensions=...)`."""
 

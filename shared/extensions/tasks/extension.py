@@ -131,12 +131,7 @@ def _capability(running: Run[Any]) -> dict[str, Any] | None:
 
 
 async def _host(
-    running: Run[Any],
-    context: Context[Any],
-    params: CallToolParams,
-    *,
-    handler: Handler,
-    after_seconds: float,
+    running: Run[Any], context: Context[Any], params: CallToolParams, *, handler: Handler, after_seconds: float
 ) -> dict[str, Any]:
     """Handle a call that may become a task. Raises MissingCapability if the call must become a task but the client
     does not support tasks."""

@@ -33,15 +33,7 @@ _SINGLE = _GUARDED | {SESSION_ID, VERSION_HEADER, "mcp-method", "mcp-name", LAST
 _SINGLE_PREFIX = "mcp-param-"
 _GZIP = ("gzip", "x-gzip")
 
-_STATUSES = {
-    -32700: 400,
-    -32600: 400,
-    -32601: 404,
-    -32602: 400,
-    -32020: 400,
-    -32021: 400,
-    -32022: 400,
-}
+_STATUSES = {-32700: 400, -32600: 400, -32601: 404, -32602: 400, -32020: 400, -32021: 400, -32022: 400}
 """2026-07-28 prescribes these. An error of the handler itself (-32603, or a server's own code) means that the request
 was served, with status 200."""
 

@@ -21,14 +21,7 @@ from typing import Any
 
 from ...errors import InternalError, InvalidParams, InvalidRequest, McpError, RpcError
 from ..identity import declared
-from ..types.base import (
-    CLIENT_CAPABILITIES,
-    CLIENT_INFO,
-    LOG_LEVEL,
-    PROTOCOL_VERSION,
-    SERVER_INFO,
-    SUBSCRIPTION_ID,
-)
+from ..types.base import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION_ID
 from ..types.tasks import TASKS
 from ..versions import NEWEST, VERSIONS, Version, find_version
 from ..wire.dialects.spellings import server_info, standard_method

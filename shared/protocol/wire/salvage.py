@@ -45,10 +45,7 @@ class Fault:
 
 
 def salvage(
-    data: bytes,
-    error: ParseError,
-    read: Callable[[Any], Message],
-    refuse: Callable[[Failure], Malformed] = Malformed,
+    data: bytes, error: ParseError, read: Callable[[Any], Message], refuse: Callable[[Failure], Malformed] = Malformed
 ) -> Steps[Message]:
     """Return the message for a text that the parser rejects with `error`. `read` converts a value to a message;
     `refuse` converts the answer for a text that can't be parsed. A large text takes several steps."""

@@ -47,11 +47,7 @@ def shortened(arguments: Any, declared: Collection[str]) -> Any:
 
 
 def _clause(
-    kind: str,
-    location: Sequence[int | str],
-    message: str,
-    schema: Schema,
-    missing: Sequence[Sequence[int | str]],
+    kind: str, location: Sequence[int | str], message: str, schema: Schema, missing: Sequence[Sequence[int | str]]
 ) -> str:
     unknown = kind in _UNKNOWN
     path, nodes = _follow(location[:-1] if unknown else location, schema)

@@ -16,13 +16,7 @@ from ...protocol.methods import REQUESTS
 from ...protocol.pagination import cursor_at, position_of, start_after
 from ...protocol.session.subscriptions import LISTS, Listen
 from ...protocol.types.prompts import CompleteParams, GetPromptParams, PromptReference
-from ...protocol.types.resources import (
-    CONDITIONAL_READS,
-    ListenParams,
-    ReadResourceParams,
-    Resource,
-    UriParams,
-)
+from ...protocol.types.resources import CONDITIONAL_READS, ListenParams, ReadResourceParams, Resource, UriParams
 from ...protocol.types.tools import ListParams
 from ..completion import completion
 from ..dispatch.context import Context

@@ -115,11 +115,7 @@ class Link:
             self._add(operation)
 
     async def ask(
-        self,
-        name: str,
-        *arguments: bytes | str | int | float,
-        undo: Undo | None = None,
-        is_patient: bool = False,
+        self, name: str, *arguments: bytes | str | int | float, undo: Undo | None = None, is_patient: bool = False
     ) -> Any:
         """Return the reply to an operation. Raises Unavailable if there is none in time, or with `is_patient` only
         after the lease is lost; it is then unknown whether the operation was carried out. `undo` returns the

@@ -41,11 +41,7 @@ def http_app(running: Run[Any], options: HttpOptions) -> HttpApp:
 
 
 async def run_http(
-    running: Run[Any],
-    options: HttpOptions,
-    *,
-    started: Started | None = None,
-    stop: anyio.Event | None = None,
+    running: Run[Any], options: HttpOptions, *, started: Started | None = None, stop: anyio.Event | None = None
 ) -> None:
     """Serve `running` until `stop` is set or this is cancelled.
 

@@ -65,12 +65,7 @@ def go_program() -> str:
     go = shutil.which("go") or str(pypi.require("go", PUBLIC / "requirements.txt").with_name("go"))
     program = ROOT / "build" / "public-go"
     build = subprocess.run(
-        [go, "build", "-o", str(program), "."],
-        cwd=PUBLIC,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
+        [go, "build", "-o", str(program), "."], cwd=PUBLIC, capture_output=True, text=True, timeout=600, check=False
     )
     if build.returncode:
         raise Unavailable(f"the program in Go could not be built: {build.stderr.strip().splitlines()[-1]:.300}")

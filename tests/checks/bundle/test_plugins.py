@@ -32,11 +32,7 @@ class User:
         self.notes.mkdir()
         # Gemini CLI starts nothing in a folder that it does not trust, and keeps the variables of certificates from
         # servers, so uv has everything in its cache already.
-        self.env = {
-            **fresh(home, installers),
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
-            "UV_CACHE_DIR": str(cache),
-        }
+        self.env = {**fresh(home, installers), "GEMINI_CLI_TRUST_WORKSPACE": "true", "UV_CACHE_DIR": str(cache)}
 
     def host(self, name: str, *words: str) -> str:
         node, folder = self._hosts(name)

@@ -13,17 +13,7 @@ import pytest
 from shared.client.connect import connect_http, connect_sse, connect_stdio, connect_websocket
 from shared.client.options import ClientOptions
 from tests.shared.client import child
-from tests.shared.client.hostile import (
-    CHUNKED,
-    STREAM,
-    Exchange,
-    Fault,
-    Hostile,
-    chunk,
-    hostile,
-    response,
-    says,
-)
+from tests.shared.client.hostile import CHUNKED, STREAM, Exchange, Fault, Hostile, chunk, hostile, response, says
 from tests.shared.client.hostile_sockets import HostileSse, HostileWebSocket
 from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import text_of

@@ -12,17 +12,7 @@ import pytest
 from shared.client.client import Client
 from shared.client.connect import connect_http, connect_sse, connect_websocket
 from shared.client.options import ClientOptions
-from tests.shared.client.hostile import (
-    STREAM,
-    Exchange,
-    Hostile,
-    Json,
-    chunk,
-    closes,
-    hostile,
-    resets,
-    result_for,
-)
+from tests.shared.client.hostile import STREAM, Exchange, Hostile, Json, chunk, closes, hostile, resets, result_for
 from tests.shared.client.hostile_sockets import Framed, HostileSse, HostileWebSocket
 from tests.shared.client.leavings import nothing_left
 from tests.shared.client.small import text_of

@@ -47,12 +47,7 @@ def test_all_servers_in_one_container(measured: Measured) -> None:
         assert healthy(container, MCP_PORT=port)
         assert not healthy(container, MCP_PORT="1")
         size, held = added(container), memory(container)
-        measured(
-            "bundle",
-            size,
-            held,
-            until_it_listens(container.within(*image.entrypoint, MCP_PORT="0", **FOLDER)),
-        )
+        measured("bundle", size, held, until_it_listens(container.within(*image.entrypoint, MCP_PORT="0", **FOLDER)))
         check_size("bundle", size)
         stop(container.pid)
         assert server.wait() == 0, server.stderr()

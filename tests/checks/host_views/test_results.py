@@ -65,11 +65,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=HOSTS, ids=lambda host: host.folder)
 def received(
-    request: pytest.FixtureRequest,
-    folder: Path,
-    database: Path,
-    site: str,
-    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest, folder: Path, database: Path, site: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Received:
     host: Host = request.param
     received: Received = {}
@@ -89,7 +85,7 @@ def received(
             "list_tables": {},
         },
         ("fetch", "--allow-private", "127.0.0.1", "--allow-port", site.rpartition(":")[2]): {
-            "fetch": {"url": f"{site}/", "max_length": 200_000},
+            "fetch": {"url": f"{site}/", "max_length": 200_000}
         },
     }
     for (name, *words), calls in conversations.items():

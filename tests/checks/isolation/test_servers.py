@@ -88,10 +88,7 @@ async def test_insights_are_told_to_their_own_subscribers(settings: SqliteSettin
 @every_way
 async def test_pages_that_were_fetched(lasts: bool, tokens: tuple[str, ...]) -> None:
     pages = [answer("first text, and more", content_type="text/plain"), answer("other", content_type="text/plain")]
-    async with (
-        opened_site({"/": pages[0]}) as site,
-        parties(fetch, REACHING, tokens) as given,
-    ):
+    async with opened_site({"/": pages[0]}) as site, parties(fetch, REACHING, tokens) as given:
         alice, bob = await both(given, lasts)
         assert "first" in await alice.text("fetch", url=site.url(), max_length=5)
         site.routes["/"] = pages[1]

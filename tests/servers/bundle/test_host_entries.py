@@ -82,10 +82,7 @@ def test_an_entry_is_called_as_its_server() -> None:
 
 REFUSED = [
     (["--url", "example.org/mcp"], "the URL of a server must start with http://, https://, ws:// or wss:// and have"),
-    (
-        ["--url", "https://ann:hush@example.org/mcp"],
-        "everyone who sees the URL sees its user name and password",
-    ),
+    (["--url", "https://ann:hush@example.org/mcp"], "everyone who sees the URL sees its user name and password"),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
     (["--url", URL, "--token-variable", "TOKEN"], "use --token-file: Claude Desktop reaches"),
     (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need the name of a server"),

@@ -77,10 +77,7 @@ NO_PATHS = [
     ("a\ud800", f"bad_path: a\\ud800: {IMPOSSIBLE}"),
     ("file://host/a", "bad_path: file://host/a: the URI names another host"),
     ("file:a", "bad_path: file:a: the URI has no absolute path. Write file:///path."),
-    (
-        "file:///a?b",
-        "bad_path: file:///a?b: the URI has a query or fragment. Write ? as %3F and # as %23 in names.",
-    ),
+    ("file:///a?b", "bad_path: file:///a?b: the URI has a query or fragment. Write ? as %3F and # as %23 in names."),
     (
         "file:///a%2Fb",
         "bad_path: file:///a%2Fb: the URI has a broken escape or an encoded separator."
@@ -114,10 +111,7 @@ def test_a_path_beside_several_directories(tmp_path):
 
 UNREADABLE = [
     ("no", f"not_found: no: {MISSING}"),
-    (
-        "no/file",
-        "not_found: no/file: its parent directory does not exist",
-    ),
+    ("no/file", "not_found: no/file: its parent directory does not exist"),
     ("link", f"not_found: link: {DANGLING}"),
     ("loop", "bad_path: loop: the path goes through too many links"),
     ("dir", "not_a_file: dir: is a directory"),
@@ -193,10 +187,7 @@ UNFIT = [
         "ambiguous_match: file: edit 2: the old text matches 2 places, at lines 2, 3."
         " Add neighboring lines until it is unique, or pass count to replace several.",
     ),
-    (
-        [("two", "2", 3)],
-        "wrong_count: file: edit 1: the old text matches 2 places, at lines 2, 3, not 3",
-    ),
+    ([("two", "2", 3)], "wrong_count: file: edit 1: the old text matches 2 places, at lines 2, 3, not 3"),
     (
         [("tow", "2")],
         f"no_match: file: edit 1: the old text is not in the file. The nearest is line 2: 'two', not 'tow'. {COPY}",

@@ -42,11 +42,7 @@ class Writing:
         return done
 
     async def ask_first(
-        self,
-        *queries: str,
-        parameters: Sequence[Sequence[Any]] = (),
-        only_tables: bool = False,
-        consent: Consent,
+        self, *queries: str, parameters: Sequence[Sequence[Any]] = (), only_tables: bool = False, consent: Consent
     ) -> WriteResult | Figures:
         """The same, or the figures that a user has to agree to."""
         given = parameters or [()] * len(queries)
@@ -81,8 +77,5 @@ class Writing:
 async def writing(url: str, limits: Limits = Limits()) -> AsyncIterator[Writing]:  # noqa: B008 - it is a tuple
     """The database at this URL."""
     target = parse_target(url, True)
-    with (
-        closing(await open_link(target, limits)) as writer,
-        closing(await open_link(target, limits)) as reader,
-    ):
+    with closing(await open_link(target, limits)) as writer, closing(await open_link(target, limits)) as reader:
         yield Writing(writer, reader)

@@ -152,11 +152,7 @@ BROKEN: dict[str, tuple[bytes, int | None, str]] = {
     "deep": (b"---\ndescription: " + b"[" * 30_000 + b"\n---\nx", 2, "more than 12 levels"),
     "a second document": (b"---\ndescription: a\n...\n--- {}\n---\nx", 2, "more than one document"),
     "a list": (b"---\n- a\n---\nx", 2, "not a mapping"),
-    "an unknown key": (
-        b"---\ndescription: a\n\ntitel: b\narguments: [{name: a}]\n---\n{{ a }}",
-        4,
-        "not a known",
-    ),
+    "an unknown key": (b"---\ndescription: a\n\ntitel: b\narguments: [{name: a}]\n---\n{{ a }}", 4, "not a known"),
     "a merge key": (
         b"---\ndescription: a\nmessages: &t [{text: a}]\n<<: *t\n---\nx",
         4,

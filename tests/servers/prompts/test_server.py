@@ -82,10 +82,7 @@ async def test_p5_clients_of_both_eras_see_the_same_at_the_same_time(tmp_path: P
         "servers.prompts",
         str(folder(tmp_path, {"a.md": asking("{{ code }} {{ count }}", "code", "count"), "b.md": SIMPLE})),
     ]
-    async with (
-        start_http(command) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client,
-    ):
+    async with start_http(command) as url, httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as client:
         site = Site(app, 0, anyio.Event(), client)
         session = await site.initialize("2025-11-25")
         for method, params, key in [

@@ -28,9 +28,7 @@ def main(argv: Sequence[str]) -> int:
 def inspect_parser() -> SessionParser:
     """Return the parser of the command."""
     parser = SessionParser(
-        "inspect",
-        "",
-        "Show what a server offers: capabilities, tools with their arguments, resources, prompts.",
+        "inspect", "", "Show what a server offers: capabilities, tools with their arguments, resources, prompts."
     )
     parser.add_options()
     return parser

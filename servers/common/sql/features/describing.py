@@ -57,9 +57,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
 
     @features.tool(read_only=True, app=dialect.schema_app)
     async def describe_database(
-        ctx: Ctx,
-        max_bytes: Annotated[int, Field(ge=2_000)] = _MAX_OVERVIEW_BYTES,
-        database: DatabaseArgument = None,
+        ctx: Ctx, max_bytes: Annotated[int, Field(ge=2_000)] = _MAX_OVERVIEW_BYTES, database: DatabaseArgument = None
     ) -> str:
         """Start here. Show what one or all databases contain: tables, columns, foreign keys, indexes, as far as they
         fit."""

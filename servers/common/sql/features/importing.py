@@ -28,8 +28,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         table_name: TableName,
         csv: Annotated[str | None, Field(description="the CSV itself")] = None,
         file: Annotated[
-            str | None,
-            Field(description="instead of csv: a file in the operator's directory, also .tsv or .xlsx"),
+            str | None, Field(description="instead of csv: a file in the operator's directory, also .tsv or .xlsx")
         ] = None,
         preview: Annotated[bool, Field(description="only report what would be done")] = False,
         types: Annotated[

@@ -70,12 +70,7 @@ def declare_read_query(dialect: Dialect) -> Features[Opened]:
     features = Features[Opened]()
 
     def read_at_once(
-        ctx: Ctx,
-        query: str,
-        parameters: Parameters,
-        max_rows: int | None,
-        cursor: str | None,
-        database: str | None,
+        ctx: Ctx, query: str, parameters: Parameters, max_rows: int | None, cursor: str | None, database: str | None
     ) -> Data[QueryResult] | None:
         source = ctx.state.databases.get(database)
         return answer_at_once(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)

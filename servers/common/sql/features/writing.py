@@ -89,11 +89,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         return Data(done.value, done.text)
 
     @features.tool(unavailable=check_writable, destructive=False)
-    async def create_table(
-        ctx: Ctx,
-        query: str,
-        database: DatabaseArgument = None,
-    ) -> str:
+    async def create_table(ctx: Ctx, query: str, database: DatabaseArgument = None) -> str:
         """Create a table with one CREATE TABLE statement; write_query makes other schema changes."""
         source = ctx.state.databases.get(database)
         done = await execute_statements(ctx, source, [Statement(query)], only_tables=True)

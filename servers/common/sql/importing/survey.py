@@ -4,14 +4,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.columns import (
-    Column,
-    ColumnSurvey,
-    DecimalMark,
-    find_mark,
-    parse_types,
-    shorten,
-)
+from servers.common.sql.importing.columns import Column, ColumnSurvey, DecimalMark, find_mark, parse_types, shorten
 from servers.common.sql.importing.files import Opener, measure
 from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
 from servers.common.sql.importing.readings import Kind

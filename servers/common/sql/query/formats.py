@@ -71,10 +71,7 @@ FORMATS: dict[FormatName, Format] = {
         b"",
     ),
     "json": Format(
-        "application/json",
-        lambda names: b'{"columns":' + to_json(names) + b',"rows":[',
-        _add_json,
-        b"\n]}\n",
+        "application/json", lambda names: b'{"columns":' + to_json(names) + b',"rows":[', _add_json, b"\n]}\n"
     ),
     "jsonl": Format("application/jsonl", lambda names: to_json(names) + b"\n", _add_lines, b""),
 }

@@ -8,13 +8,7 @@ from typing import Any
 import anyio
 
 from shared.client.tasks.following import TaskState
-from shared.errors import (
-    InvalidParams,
-    MethodNotFound,
-    MissingCapability,
-    PeerError,
-    RpcError,
-)
+from shared.errors import InvalidParams, MethodNotFound, MissingCapability, PeerError, RpcError
 from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client_events import Notified, ServerRequest
 from shared.protocol.session.questions import question_of

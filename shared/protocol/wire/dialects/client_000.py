@@ -14,11 +14,7 @@ from ...types.base import CLIENT_INFO
 from .client_dialect import ClientDialect, Fields, Form, description, json_text
 
 _LISTS = {"mcp/listTools": "tools", "mcp/listResources": "resources"}
-_CAPABILITIES = {
-    **_LISTS,
-    "mcp/prompts/list": "prompts",
-    "mcp/completion/complete": "completions",
-}
+_CAPABILITIES = {**_LISTS, "mcp/prompts/list": "prompts", "mcp/completion/complete": "completions"}
 """The server capability for each method."""
 
 

@@ -13,17 +13,7 @@ from ....errors import InternalError, InvalidRequest
 from ...records import record
 from ...types.base import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO
 from ...versions import NEWEST
-from ..jsonrpc import (
-    Failure,
-    Malformed,
-    Message,
-    Notification,
-    Request,
-    RequestId,
-    Response,
-    error_object,
-    failure,
-)
+from ..jsonrpc import Failure, Malformed, Message, Notification, Request, RequestId, Response, error_object, failure
 
 MAX_SENT = 10_000
 """Maximum number of requests whose answers are awaited. The oldest are forgotten, since some are silently

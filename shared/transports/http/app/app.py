@@ -163,10 +163,7 @@ class HttpApp:
         # Other origins have been refused before. A preflight has no token, so this comes before admission.
         cors = Middleware(CORSMiddleware, **_CORS)
         self._rest = Starlette(
-            routes=routes,
-            middleware=[cors],
-            exception_handlers={HTTPException: self._refuse},
-            lifespan=self._living,
+            routes=routes, middleware=[cors], exception_handlers={HTTPException: self._refuse}, lifespan=self._living
         )
         # No redirect from `/mcp/` to `/mcp`: a client that follows one may lose its token or its body.
         self._rest.router.redirect_slashes = False

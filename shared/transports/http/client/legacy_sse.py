@@ -211,11 +211,7 @@ async def _soon(seconds: float) -> AsyncIterator[None]:
 
 
 async def _get(
-    url: URL,
-    headers: Mapping[str, str],
-    http: aiohttp.ClientSession,
-    credentials: Credentials | None,
-    seconds: float,
+    url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession, credentials: Credentials | None, seconds: float
 ) -> aiohttp.ClientResponse:
     sent = 0
     while True:

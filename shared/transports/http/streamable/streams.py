@@ -23,16 +23,7 @@ from ....protocol.session.events import Outgoing
 from ....protocol.session.subscriptions import LISTS
 from ....protocol.wire.codec import encode
 from ....protocol.wire.framing import ServerSentEvent
-from ....protocol.wire.jsonrpc import (
-    Batch,
-    Failure,
-    Message,
-    Notification,
-    Request,
-    RequestId,
-    Response,
-    failure,
-)
+from ....protocol.wire.jsonrpc import Batch, Failure, Message, Notification, Request, RequestId, Response, failure
 from ....server.dispatch.room import LARGE_RESULT_BYTES, Room
 
 _TOO_OLD = refuse(400, "the events after this one are no longer stored")

@@ -112,10 +112,7 @@ REFUSED = [
     (["http://"], "the URL of a server must start with http://"),
     (["http://a:99999/mcp"], "the URL of a server must start with http://"),
     (["http://[::1/mcp"], "the URL of a server must start with http://"),
-    (
-        ["http://ann:hush@a/mcp"],
-        "everyone who sees the URL sees its user name and password: remove the part",
-    ),
+    (["http://ann:hush@a/mcp"], "everyone who sees the URL sees its user name and password: remove the part"),
     (["http://a/mcp", "--token-file", "/nowhere"], "--token-file: /nowhere: No such file or directory"),
     (["http://a/mcp", "--header", "hush"], "--header takes NAME=VALUE"),
     (["http://a/mcp", "--header", "a b=hush"], "not the name of an HTTP header that can be set: 'a b'"),

@@ -21,11 +21,7 @@ REPORT = word(
 
 
 def read(
-    kind: DocumentKind,
-    body: bytes,
-    format: Format = "markdown",
-    section: str | None = None,
-    pages: str | None = None,
+    kind: DocumentKind, body: bytes, format: Format = "markdown", section: str | None = None, pages: str | None = None
 ) -> Page:
     return page_reader(kind)(source(kind, body, format, section, pages))
 

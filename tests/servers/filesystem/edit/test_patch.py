@@ -147,10 +147,7 @@ def test_files_begin_as_codex_writes_them() -> None:
         ),
         ("diff --git a/f b/g\nrename from f\nrename to g\n", "line 2 of the patch renames a file: use move_file"),
         ("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch begins a hunk, but no `+++ b/PATH` line precedes it"),
-        (
-            HEADER + "@@ -1,0 +2 @@\n+b\n",
-            "line 3 of the patch has no context lines: include unchanged lines around",
-        ),
+        (HEADER + "@@ -1,0 +2 @@\n+b\n", "line 3 of the patch has no context lines: include unchanged lines around"),
         ("a\nb\n", "there is no hunk"),
         (
             hunk("-a", "+b") + "diff --git a/g b/g\nnew file mode 100644\n",

@@ -72,12 +72,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
                 1,
             ]
         },
-        {
-            "content": [
-                *({"type": "text", "text": text} for text in ("", '{"a":null}', "b", "")),
-                1,
-            ]
-        },
+        {"content": [*({"type": "text", "text": text} for text in ("", '{"a":null}', "b", "")), 1]},
     ),
     ("tools/call", {"content": None, "isError": None}, {"content": []}),
     ("tools/call", {"content": "a"}, {"content": [{"type": "text", "text": "a"}]}),

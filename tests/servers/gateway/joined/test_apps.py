@@ -45,10 +45,7 @@ async def test_a_host_is_told_of_servers_that_come_and_go() -> None:
         assert (await linked(peer), await title(peer, PAGE)) == ({"read_notes": PAGE}, "of a")
         assert await shown(peer) == {"notes": ["of a"]}
         await late.open()
-        assert await linked(peer) == {
-            "a__read_notes": "ui://a__notes/list",
-            "b__read_notes": "ui://b__notes/list",
-        }
+        assert await linked(peer) == {"a__read_notes": "ui://a__notes/list", "b__read_notes": "ui://b__notes/list"}
         # What it has is nobody else's while it is gone.
         await late.close()
         assert await linked(peer) == {"a__read_notes": "ui://a__notes/list"}

@@ -3,13 +3,7 @@
 from typing import Any
 
 from shared.server.declaration import MAX_INSTRUCTIONS
-from tests.servers.gateway.joined.members import (
-    Door,
-    both_eras,
-    joined,
-    small,
-    with_tools,
-)
+from tests.servers.gateway.joined.members import Door, both_eras, joined, small, with_tools
 from tests.shared.server.peer import STATELESS, Json, Peer, talking
 from tests.wire import CLIENT_INFO
 

@@ -6,15 +6,7 @@ import pytest
 
 from shared import RpcError
 from shared.client.group.names import full_name
-from tests.servers.gateway.joined.members import (
-    Door,
-    joined,
-    names,
-    opened,
-    prompt,
-    small,
-    with_tools,
-)
+from tests.servers.gateway.joined.members import Door, joined, names, opened, prompt, small, with_tools
 from tests.shared.server.peer import talking
 
 

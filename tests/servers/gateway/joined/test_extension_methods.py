@@ -8,13 +8,7 @@ from shared import Context
 from shared.protocol.methods import Method
 from shared.protocol.types.tools import InputParams
 from shared.server.extension import Extension
-from tests.servers.gateway.joined.members import (
-    Door,
-    joined,
-    small,
-    vendors,
-    with_tools,
-)
+from tests.servers.gateway.joined.members import Door, joined, small, vendors, with_tools
 from tests.shared.server.peer import STATELESS, talking
 
 

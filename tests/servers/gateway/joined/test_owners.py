@@ -7,15 +7,7 @@ import pytest
 from shared import Context, Resource, ResourceLink, ResourceNotFound, RpcError, Server
 from shared.errors import InsufficientScope
 from tests.servers.gateway.changes import subscribed, updated
-from tests.servers.gateway.joined.members import (
-    Door,
-    both_eras,
-    joined,
-    opened,
-    serving,
-    small,
-    with_resources,
-)
+from tests.servers.gateway.joined.members import Door, both_eras, joined, opened, serving, small, with_resources
 from tests.servers.gateway.joined.test_list_cache import ODD
 from tests.shared.server.peer import Peer, talking
 

@@ -19,15 +19,7 @@ from shared.extensions.dialects import DIALECTS
 from shared.protocol.identity import Principal
 from shared.telemetry.logs import server_name
 from shared.testing import connected
-from tests.servers.gateway.joined.members import (
-    Door,
-    both_eras,
-    joined,
-    names,
-    opened,
-    small,
-    with_tools,
-)
+from tests.servers.gateway.joined.members import Door, both_eras, joined, names, opened, small, with_tools
 from tests.shared.extensions.dialects.test_document_000 import Talk
 from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, Json, Peer, talking
 from tests.wire import STATELESS

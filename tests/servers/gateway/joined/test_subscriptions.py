@@ -8,15 +8,7 @@ import pytest
 from shared import ResourceNotFound
 from tests.quiet import quiet
 from tests.servers.gateway.changes import subscribed, updated
-from tests.servers.gateway.joined.members import (
-    Door,
-    both_eras,
-    joined,
-    opened,
-    serving,
-    with_resources,
-    with_tools,
-)
+from tests.servers.gateway.joined.members import Door, both_eras, joined, opened, serving, with_resources, with_tools
 from tests.shared.server.peer import ERAS, talking
 
 

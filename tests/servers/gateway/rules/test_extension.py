@@ -51,10 +51,7 @@ async def test_the_list_has_what_is_allowed_under_its_new_names():
 
 
 async def test_a_tool_that_is_not_to_be_there_is_unknown():
-    async with (
-        talking(app_with("a", "b", deny=("b",), rename={"a": "x"})) as peer,
-        talking(app_with("z")) as other,
-    ):
+    async with talking(app_with("a", "b", deny=("b",), rename={"a": "x"})) as peer, talking(app_with("z")) as other:
         for name in ("b", "a", "none"):
             assert (await peer.call(name))["error"] == (await other.call(name))["error"]
 

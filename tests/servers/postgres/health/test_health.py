@@ -154,10 +154,7 @@ async def test_slow_statements_are_told_by_both_orders(database: Database) -> No
     database.run("SELECT count(*) FROM customer, product WHERE customer.id = 5")
     async with asking(database.server.url(database.name)) as ask:
         lines = await list_slow_statements(ask)
-    assert [line for line in lines if not line.startswith(" ")] == [
-        "by total time:",
-        "by time per call:",
-    ]
+    assert [line for line in lines if not line.startswith(" ")] == ["by total time:", "by time per call:"]
     found = [line for line in lines if "FROM customer, product WHERE customer.id = $1" in line]
     assert " in 1 calls (" in found[0]
     assert ", 1.0 rows each, " in found[0]

@@ -199,10 +199,7 @@ async def test_a_notice_of_our_own_writer_tells_nothing_new(database: Database) 
 
 @pytest.mark.slow
 async def test_our_own_change_of_the_schema_is_told_of_everything(database: Database) -> None:
-    async with (
-        watching(database.owner, REVIEW, SCHEMA, DATABASE) as held,
-        writing_here(database, held) as writer,
-    ):
+    async with watching(database.owner, REVIEW, SCHEMA, DATABASE) as held, writing_here(database, held) as writer:
         await writer.execute("CREATE TABLE more (a integer)")
         assert await held.told(3) == [DATABASE, REVIEW, SCHEMA]
 

@@ -59,10 +59,7 @@ def test_arguments_that_are_unused_or_undeclared_are_found_with_their_lines(tmp_
 
 
 def test_missing_descriptions_are_found(tmp_path: Path) -> None:
-    files = {
-        "a.md": front("arguments:", "  - name: one", body="{{ one }}"),
-        ".claude/commands/b.md": "Say it.",
-    }
+    files = {"a.md": front("arguments:", "  - name: one", body="{{ one }}"), ".claude/commands/b.md": "Say it."}
     assert said(tmp_path, files) == [
         ".claude/commands/b.md:1: there is no description",
         "a.md:4: the argument 'one' has no description",
@@ -95,10 +92,7 @@ BROKEN = [
     (front(body="{% include 'no.md' %}"), ":4: an include: there is no file 'no.md'"),
     (front("messages:", "  - image: no.png"), ":4: there is no file 'no.png'"),
     (front(body="Say $1"), ":4: $1 is the second word: Claude Code counts from $0"),
-    (
-        front('title: a "b": c'),
-        ":3: the front matter is not YAML: a string that contains a colon",
-    ),
+    (front('title: a "b": c'), ":3: the front matter is not YAML: a string that contains a colon"),
     ("Say it.", ":1: there is no description"),
     ("", ":1: it has no text"),
 ]

@@ -165,13 +165,7 @@ async def test_s6_what_is_no_name_is_not_run(tmp_path: Path) -> None:
     path = hostile(tmp_path / "odd.db")
     before = dump(path)
     async with inside("--allow-write", path) as peer:
-        for name in (
-            "victim; DROP TABLE victim",
-            'victim"); DROP TABLE victim; --',
-            "victim\0",
-            "",
-            "*",
-        ):
+        for name in ("victim; DROP TABLE victim", 'victim"); DROP TABLE victim; --', "victim\0", "", "*"):
             error = await peer.error("describe_table", table_name=name, sample=1, statistics=True)
             assert error.startswith("not_found: ")
     assert dump(path) == before

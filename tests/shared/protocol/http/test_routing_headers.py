@@ -16,10 +16,7 @@ from shared.protocol.http.rules import Headers, Refusal
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response
 
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 SCHEMA = {
     "type": "object",
     "properties": {

@@ -16,10 +16,7 @@ from shared.protocol.wire.jsonrpc import Request
 ADA = Principal("ada")
 IDENTITY = Identity(Implementation(name="a", version="1"), capabilities={"tools": {}})
 SIGNER = Signer(b"key")
-ENVELOPE = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+ENVELOPE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 
 

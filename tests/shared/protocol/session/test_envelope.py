@@ -31,8 +31,7 @@ def test_the_version_key_alone_is_the_signal():
 
 def test_the_peer_is_what_the_envelope_says():
     peer = admit(
-        envelope(**{CLIENT_CAPABILITIES: {"roots": {}}, CLIENT_INFO: {"name": "c"}, LOG_LEVEL: "error"}),
-        ADA,
+        envelope(**{CLIENT_CAPABILITIES: {"roots": {}}, CLIENT_INFO: {"name": "c"}, LOG_LEVEL: "error"}), ADA
     )
     assert (peer.version.date, peer.capabilities, peer.principal) == ("2026-07-28", {"roots": {}}, ADA)
     assert (peer.info, peer.log_level) == ({"name": "c"}, "error")

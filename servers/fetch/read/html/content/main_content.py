@@ -192,10 +192,7 @@ def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
 def _complete_tables(page: Lines, keep: list[bool]) -> None:
     """Keep data tables, lists of terms and code surrounded by content; elsewhere they are rarely content."""
     size = [0, *accumulate(len(line.text) for line in page.lines)]
-    own = [
-        0,
-        *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True)),
-    ]
+    own = [0, *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True))]
     prose = [0, *accumulate(not line.within[_PRE] and len(line.text) > _MAX_LABEL for line in page.lines)]
     for block in page.blocks:
         tag = block.element.tag

@@ -22,10 +22,7 @@ BOTH_ERAS = pytest.mark.parametrize("version", ERAS)
 async def _shared() -> AsyncIterator[tuple[Asking, Run[Any]]]:
     asking = Asking()
     with anyio.fail_after(3 * PATIENCE):
-        async with (
-            asking.app.open() as asking.running,
-            bridge(asking.upstream(shared=True)).open() as running,
-        ):
+        async with asking.app.open() as asking.running, bridge(asking.upstream(shared=True)).open() as running:
             yield asking, running
 
 

@@ -247,11 +247,7 @@ TAGS = st.sampled_from(
 )
 ITEMS = {"table": "td", "tr": "td", "dl": "dd", "select": "option"}
 """What text stands in, in elements that have none of their own."""
-NODES = st.recursive(
-    st.integers(3, 300),
-    lambda inner: st.tuples(TAGS, st.lists(inner, max_size=8)),
-    max_leaves=60,
-)
+NODES = st.recursive(st.integers(3, 300), lambda inner: st.tuples(TAGS, st.lists(inner, max_size=8)), max_leaves=60)
 Node = int | tuple[str, list["Node"]]
 
 
