@@ -22,7 +22,7 @@ from servers.common.documents.texts import DocumentText, may_be_document
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import UTF8, Charset, charset_of, marked
 from servers.filesystem.search.files import Control
-from servers.filesystem.search.matcher import Matcher, Query, compiled, is_by_line
+from servers.filesystem.search.matcher import Matcher, Query, compiled, for_large_file, is_by_line
 from shared.program.files.entries import Handle
 
 BLOCK_BYTES = 1 << 20
@@ -77,6 +77,8 @@ class _Block(NamedTuple):
     data: bytes
     start: int
     end: int
+    read: int = 0
+    """The position in the file up to which `data` was read."""
 
 
 class Searched(NamedTuple):
@@ -106,6 +108,7 @@ class Reader:
     def __init__(
         self, query: Query, context: int, control: Control, read_document: ReadDocument | None = None
     ) -> None:
+        self._query = query
         self._matcher = compiled(query)
         self._search = self._matcher.search
         self._whole = query.multiline
@@ -142,9 +145,13 @@ class Reader:
         if charset is None:
             return None
         data = data[len(charset.mark) :]
+        numbers = _LineNumbers(descriptor, self._control)
         if charset.name != UTF8.name:
             data, read = _in_utf_8(data, charset, read)
-        return Searched(self._in_blocks(*_with_line_feeds(data, read)), charset.name)
+            numbers = _LineNumbers(None, self._control)
+        data, read = _with_line_feeds(data, read)
+        position = partial(os.lseek, descriptor, 0, os.SEEK_CUR)
+        return Searched(self._in_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
 
     def candidates(self, texts: list[bytes]) -> Iterator[int]:
         """Yield the indexes of the files that may have matches or may be binary, given their contents."""
@@ -181,17 +188,50 @@ class Reader:
             return NO_HITS
         return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
 
-    def _in_blocks(self, data: bytes, read: Callable[[], bytes]) -> Iterator[Hit]:
-        number, last = 1, 0
-        for block in _blocks(read, data, self._context):
-            for hit in _hits(block, number, self._matcher):
+    def _in_blocks(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[Hit]:
+        matcher, last = for_large_file(self._query, self._matcher), 0
+        for block in blocks:
+            first = None
+            for hit in _hits(block, 0, matcher):
+                first = numbers.of(block) if first is None else first
+                if first is None:
+                    return
                 # Each part of a line longer than a block may match.
-                if hit.number > last:
-                    yield hit
-                last = hit.number
+                if first + hit.number > last:
+                    yield hit._replace(number=first + hit.number)
+                last = first + hit.number
             if self._control.ended():
                 return
-            number += block.data.count(b"\n", block.start, block.end)
+            numbers.passed(block)
+
+
+class _LineNumbers:
+    """The numbers of the first lines of blocks. They are needed only where there are matches, so line ends are
+    counted then, in the file, if its bytes are those that are searched."""
+
+    def __init__(self, descriptor: int | None, control: Control) -> None:
+        self._descriptor = descriptor
+        self._control = control
+        self._lines = self._counted = 0
+        """The number of line ends before a position in the file."""
+
+    def of(self, block: _Block) -> int | None:
+        """Return the number of the first line of `block`; None if the search has ended."""
+        if self._descriptor is None:
+            return self._lines + 1
+        while self._counted < block.read and (
+            piece := os.pread(self._descriptor, min(BLOCK_BYTES, block.read - self._counted), self._counted)
+        ):
+            self._lines += piece.count(b"\n")
+            self._counted += len(piece)
+            if self._control.ended():
+                return None
+        return self._lines + 1 - block.data.count(b"\n", block.start)
+
+    def passed(self, block: _Block) -> None:
+        """Continue after `block`."""
+        if self._descriptor is None:
+            self._lines += block.data.count(b"\n", block.start, block.end)
 
 
 def _charset_of(data: bytes, whole: bool) -> Charset | None:
@@ -238,7 +278,7 @@ def _with_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Cal
     return convert(data), read_on
 
 
-def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_Block]:
+def _blocks(read: Callable[[], bytes], position: Callable[[], int], data: bytes, context: int) -> Iterator[_Block]:
     start = 0
     while True:
         whole = last = data.rfind(b"\n", start) + 1
@@ -248,11 +288,12 @@ def _blocks(read: Callable[[], bytes], data: bytes, context: int) -> Iterator[_B
         keep = start_of_lines(data, end, context)
         if end - keep > BLOCK_BYTES:
             keep = end
+        at = position()
         more = read()
         if not more:
-            yield _Block(data, start, len(data))
+            yield _Block(data, start, len(data), at)
             return
-        yield _Block(data, start, end)
+        yield _Block(data, start, end, at)
         data, start = data[keep:] + more, end - keep
 
 
@@ -266,7 +307,7 @@ def start_of_lines(data: bytes, end: int, count: int) -> int:
 
 
 def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
-    data, start, end = block
+    data, start, end, _ = block
     counted = position = start
     while position < end:
         match = matcher.search(data, position, end)

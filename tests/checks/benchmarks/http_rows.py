@@ -39,6 +39,7 @@ def guarded_row(peer: Peer, folder: Path) -> Iterator[tuple[Measure, float]]:
     """The CPU time of requests without guards, to that with an audit log, a token of one scope, and limits. Raises
     Unavailable."""
     ask, tokens = messages.read_stateless(folder / messages.FILE), folder / "tokens.toml"
+    tokens.unlink(missing_ok=True)  # of the round before
     new = [sys.executable, "-m", "servers", "token", "new", "ada", "--scope", "filesystem:read"]
     token = subprocess.run([*new, "--tokens-file", str(tokens)], cwd=ROOT, capture_output=True, text=True, check=True)
     guards = ["--audit", str(folder / "http-audit.log"), "--tokens-file", str(tokens)]

@@ -1,0 +1,52 @@
+"""A matcher for large files finds what the matcher for any text finds."""
+
+import pytest
+
+from servers.filesystem.search import matcher
+from servers.filesystem.search.matcher import Query, compiled, for_large_file
+
+TEXT = (
+    "needle\nneed less needle, needless\n\nabc a.b ab abab\ndéjà-vu é\n12 needles\nx\nleedle dle dle dle\nlast needle"
+)
+LITERALS = ["needle", "dle", "e", "é", "éj", "à-vu", "a.b", "nothing", "12 needles\\nx"]
+EXPRESSIONS = {
+    "need[l]e": "need",
+    r"\bneedle\b": "needle",
+    r"\d+ needles?$": " needle",
+    "^(a|needle)": "",
+    "(need|a)less": "",
+    "(n)eed+le": "eed",
+    "x*needles*": "needle",
+    "n{1}eedle": "",
+    r"a\.b": "a.b",
+    r"[\].x]b": "b",
+    "[]x.]b [[:alpha:]^]": "b ",
+    r"\x61b": "",
+    "(?i)NEEDLE": "",
+    "é$|vu": "",
+    "é.?j": "é",
+    "needle.*needle": "needle",
+}
+
+
+@pytest.mark.parametrize("near", [0, 4_096])
+@pytest.mark.parametrize(
+    "query", [*(Query(text, literal=True) for text in LITERALS), *map(Query, EXPRESSIONS)], ids=lambda query: query[0]
+)
+def test_every_match_is_found(query: Query, near: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher, "_NEAR_BYTES", near)
+    monkeypatch.setattr(matcher, "_MAX_FALSE", 2)
+    text = TEXT.encode()
+    plain = compiled(query)
+    large = for_large_file(query, plain)
+    lines = [number for number in range(len(text)) if not number or text[number - 1] == 10]
+    for start in lines:
+        for end in [*(number - 1 for number in lines if number > start), len(text)]:
+            expected, match = plain.search(text, start, end), large.search(text, start, end)
+            assert (match and match.span()) == (expected and expected.span())
+
+
+@pytest.mark.parametrize(("pattern", "text"), EXPRESSIONS.items())
+def test_the_text_that_each_match_contains(pattern: str, text: str) -> None:
+    assert matcher._required_text(Query(pattern)) == text
+    assert matcher._required_text(Query(pattern, ignore_case=True)) == ""
