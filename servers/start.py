@@ -1,7 +1,7 @@
 """Fast start of a server with little memory: the work of its `__main__` before it loads other modules of the bundle.
 
 A host waits for every server that it starts, and keeps all of them running, even those that are never called. So the
-garbage collector is off until `run` configures it, and modules that others import long before they use them are late.
+garbage collector is off until `run` configures it, and modules that others import long before they use them are lazy.
 This module itself imports only the standard library.
 """
 
@@ -26,12 +26,12 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
 
 
 def put_off() -> None:
-    """Make modules late that a server on stdio may never need, except those that are already imported. Exits the
+    """Make modules lazy that a server on stdio may never need, except those that are already imported. Exits the
     program if the `shared` on the path does not belong to the bundle."""
     refuse_foreign()
-    from shared.late_modules import WITH_OPENSSL, LateFinder, preset
+    from shared.lazy_modules import WITH_OPENSSL, LazyFinder, preset
 
-    finder = LateFinder(
+    finder = LazyFinder(
         (
             *WITH_OPENSSL,
             "importlib.metadata",  # with `email` and `zipfile` it takes 2.4 MiB, 2.0 MiB of them private

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 # What knows nothing of the protocol, not even its errors: a worker loads it alone, and any file of a server may.
-PLAIN = {"text", "steps", "concurrency", "coded_errors", "late_modules", "tracing", "yaml"}
+PLAIN = {"text", "steps", "concurrency", "coded_errors", "lazy_modules", "tracing", "yaml"}
 # The import ladder: a part may import what stands on its own step or lower. "" is shared/__init__.py.
 LADDER = [
     {"errors", "version", *PLAIN},

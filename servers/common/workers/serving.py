@@ -19,7 +19,7 @@ from types import ModuleType
 
 from servers.common.workers.frames import LENGTHS, Head, lengths_of, pack
 from shared.coded_errors import CodedError
-from shared.late_modules import WITH_OPENSSL, LateFinder
+from shared.lazy_modules import WITH_OPENSSL, LazyFinder
 
 MEBIBYTE = 1024 * 1024
 _STATM = Path("/proc/self/statm")
@@ -87,7 +87,7 @@ def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: 
     logging.disable()
     warnings.simplefilter("ignore")
     # A worker makes no connections, and libraries import OpenSSL for them. It would take a tenth of the memory.
-    sys.meta_path.insert(0, LateFinder(WITH_OPENSSL))
+    sys.meta_path.insert(0, LazyFinder(WITH_OPENSSL))
     # No core dump, since it would leave a copy of a file on disk.
     _set("RLIMIT_CORE", 0)
     _limit_memory(mebibytes)

@@ -1,4 +1,4 @@
-"""Late modules are executed at the first use, once, and are then like any other."""
+"""Lazy modules are executed at the first use, once, and are then like any other."""
 
 import importlib
 import inspect
@@ -10,18 +10,18 @@ from types import ModuleType
 
 import pytest
 
-from shared.late_modules import LateFinder, preset
+from shared.lazy_modules import LazyFinder, preset
 
 CODE = '"""Doc."""\nimport late_log\nlate_log.executed.append(1)\nclass Thing: ...\n'
 
 
 @pytest.fixture
 def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """One entry for each execution of `late_subject`, a late module."""
-    (tmp_path / "late_subject.py").write_text(CODE)
+    """One entry for each execution of `lazy_subject`, a lazy module."""
+    (tmp_path / "lazy_subject.py").write_text(CODE)
     (tmp_path / "late_log.py").write_text("executed = []\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", [LateFinder(("late_subject",)), *sys.meta_path])
+    monkeypatch.setattr(sys, "meta_path", [LazyFinder(("lazy_subject",)), *sys.meta_path])
     before = set(sys.modules)
     yield importlib.import_module("late_log").executed
     for name in set(sys.modules) - before:
@@ -29,13 +29,13 @@ def executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[i
 
 
 def _subject() -> ModuleType:
-    return importlib.import_module("late_subject")
+    return importlib.import_module("lazy_subject")
 
 
 def test_importing_executes_nothing(executed: list[int]) -> None:
     first, second = _subject(), _subject()
-    assert first is second is sys.modules["late_subject"]
-    assert (first.__name__, Path(str(first.__file__)).name) == ("late_subject", "late_subject.py")
+    assert first is second is sys.modules["lazy_subject"]
+    assert (first.__name__, Path(str(first.__file__)).name) == ("lazy_subject", "lazy_subject.py")
     assert not executed
     assert inspect.getsource(first) == CODE
 
@@ -47,31 +47,31 @@ def test_the_first_use_executes_it_once(executed: list[int]) -> None:
     assert module is _subject()
     assert type(module) is ModuleType
     assert executed == [1]
-    with pytest.raises(AttributeError, match="module 'late_subject' has no attribute 'other'"):
+    with pytest.raises(AttributeError, match="module 'lazy_subject' has no attribute 'other'"):
         _ = module.other
 
 
 def test_from_import_and_dir_are_uses(executed: list[int]) -> None:
     assert "Thing" in dir(_subject())
     space: dict[str, object] = {}
-    exec("from late_subject import Thing", space)
+    exec("from lazy_subject import Thing", space)
     assert space["Thing"] is _subject().Thing
     with pytest.raises(ImportError, match="cannot import name 'other'"):
-        exec("from late_subject import other")
+        exec("from lazy_subject import other")
     assert executed == [1]
 
 
 def test_an_error_of_its_code_is_raised_at_each_use(executed: list[int], tmp_path: Path) -> None:
-    (tmp_path / "late_subject.py").write_text(f"{CODE}import late_missing\n")
+    (tmp_path / "lazy_subject.py").write_text(f"{CODE}import lazy_missing\n")
     module = _subject()
     for count in (1, 2):
-        with pytest.raises(ModuleNotFoundError, match="late_missing"):
+        with pytest.raises(ModuleNotFoundError, match="lazy_missing"):
             _ = module.other
         assert len(executed) == count
 
 
 def test_threads_wait_until_it_is_executed(executed: list[int], tmp_path: Path) -> None:
-    (tmp_path / "late_subject.py").write_text(f"{CODE}import threading, late_subject\nlast = late_subject.Thing\n")
+    (tmp_path / "lazy_subject.py").write_text(f"{CODE}import threading, lazy_subject\nlast = lazy_subject.Thing\n")
     module, start, seen = _subject(), Barrier(8), []
 
     def use() -> None:
@@ -97,23 +97,23 @@ def test_a_reload_executes_it_at_once(executed: list[int], used: bool) -> None:
 
 
 def test_a_preset_attribute_is_there_for_a_while(executed: list[int]) -> None:
-    with preset("late_subject", "Thing", int):
+    with preset("lazy_subject", "Thing", int):
         assert _subject().Thing is int
     assert not executed
     assert _subject().Thing is not int
-    with preset("late_subject", "Thing", int):
+    with preset("lazy_subject", "Thing", int):
         assert _subject().Thing is not int
 
 
 def test_a_preset_attribute_gives_way_to_the_code(executed: list[int]) -> None:
-    with preset("late_subject", "Thing", int):
+    with preset("lazy_subject", "Thing", int):
         assert dir(_subject())
     assert _subject().Thing is not int
     assert executed == [1]
 
 
-@pytest.mark.parametrize("name", ["late_missing", "sys", "late_package"])
+@pytest.mark.parametrize("name", ["lazy_missing", "sys", "late_package"])
 def test_other_modules_are_found_as_ever(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "late_package").mkdir()
-    assert LateFinder((name,)).find_spec(name) is None
+    assert LazyFinder((name,)).find_spec(name) is None

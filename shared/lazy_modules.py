@@ -1,4 +1,4 @@
-"""Late modules: imported as usual, and executed at the first use of one of their attributes.
+"""Lazy modules: imported as usual, and executed at the first use of one of their attributes.
 
 The import system finds, creates and registers each of them under its own name; only its code waits. So there is one
 object for a module, before and after it is executed. `importlib.util.LazyLoader` would execute a module at the second
@@ -20,8 +20,8 @@ does not have; `hashlib`, which many import, needs it for some hash algorithms. 
 MiB."""
 
 
-class LateFinder(NamedTuple):
-    """A finder for `sys.meta_path` that makes modules late, except those that are already imported."""
+class LazyFinder(NamedTuple):
+    """A finder for `sys.meta_path` that makes modules lazy, except those that are already imported."""
 
     names: tuple[str, ...]
     """The names of modules, without packages."""
@@ -29,17 +29,17 @@ class LateFinder(NamedTuple):
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return the spec of a late module; None for other modules, those that are not in a source file, and those
+        """Return the spec of a lazy module; None for other modules, those that are not in a source file, and those
         that are reloaded."""
         spec = PathFinder.find_spec(name, path) if name in self.names and target is None else None
         if spec is None or type(spec.loader) is not SourceFileLoader:
             return None
-        spec.loader = _LateLoader(name, spec.loader.path)
+        spec.loader = _LazyLoader(name, spec.loader.path)
         return spec
 
 
-class _LateLoader(SourceFileLoader):
-    """The loader of one late module."""
+class _LazyLoader(SourceFileLoader):
+    """The loader of one lazy module."""
 
     def __init__(self, name: str, path: str) -> None:
         super().__init__(name, path)
@@ -47,14 +47,14 @@ class _LateLoader(SourceFileLoader):
         self._is_executing = False
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__class__ = _LateModule
+        module.__class__ = _LazyModule
 
     def execute(self, module: ModuleType) -> None:
-        """Execute a late module, unless that is done or has begun in this thread. Other threads wait. Raises the
+        """Execute a lazy module, unless that is done or has begun in this thread. Other threads wait. Raises the
         exceptions of its code, each time."""
         with self._lock:
-            is_late = type(module) is _LateModule
-            if is_late and not self._is_executing:
+            is_lazy = type(module) is _LazyModule
+            if is_lazy and not self._is_executing:
                 self._is_executing = True
                 try:
                     super().exec_module(module)
@@ -63,7 +63,7 @@ class _LateLoader(SourceFileLoader):
                 module.__class__ = ModuleType
 
 
-class _LateModule(ModuleType):
+class _LazyModule(ModuleType):
     """A module that is not executed yet."""
 
     def __getattr__(self, name: str) -> Any:
@@ -78,18 +78,18 @@ class _LateModule(ModuleType):
 
     def _execute(self) -> None:
         loader = self.__spec__ and self.__spec__.loader
-        if isinstance(loader, _LateLoader):  # not after a reload
+        if isinstance(loader, _LazyLoader):  # not after a reload
             loader.execute(self)
 
 
 @contextmanager
 def preset(name: str, attribute: str, value: object) -> Iterator[None]:
-    """Give the module `name` an attribute for a while if it is late, so that an import of this attribute from it does
+    """Give the module `name` an attribute for a while if it is lazy, so that an import of this attribute from it does
     not execute it."""
     module = import_module(name)
-    is_late = isinstance(module, _LateModule)
-    if is_late:
+    is_lazy = isinstance(module, _LazyModule)
+    if is_lazy:
         setattr(module, attribute, value)
     yield
-    if is_late and vars(module)[attribute] is value:
+    if is_lazy and vars(module)[attribute] is value:
         delattr(module, attribute)
