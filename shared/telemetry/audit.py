@@ -26,7 +26,6 @@ from ..protocol.http.rules import Refusal, limit_exceeded
 from ..protocol.identity import Principal
 from ..protocol.methods import FALLBACK, Method
 from ..protocol.session.events import Outcome, UnhandledRequest
-from ..protocol.shaping import CachedResult
 from ..protocol.types.base import Params
 from ..protocol.wire.jsonrpc import Failure, Prepared
 from ..protocol.wire.weight import HEAVY_BYTES
@@ -242,7 +241,7 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
             result = handler(running, context, params)
             if result is None:
                 return None
-            if not isinstance(result, CachedResult):
+            if type(result) is dict:
                 # Its size is needed, and unless the client's version has another form, it is sent in this form.
                 result = Prepared(result)
             call, seconds = context.call, time.perf_counter() - began
