@@ -3,13 +3,41 @@
 The eras and what is told of a URI are with `servers.common.sql.features.resources`, the ways to watch with `watch`.
 """
 
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
 import pytest
 from anyio import to_thread
 
+from servers.common.sql.errors import SqlError
+from servers.common.sql.importing.files import open_text
+from servers.common.sql.importing.imports import Import
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.formats import ExportRequest
+from servers.common.sql.query.query import Query
+from servers.common.sql.write.consent import Consent
+from servers.common.sql.write.results import Statement
+from servers.postgres.database import PostgresDatabase
+from servers.postgres.engine.deadline import Limits
+from servers.postgres.engine.target import parse_target
 from tests.servers.postgres.databases import Database
 from tests.servers.postgres.serving import inside
+from tests.servers.postgres.writing import LIMITS
 
 UPDATED = "notifications/resources/updated"
+ALL = Query("SELECT * FROM review", ())
+DELETE = [Statement("DELETE FROM review")]
+OVER = Job(0.001)
+
+Act = Callable[[PostgresDatabase, Path], Awaitable[object]]
+ACTS: dict[str, Act] = {
+    "read": lambda database, _: database.read(ALL, LIMITS.rows, None, None, OVER),
+    "export": lambda database, folder: database.export(ALL, ExportRequest(folder / "a.csv", "csv", 100_000), OVER),
+    "execute": lambda database, _: database.execute(DELETE, LIMITS, Consent(), OVER, only_tables=False),
+    "dry_run": lambda database, _: database.dry_run(DELETE, LIMITS, OVER),
+    "import_csv": lambda database, _: database.import_csv(Import("new", open_text("a\n1\n")), Consent(), OVER),
+}
+
 both_ways = pytest.mark.parametrize(
     ("options", "triggers"), [((), 0), pytest.param(("--watch-triggers",), 1, marks=pytest.mark.slow)]
 )
@@ -41,3 +69,19 @@ async def test_a_list_for_in_is_told_how_an_array_is_compared(sample: Database) 
         rows = await peer.data("read_query", query="SELECT 1 FROM customer WHERE id = ANY ($1)", parameters=[[1, 2]])
     assert error.endswith("A list becomes an array: write = ANY($1) instead of IN ($1).")
     assert len(rows["rows"]) == 2
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+async def test_work_is_stopped_when_the_time_of_its_job_is_over(sample: Database, tmp_path: Path, act: Act) -> None:
+    database = PostgresDatabase(parse_target(sample.owner, True), Limits(), 2)
+    with pytest.raises(SqlError) as raised:
+        await act(database, tmp_path)
+    await database.close()
+    # Opening a connection takes longer.
+    assert raised.value.code in ("timeout", "unavailable")
+
+
+@pytest.mark.parametrize("tool", ["read_query", "export", "explain_query"])
+async def test_each_tool_that_reads_suggests_names(sample: Database, tool: str) -> None:
+    async with inside(sample.reader) as peer:
+        assert "\nreview\n" in await peer.error(tool, query="SELECT * FROM reviw")

@@ -1,8 +1,19 @@
 """A server of any engine: one that is made up has all tools and resources as soon as it has what an engine gives."""
 
+from typing import Any
+
+import pytest
+
+from servers.common.sql.jobs import Job
+from servers.common.sql.query.pages import AnswerLimits
+from servers.common.sql.write.results import ResponseLimits
 from servers.sqlite.server import app as sqlite
+from shared.contracts import TaskLimits
 from tests.servers import peers
-from tests.servers.common.sql.made_up import app
+from tests.servers.common.sql.made_up import Database, app
+
+READ = {"query": "SELECT * FROM pets"}
+INSERT = {"query": "INSERT INTO pets VALUES (?, ?)", "parameters": ["3", "Ada"]}
 
 
 async def test_an_engine_of_its_own_has_all_tools_that_all_have() -> None:
@@ -37,3 +48,33 @@ async def test_it_describes_and_exports() -> None:
         assert read["result"]["contents"][0]["text"] == "id,name\r\n1,Rex\r\n2,Tom\r\n"
         schema = await peer.request("resources/read", uri="madeup:///zoo/schema")
         assert schema["result"]["contents"][0]["text"] == "CREATE TABLE pets (id, name);"
+
+
+@pytest.mark.parametrize(
+    ("method", "tool", "arguments"),
+    [
+        ("read", "read_query", {**READ, "max_rows": 1}),
+        ("export", "export", READ),
+        ("execute", "write_query", {**INSERT, "max_rows": 1}),
+        ("dry_run", "write_query", {**INSERT, "max_rows": 1, "dry_run": True}),
+        ("import_csv", "import_csv", {"table_name": "pets", "csv": "id,name"}),
+    ],
+)
+async def test_an_engine_is_given_the_time_of_the_task_and_the_rows_that_were_asked_for(
+    monkeypatch: pytest.MonkeyPatch, method: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    given: list[Any] = []
+    do = getattr(Database, method)
+
+    def record(database: Database, *all_of_it: Any, **more: Any) -> Any:
+        given.extend(all_of_it)
+        return do(database, *all_of_it, **more)
+
+    monkeypatch.setattr(Database, method, record)
+    async with peers.inside(app, "zoo") as peer:
+        created = await peer.request("tools/call", name=tool, arguments=arguments, task={})
+        await peer.request("tasks/result", taskId=created["result"]["task"]["taskId"])
+    assert [one.seconds for one in given if isinstance(one, Job)] == [TaskLimits().seconds]
+    limits = [one.rows if isinstance(one, ResponseLimits) else one for one in given]
+    rows = [one.rows for one in limits if isinstance(one, AnswerLimits)]
+    assert rows == [1] * ("max_rows" in arguments)

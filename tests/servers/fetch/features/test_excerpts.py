@@ -68,6 +68,20 @@ async def test_the_place_of_a_passage_is_where_to_go_on(peer: Peer, site: Site) 
     )
 
 
+@pytest.mark.parametrize("excerpt", ["find", "since"])
+async def test_an_excerpt_is_of_the_cached_page_unless_it_is_refreshed(peer: Peer, site: Site, excerpt: str) -> None:
+    path = f"/{len(site.routes)}"
+    url, versions = site.url(path), []
+    for words in ("old", "new"):
+        page = f"<main><p>Crusts are {words}.</main>"
+        site.routes[path] = answer(page, content_type="text/html", cache_control="max-age=3600")
+        versions.append(version_in(await peer.text("fetch", url=url, refresh=not versions)))
+    arguments = {"url": url, excerpt: "crusts" if excerpt == "find" else versions[0]}
+    assert versions[0] == versions[1]
+    assert "new" not in await peer.text("fetch", **arguments)
+    assert "Crusts are new." in await peer.text("fetch", **arguments, refresh=True)
+
+
 async def test_words_that_are_not_on_the_page_are_an_error(peer: Peer, site: Site) -> None:
     url = site.url(added(site, PAGE))
     assert (await peer.error("fetch", url=url, find="submarine")).startswith("not_found: the page has none of these")

@@ -7,19 +7,23 @@ import asyncio
 import base64
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import anyio
 import pytest
 import pytest_asyncio
 from pydantic_core import to_json
 
+from servers.fetch.features import tools
+from servers.fetch.pages.snapshots import fetch_all
+from servers.fetch.server import app
 from tests.pictures import PNG
 from tests.servers.common.documents.pdfs import written
 from tests.servers.fetch.packing import PACK
 from tests.servers.fetch.read.html.test_page import site_map
 from tests.servers.fetch.serving import asked_over_http, served, two_sessions
 from tests.servers.fetch.sites import ReceivedRequest, Route, Site, answer, opened_site, redirect
-from tests.servers.peers import Peer
+from tests.servers.peers import Peer, inside
 from tests.wire import PATIENCE, STATELESS, with_envelope
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -279,6 +283,22 @@ async def test_h16_a_page_that_does_not_come_keeps_no_other_waiting(peer: Peer, 
     text = await peer.text("fetch_many", urls=[*map(site.url, paths)])
     assert all(f"\nthis is {path}\n" in text for path in paths[1:])
     assert "\nthis is the last page\n" in text
+
+
+async def test_several_pages_are_waited_for_until_three_seconds_before_the_call_ends(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def record(*arguments: Any) -> Any:
+        given.extend(arguments)
+        return fetch_all(*arguments)
+
+    monkeypatch.setattr(tools, "fetch_all", record)
+    async with inside(app, "--allow-private", "127.0.0.1:*") as peer:
+        await peer.text("fetch_many", urls=[site.url(added(site, plain("a")))])
+        seconds = peer.running.calls.budget.seconds
+    assert given[3] == seconds - 3
 
 
 @pytest.mark.slow

@@ -148,6 +148,8 @@ async def test_large_pages_are_loaded_one_after_the_other() -> None:
                 page = await loader.load(site.url(f"/{number}"), share=share)
                 most.append(budget.in_use)
                 assert len(page.body) == LARGE
+                # Waiting extends it.
+                assert share.limit is not None
 
         async with anyio.create_task_group() as tasks:
             for number in range(4):

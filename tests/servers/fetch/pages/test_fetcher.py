@@ -1,7 +1,9 @@
 """What is asked for, and which form of a page is taken."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,16 @@ async def test_the_page_is_given_where_its_markdown_is_no_good(alternate: bytes 
         snapshot = await fetcher.fetch(PageRequest(site.url()))
         assert (snapshot.page.kind, snapshot.named_by) == ("html", ())
         assert site.paths[:2] == ["/", "/page.md"]
+
+
+@pytest.mark.parametrize("anew", [{"refresh": True}, {"confirmed_after": time.time() + 3_600}])
+async def test_what_is_asked_for_anew_is_the_page_and_its_markdown(anew: dict[str, Any]) -> None:
+    fresh = {"cache_control": "max-age=3600"}
+    async with fetching(html(**fresh), markdown(**fresh)) as (site, fetcher):
+        request = PageRequest(site.url())
+        for options in ({}, {}, anew):
+            await fetcher.fetch(request, **options)
+        assert [path for path in site.paths if path != "/robots.txt"] == ["/", "/page.md"] * 2
 
 
 async def test_robots_forbid_the_markdown_as_any_page() -> None:

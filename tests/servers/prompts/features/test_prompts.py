@@ -200,7 +200,7 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
 async def test_missing_arguments_are_asked_for(tmp_path: Path, era: str) -> None:
     filled = {"code": "{{ x }}", "count": 7}
     async with asked(folder(tmp_path, {"a.md": ASKS}), era=era, filled=filled) as peer:
-        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "long"}})
+        answer = await peer.request("prompts/get", {"name": "a", "arguments": {"style": "long", "code": ""}})
         assert answer["result"]["messages"][0]["content"]["text"] == "long {{ x }} 7"
         answer = await peer.request("prompts/get", {"name": "a", "arguments": {"code": "given"}})
         assert answer["result"]["messages"][0]["content"]["text"] == "short given 7"

@@ -11,7 +11,7 @@ import pytest
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.write.files import make_etag
-from servers.prompts.write.saving import delete_prompt, save_prompt
+from servers.prompts.write.saving import check_deleting, check_saving, delete_prompt, save_prompt
 from tests import disk
 from tests.servers.prompts.folders import OURS, SIMPLE, front, write
 
@@ -91,6 +91,19 @@ def refusal(call: Callable[..., object], *arguments: object, **more: object) -> 
     return f"{caught.value.code}: {caught.value}"
 
 
+def refusal_of_both(
+    libraries: Libraries,
+    call: Callable[..., object],
+    check: Callable[..., object],
+    *arguments: object,
+    **more: object,
+) -> str:
+    """The refusal of a call, which its check before the user is asked gives as well."""
+    refused = refusal(call, libraries, *arguments, **more)
+    assert refusal(check, libraries, *arguments, **more) == refused
+    return refused
+
+
 def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libraries) -> None:
     etag = make_etag(SIMPLE.encode())
     assert re.fullmatch("[0-9a-f]{16}", etag)
@@ -98,7 +111,10 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     libraries.look()
     (tmp_path / "link.md").symlink_to("nothing")
     (tmp_path / "git/b.md").chmod(0o400)
-    save, remove = partial(refusal, save_prompt, libraries), partial(refusal, delete_prompt, libraries)
+    save, remove = (
+        partial(refusal_of_both, libraries, *both)
+        for both in ((save_prompt, check_saving), (delete_prompt, check_deleting))
+    )
     known = f"'a.md' already exists. To replace it, pass its etag as if_match: {etag}"
     assert save("a", OTHER) == f"already_exists: {known}"
     assert save("a", OTHER, if_match="0") == f"changed: 'a.md' has changed in the meantime; its etag is now {etag}"

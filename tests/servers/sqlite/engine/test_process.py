@@ -66,6 +66,18 @@ async def test_what_can_not_be_interrupted_is_done_by_a_process_and_nothing_else
     assert not lives(pid)
 
 
+async def test_versions_from_another_process_are_not_compared_with_those_of_an_earlier_one(file: Path) -> None:
+    openings = []
+    async with connected(file) as connection:
+        for kills in (False, False, True, False):
+            if kills:
+                os.kill(pid_of(connection) or 0, signal.SIGKILL)
+                await connection._worker.end()  # until it has ended
+            await connection.run(partial(ask, "SELECT trim('a')"))
+            openings.append(connection.opening)
+    assert openings[0] == openings[1] != openings[2] == openings[3]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("job", [pytest.param(None, id="a statement"), pytest.param(Job(3_600), id="a task")])
 async def test_the_process_is_killed_when_the_time_is_over(file: Path, job: Job | None) -> None:

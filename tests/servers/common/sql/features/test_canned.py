@@ -93,6 +93,7 @@ async def test_a_file_is_a_tool_with_rows_and_arguments_like_others(file: Path, 
     assert tool["inputSchema"]["properties"]["least"] == {"type": "integer", "description": "the first one"}
     assert list(tool["inputSchema"]["properties"]) == ["least", "name", "max_rows", "cursor"]
     assert tool["annotations"]["readOnlyHint"]
+    assert tool["execution"] == {"taskSupport": "optional"}
     assert '[998,"number 998"]\n[999,"number 999"]' in result["content"][0]["text"]
     assert [row[0] for row in first["rows"] + rest["rows"]] == list(range(990, 1_000))
     assert other.startswith("bad_cursor")

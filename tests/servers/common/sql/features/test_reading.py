@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 from pydantic_core import to_json
 
@@ -12,6 +13,7 @@ from servers.sqlite.server import app
 from shared.server.dispatch.limits import CallLimits
 from tests.servers.reports import both_eras, reading
 from tests.servers.sqlite.serving import inside
+from tests.wire import PATIENCE
 
 ALL = "SELECT * FROM numbers ORDER BY n"
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
@@ -60,6 +62,15 @@ async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted_and_ca
     assert (rest["changed"], rest["truncated"], rest["next_cursor"]) == (False, False, None)
     assert again["changed"]
     assert other.startswith("bad_cursor: ")
+
+
+async def test_the_only_connection_is_not_kept_for_a_cursor_while_another_query_waits(file: Path) -> None:
+    async with inside("--readers", "1", file) as peer:
+        first = await peer.data("read_query", query="SELECT n FROM numbers", max_rows=2)
+        with anyio.fail_after(PATIENCE):
+            await peer.data("read_query", query="SELECT max(n) FROM numbers")
+        rest = await peer.data("read_query", query="SELECT n FROM numbers", max_rows=2, cursor=first["next_cursor"])
+    assert rest["rows"] == [[2], [3]]
 
 
 async def test_a_cursor_says_that_the_database_was_changed_where_no_snapshot_is_kept(file: Path) -> None:

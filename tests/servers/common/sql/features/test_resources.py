@@ -2,9 +2,10 @@
 protocol."""
 
 import json
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -258,18 +259,21 @@ async def test_s14_what_another_process_does_is_told_once_and_a_query_has_it(fil
 
 
 async def test_what_the_tools_write_is_told_once_of_the_tables_that_they_change(file: Path) -> None:
-    other = "sqlite:///data/other"
+    other, log = "sqlite:///data/other", "sqlite:///data/log"
+    with closing(sqlite3.connect(file)) as connection:
+        trigger = "CREATE TRIGGER logs AFTER INSERT ON other BEGIN INSERT INTO log VALUES (new.x); END"
+        connection.executescript(f"CREATE TABLE other (x); CREATE TABLE log (x); {trigger}")
     async with subscribed(file, NEWEST_HANDSHAKE, allow_write=True) as peer:
-        await peer.call("create_table", query="CREATE TABLE other (x)")
-        for uri in (NUMBERS, other):
+        await peer.call("create_table", query="CREATE TABLE another (x)")
+        for uri in (NUMBERS, other, log):
             await peer.request("resources/subscribe", {"uri": uri})
         await peer.call("write_query", query=[INSERT, "UPDATE numbers SET name = 'x'"])
         await peer.call("write_query", query="DELETE FROM other", dry_run=True)
         await peer.call("import_csv", table="other", csv="x\n1\n")
-        uris = sorted([(await peer.other(UPDATED))["params"]["uri"] for _ in range(2)])
+        uris = sorted([(await peer.other(UPDATED))["params"]["uri"] for _ in range(3)])
         await peer.call("write_query", query=INSERT)
         uris.append((await peer.other(UPDATED))["params"]["uri"])
-    assert uris == [NUMBERS, other, NUMBERS]
+    assert uris == [log, NUMBERS, other, NUMBERS]
 
 
 async def test_what_is_no_part_of_a_database_is_not_subscribed_to(file: Path) -> None:
