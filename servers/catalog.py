@@ -73,7 +73,7 @@ class Permissions(_Record):
     paths: list[str] = []
     """The arguments whose files and directories it opens; it opens no others."""
     network: Literal["none", "public", "named", "any"] = "none"
-    """The hosts that it connects to by default: none, those of the public internet, those in its settings, or any."""
+    """The hosts that it connects to by default: none, hosts on the public internet, hosts in its settings, or any."""
     writing: Option | None = None
     """The option that lets it make changes; None if it never does."""
 
@@ -108,7 +108,7 @@ class Entry(_Record):
     resource_templates: list[str] = []
     prompts: list[str] = []
     documentation: str | None = None
-    """A text, as a path from the catalog's directory, or as a URL."""
+    """A document, as a path from the catalog's directory, or as a URL."""
     image: str | None = None
     """The name that the container image is built under."""
     license: str | None = None

@@ -37,7 +37,7 @@ _BY_ERRNO: dict[int, tuple[str, str, str]] = {
 
 
 class MetadataError(OSError):
-    """Raised if attributes of a file can't be copied to another one; `what` lists them."""
+    """Raised if attributes of a file can't be copied to another file; `what` lists them."""
 
     def __init__(self, what: str) -> None:
         self.what = what

@@ -183,7 +183,7 @@ class ExpiryQueue(dict[Any, float]):
     dict, in the order in which they expire, each with its time on the event loop's clock.
 
     If one more function call is too expensive, a caller adds and removes an entry as in any dict, with a time later
-    than all others, and arms the timer if it is not armed.
+    than all other times, and arms the timer if it is not armed.
     """
 
     def __init__(self, seconds: float, action: Callable[[Any], object]) -> None:

@@ -239,14 +239,14 @@ class Stores(Protocol):
 
 
 class ReplicaWatcher(Protocol):
-    """Receives the events of a replica and of the others. Its methods neither wait nor raise."""
+    """Receives the events of a replica and of the other replicas. Its methods neither wait nor raise."""
 
     def lost(self) -> None:
         """Handle the loss of this replica: the other replicas have taken over its sessions, which end here."""
 
     def returned(self) -> None:
-        """Handle the return of this replica to the others. It has missed everything that they published in the
-        meantime."""
+        """Handle the return of this replica to the other replicas. It has missed everything that they published in
+        the meantime."""
 
     def left(self) -> None:
         """Handle the departure of another replica."""
@@ -257,7 +257,7 @@ class Replica(Protocol):
 
     @property
     def number(self) -> int:
-        """The number, from 0 to below 2^20; a new one after the replica was lost."""
+        """The number, from 0 to below 2^20; it changes if the replica is lost."""
 
     @property
     def secret(self) -> bytes:
@@ -309,7 +309,7 @@ class SessionRecord:
 
 @record
 class Post:
-    """The body of a POST from an HTTP+SSE client that arrived at another replica than the one with the stream."""
+    """The body of a POST from an HTTP+SSE client that arrived at a replica other than the one with the stream."""
 
     body: bytes
     principal: Principal | None
@@ -365,9 +365,9 @@ class SessionStore(Protocol):
         more."""
 
     async def lapse(self, id: str, *, busy: bool) -> bool:
-        """Record that this replica received no request for the session during the idle time. Return True if that
-        ended the session, because all replicas that hold it have recorded the same since the last request. Otherwise
-        this replica no longer holds the session, unless it is `busy` with it."""
+        """Record that this replica received no request for the session during the idle time. Return True if the
+        session ended as a result, because all replicas that hold it have recorded the same since the last request.
+        Otherwise this replica no longer holds the session, unless it is `busy` with it."""
 
     def release(self, id: str) -> None:
         """Release the session on this replica. The session continues; while no replica holds it, it ends after its
@@ -377,11 +377,13 @@ class SessionStore(Protocol):
         """End a session. The other replicas that hold it are notified over their bus. Never waits."""
 
     async def settle(self) -> None:
-        """Wait until all replicas have applied the earlier calls. Raises Unavailable if that is unknown."""
+        """Wait until all replicas have applied the earlier calls. Raises Unavailable if it is unknown whether they
+        have."""
 
 
 class Bus(Protocol):
-    """The notices that one replica receives from the others, in the order in which each of them sent them."""
+    """The notices that one replica receives from other replicas. Those from one sender are in the order in which they
+    were sent."""
 
     def receive(self, handler: "Callable[[Notice], None]") -> None:
         """Call `handler` once with each notice for this replica, including those that arrived before."""
@@ -581,10 +583,10 @@ class TaskLimits:
     of_one_client: int = 1_000
     """The limit on the tasks of one client: one principal, or one session or address for unauthenticated clients."""
     result_bytes: int = 64 * 1024 * 1024
-    """Bytes of all results together, as JSON; one of several clients must leave as much to the others as it uses.
+    """Bytes of all results combined, as JSON; one of several clients must leave as much to the others as it uses.
     There is always room for an error of a kilobyte."""
     seconds: float = 3_600.0
-    """Seconds for which a task is stored from its creation on, which also limits its running time."""
+    """Seconds from its creation for which a task is stored, which also limit its running time."""
 
 
 @record
@@ -603,7 +605,7 @@ class TaskRecord:
     """Seconds since 1970, like `updated`."""
     updated: float
     seconds: float
-    """Seconds for which the task is stored from its creation on."""
+    """Seconds from its creation for which the task is stored."""
     status: TaskStatus = "working"
     message: str | None = None
     """Its progress, or the reason for its end, in readable text."""

@@ -38,7 +38,7 @@ async def connect_memory(
     principal: Principal | None = None,
 ) -> AsyncIterator[Client]:
     """Yield a client of a server in this process; `server`, `settings` and `principal` are as in `connected`. Raises
-    the errors of entering a `Client`, and those of the lifespan."""
+    the errors of entering a `Client`, and the errors of the lifespan."""
     async with connected(server, settings, principal=principal) as end, Client(end, options) as client:
         yield client
 
@@ -82,7 +82,7 @@ async def connected(
 @asynccontextmanager
 async def replicas(server: Server[Any], count: int, stores: Stores | None = None) -> AsyncIterator[list[Run[Any]]]:
     """Open that many runs of a server, with its default settings, that share `stores`, or one memory: the HTTP
-    endpoint of any of them serves the sessions of the others."""
+    endpoint of each run serves the sessions of all."""
     stores = stores or memory.Stores()
     async with AsyncExitStack() as opened:
         yield [await opened.enter_async_context(server.open(stores=stores)) for _ in range(count)]

@@ -47,14 +47,14 @@ def format_count(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def marks(kind: str, said: str) -> tuple[str, str]:
-    """Return two lines to put around untrusted text. The first contains the description `said`.
+def marks(kind: str, description: str) -> tuple[str, str]:
+    """Return two lines to put around untrusted text. The first contains the `description`.
 
     Both contain an unpredictable word, so the text between them can't end the block and continue as if it were the
     server.
     """
     mark = f"{kind}-{_draw_word()}"
-    return f"<{mark}> {said}", f"</{mark}>"
+    return f"<{mark}> {description}", f"</{mark}>"
 
 
 def _draw_word() -> str:

@@ -25,10 +25,10 @@ _WORDS = {
 
 
 class YamlLimits(NamedTuple):
-    """Limits on a text. The value of an alias counts each time it is used."""
+    """Limits on a YAML document. The value of an alias counts each time it is used."""
 
     characters: int = 1_000_000
-    """Maximum number of characters of the text, and of all values together."""
+    """Maximum number of characters of the text, and of all values combined."""
     values: int = 20_000
     depth: int = 20
     """Maximum depth of nested lists and mappings."""
@@ -38,7 +38,7 @@ _LIMITS = YamlLimits()
 
 
 class YamlError(ValueError):
-    """An error in a text: the reason, and the line of its file, from 1."""
+    """An error in a YAML document: the reason, and the line of its file, from 1."""
 
     def __init__(self, reason: str, line: int) -> None:
         self.reason = reason

@@ -69,7 +69,7 @@ def complete(program: str, commands: Sequence[str]) -> None:
 
 
 def _servers(parsed_args: Namespace, **_: Any) -> list[str]:
-    """Return the names in the catalog, and those in the configurations of clients on this machine."""
+    """Return the names in the catalog, and the names in the configurations of clients on this machine."""
     names = _names_of_catalog(parsed_args)
     try:
         machine = this_machine()

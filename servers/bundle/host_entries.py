@@ -17,7 +17,7 @@ from servers.gateway.serve.configuration import read_configuration
 from shared.version import __version__
 
 from .hosts.clients import Client
-from .hosts.configured import Configured
+from .hosts.configured import ConfiguredServer
 from .hosts.launching import launch_command, launch_environment
 
 BUNDLE = Entry(
@@ -59,7 +59,7 @@ def name_of(url: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-")[:64]
 
 
-def remote_entry(client: Client, name: str, server: RemoteServer, environment: Mapping[str, str]) -> Configured:
+def remote_entry(client: Client, name: str, server: RemoteServer, environment: Mapping[str, str]) -> ConfiguredServer:
     """Return the entry of a remote server: its URL if the client accepts URLs and nothing else is needed, otherwise a
     command that runs `connect` with the variables of `environment`.
 
@@ -68,7 +68,7 @@ def remote_entry(client: Client, name: str, server: RemoteServer, environment: M
     check_url(server.url)
     is_http = urlsplit(server.url).scheme in ("http", "https")
     if client.http is not None and is_http and not (server.via_connect or server.token_file or environment):
-        return Configured(name, url=server.url, token_variable=server.token_variable)
+        return ConfiguredServer(name, url=server.url, token_variable=server.token_variable)
     if server.token_variable is not None:
         through = f"{client.title} reaches this server through a program, which reads the token from a file"
         raise ValueError(f"use --token-file: {through}")
@@ -81,7 +81,7 @@ def remote_entry(client: Client, name: str, server: RemoteServer, environment: M
 
 def joined_entry(
     name: str, servers: Sequence[str], config: Path | None, catalog: Catalog, environment: Mapping[str, str]
-) -> Configured:
+) -> ConfiguredServer:
     """Return the entry that combines `servers`, from the catalog or from the file `config`, with the variables of
     `environment`.
 
@@ -104,6 +104,6 @@ def joined_entry(
     return _command_entry(name, words, environment)
 
 
-def _command_entry(name: str, words: Sequence[str], environment: Mapping[str, str]) -> Configured:
+def _command_entry(name: str, words: Sequence[str], environment: Mapping[str, str]) -> ConfiguredServer:
     command, *args = launch_command(BUNDLE, words)
-    return Configured(name, command, tuple(args), {**launch_environment(), **environment})
+    return ConfiguredServer(name, command, tuple(args), {**launch_environment(), **environment})

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def take_records(name: str, handler: logging.Handler) -> Iterator[None]:
-    """Give `handler` the records of the logger `name` and those below it, from INFO on, for the duration of the
-    block."""
+    """Give `handler` the records of level INFO and above from the logger `name` and its descendants for the duration
+    of the block."""
     logger = logging.getLogger(name)
     before = logger.level, logger.propagate
     logger.addHandler(handler)

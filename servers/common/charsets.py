@@ -1,5 +1,5 @@
 """The charset of a text, detected by its byte order mark, by the positions of its NULs, or as a list of likely
-charsets, best first. chardet compares pairs of bytes with those of the languages of each charset.
+charsets, best first. chardet compares pairs of bytes with the pairs that are common in the languages of each charset.
 
 It is unreliable for short texts, so faults that a reader would notice at once count as well: letters of two scripts
 in one word, or a capital or a symbol within a word. If only a few words have non-ASCII letters and cp1252 decodes
@@ -53,7 +53,7 @@ _JOINERS = "’·´–—"
 """Characters that are used within words."""
 
 
-MARKS = (  # UTF-32 first, since its mark begins like that of UTF-16
+MARKS = (  # UTF-32 first, since its mark begins like UTF-16's
     ("utf-8", codecs.BOM_UTF8),
     ("utf-32-le", codecs.BOM_UTF32_LE),
     ("utf-32-be", codecs.BOM_UTF32_BE),

@@ -22,8 +22,8 @@ def image_type(data: bytes) -> str | None:
 
 
 def is_whole(data: bytes) -> bool:
-    """Return False if an image of such a type is cut off, or is a PNG with a wrong checksum. Other damage remains
-    unknown, since pixels are not decoded."""
+    """Return False if an image of one of these types is cut off, or is a PNG with a wrong checksum. Other damage
+    remains unknown, since pixels are not decoded."""
     match image_type(data):
         case "image/png":
             return _is_whole_png(data)
@@ -53,7 +53,7 @@ def _is_whole_png(data: bytes) -> bool:
 def _is_whole_jpeg(data: bytes) -> bool:
     position = 2
     for _ in range(_MAX_PARTS):
-        # A segment is a marker and its length; what is within one, such as a smaller image, is skipped.
+        # A segment is a marker and its length; its contents, such as a smaller image, are skipped.
         marker = data[position : position + 2]
         if marker[:1] != b"\xff" or len(marker) < 2:
             return False

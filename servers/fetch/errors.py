@@ -36,7 +36,7 @@ GONE = frozenset({404, 410})
 """Status codes for a page that no longer exists."""
 
 
-class Answered(NamedTuple):
+class ErrorResponse(NamedTuple):
     """A site's response with an error status."""
 
     status: int
@@ -54,7 +54,7 @@ class FetchError(CodedError):
     """
 
     def __init__(
-        self, code: str, reason: str, suggestion: str = "", answered: Answered | None = None, quoted: str = ""
+        self, code: str, reason: str, suggestion: str = "", answered: ErrorResponse | None = None, quoted: str = ""
     ) -> None:
         super().__init__(code, join_lines(reason), join_lines(suggestion))
         self.answered = answered

@@ -17,7 +17,7 @@ from shared.program.settings.options import Group, option, positional, read_opti
 from .proxy.options import OVER_STDIO
 from .serve.choice import EPILOG, choose_joined
 from .serve.configuration import OPTIONS, Configuration, read_configuration
-from .serve.over_stdio import Joined
+from .serve.over_stdio import JoinedProgram
 
 _OPTIONS: Mapping[str, FieldInfo] = {
     name: field for name, field in OPTIONS.items() if name in {*OVER_STDIO, "max_result", "max_entries"}
@@ -56,7 +56,7 @@ def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) 
         # The named servers are joined, or else those that the configuration joins, or all.
         names = [] if own.names else choice.joined
         servers = [server for server in choice.servers if server.name in names or not names]
-        joined = Joined(servers, choice.prefix, options)
+        joined = JoinedProgram(servers, choice.prefix, options)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     return joined.run(parser.program, next(filter(None, (server.exposed for server in servers)), None))

@@ -10,7 +10,7 @@ _SPECIAL = re.compile(r'(["\\])')
 
 
 def parse_array(text: str) -> list[Any]:
-    """Parse an array into the texts of its elements, None for NULL, as nested lists if there are several dimensions.
+    """Parse an array into strings for its elements, None for NULL, as nested lists if there are several dimensions.
 
     `text` is in the form that the server writes, with bounds from 1, and commas between elements.
     """

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.imports import Import, Imported
+from servers.common.sql.importing.imports import Import, ImportResult
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -17,7 +17,7 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import ResponseLimits, Statement, Written
+from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
 from servers.postgres.catalog import Session, Types
 from servers.postgres.commits import Committed, ignore_commit
 from servers.postgres.engine.connecting import OpeningError
@@ -221,19 +221,21 @@ class PostgresDatabase:
         job: Job | None,
         *,
         only_tables: bool,
-    ) -> Written | Figures:
+    ) -> FormattedResult | Figures:
         """Run the statements in one transaction. Raises SqlError."""
         await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
 
-    async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
+    async def dry_run(
+        self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
+    ) -> FormattedResult:
         """Run the statements, record the changes, and roll them back. Raises SqlError."""
         await self._make_way(statements)
         async with self._writing(job) as session:
             return await execution.dry_run(statements, limits, session)
 
-    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
         """Insert the rows of a CSV into a table, all or none. Raises SqlError."""
         async with self._writing(job) as session:
             return await importing.import_csv(request, consent, session)

@@ -13,7 +13,7 @@ from servers.common.sql.errors import NO_NAME, SqlError
 DENIED = "42501"
 """The SQLSTATE for a missing permission of the role."""
 BAD_TEXT = "22P02"
-"""The SQLSTATE for a text that is not a value of its type (invalid_text_representation)."""
+"""The SQLSTATE for a string that is not a value of its type (invalid_text_representation)."""
 _MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
@@ -80,7 +80,7 @@ class PostgresError(SqlError):
         """PostgreSQL's description of the error's context."""
 
     def at(self, where: str) -> SqlError:
-        """Return the same error with `where` it happened added, unless that is empty."""
+        """Return the same error, with the place `where` it happened added if that is not empty."""
         if not where:
             return self
         error = PostgresError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted, self.state)

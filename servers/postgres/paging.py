@@ -15,7 +15,7 @@ _LARGE_PAGE_BYTES = 1_000_000
 """If the last rows have at least this many bytes, further ones are fetched one by one."""
 
 
-class Filled(NamedTuple):
+class FilledPage(NamedTuple):
     """Rows of a query."""
 
     names: list[str]
@@ -24,7 +24,7 @@ class Filled(NamedTuple):
     """True if there are rows after these."""
 
 
-async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limits: AnswerLimits) -> Filled:
+async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limits: AnswerLimits) -> FilledPage:
     """Return the first rows of a query, as many as fit.
 
     Raises SqlError, including `too_large` if not even one row fits.
@@ -44,4 +44,4 @@ async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limi
     if not rest and len(result.rows) == limit:
         rest = [*(await session.run(f"FETCH FORWARD 1 FROM {_CURSOR}", ())).rows]
     await session.run(f"CLOSE {_CURSOR}", ())
-    return Filled(names, Page(page.made, [kind.name for kind in types]), bool(rest))
+    return FilledPage(names, Page(page.made, [kind.name for kind in types]), bool(rest))

@@ -11,7 +11,7 @@ import anyio
 
 from servers.common.sql.database import Databases
 from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
-from servers.common.sql.features.context import Opened
+from servers.common.sql.features.context import SqlServerState
 from servers.common.sql.server import make_server, serve
 from shared import Opening
 from shared.program.messages import program_name
@@ -42,7 +42,7 @@ app = make_server(
 
 
 @app.lifespan
-async def _open(opening: Opening) -> AsyncIterator[Opened]:
+async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
     settings: Settings = opening.settings
     # The program name of the archived npm server.
     if settings.query_tool or program_name() == "mcp-server-postgres":

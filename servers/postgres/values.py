@@ -1,8 +1,8 @@
 """Conversion of PostgreSQL values to JSON, and back.
 
 They are received as text in the server's notation, and sent as text whose types the server infers. JSON has no bytes,
-no NaN, and for most parsers no numbers beyond a double. Such a value becomes an object with its type. It can be
-passed back as a parameter, so nothing is lost in a round trip.
+no NaN, and for most parsers no numbers outside the range or precision of a double. Such a value becomes an object
+with its type. It can be passed back as a parameter, so nothing is lost in a round trip.
 """
 
 import math

@@ -23,13 +23,13 @@ from shared.server.dispatch.changes import Changes
 
 from .errors import PromptError
 from .features import prompts, resources, tools
-from .features.context import Opened, explain
+from .features.context import LibraryState, explain
 from .features.reports import report_problems
 from .features.skills import LibrarySkills
 from .library.folder import Folder
 from .library.libraries import Libraries
 from .library.skills import SkillCache
-from .library.snapshot import Changed
+from .library.snapshot import ScanChanges
 from .library.watch import Watch
 from .settings import Settings
 
@@ -40,7 +40,7 @@ log = logging.getLogger("servers.prompts")
 
 _PAGE = Path(__file__).with_name("apps") / "prompt.html"
 
-app = Server[Opened](
+app = Server[LibraryState](
     Implementation(
         name="prompts",
         title="Prompt library",
@@ -64,7 +64,7 @@ app.on_unsubscribe(resources.unsubscribe)
 
 
 @app.lifespan
-async def _open(opening: Opening) -> AsyncIterator[Opened]:
+async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
     settings: Settings = opening.settings
     if not RACE_FREE:
         log.warning(CHECKED_TWICE)
@@ -75,7 +75,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
     updates = await _begin_updates(settings)
     await to_thread.run_sync(_prepare, libraries, watch, opening)
     files = tuple(Folder(path) for path in settings.files)
-    opened = Opened(libraries, files, settings, SkillCache(libraries), watch, {})
+    opened = LibraryState(libraries, files, settings, SkillCache(libraries), watch, {})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch.run, partial(_notify, opened, opening.changes))
         if updates is not None:
@@ -108,7 +108,7 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
         opening.signer.sign("cursor:prompts", "")
 
 
-def _notify(opened: Opened, changes: Changes, changed: Changed) -> None:
+def _notify(opened: LibraryState, changes: Changes, changed: ScanChanges) -> None:
     opened.skills.forget(changed)
     resources.notify(opened, changes, changed)
 
@@ -122,8 +122,8 @@ def _on_remote_change(watch: Watch, change: Change) -> tuple[str, ...]:
 
 
 @app.on_ready
-async def _ready(running: Run[Opened]) -> str | None:
-    opened: Opened = running.state
+async def _ready(running: Run[LibraryState]) -> str | None:
+    opened: LibraryState = running.state
     if opened.watch.stalled:
         return "the folders are no longer checked for changes"
     unreadable = await to_thread.run_sync(opened.libraries.count_unreadable, abandon_on_cancel=True)
@@ -131,7 +131,7 @@ async def _ready(running: Run[Opened]) -> str | None:
 
 
 @app.on_health
-def _health(running: Run[Opened]) -> Mapping[str, object]:
+def _health(running: Run[LibraryState]) -> Mapping[str, object]:
     return {"watching": {"degraded": running.state.watch.degraded}}
 
 

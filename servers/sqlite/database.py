@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from servers.common.sql.importing.imports import Import, Imported
+from servers.common.sql.importing.imports import Import, ImportResult
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -16,7 +16,7 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import ResponseLimits, Statement, Written
+from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
 from servers.sqlite.engine.connection import Work
 from servers.sqlite.engine.database import Database
 from servers.sqlite.engine.entries import build_schema_sql
@@ -140,15 +140,17 @@ class SqliteDatabase:
         job: Job | None,
         *,
         only_tables: bool,
-    ) -> Written | Figures:
+    ) -> FormattedResult | Figures:
         """Run the statements in one transaction. Raises SqlError."""
         return await self._write(partial(execution.execute, statements, limits, only_tables, consent), job)
 
-    async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
+    async def dry_run(
+        self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
+    ) -> FormattedResult:
         """Run the statements, record the changes, and roll them back. Raises SqlError."""
         return await self._write(partial(execution.dry_run, statements, limits), job)
 
-    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
         """Insert the rows of a CSV into a table, all or none. Raises SqlError."""
         return await self._write(partial(importing.import_csv, request, consent), job)
 

@@ -12,7 +12,7 @@ import anyio
 
 from servers.common.sql.database import Databases
 from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
-from servers.common.sql.features.context import Opened
+from servers.common.sql.features.context import SqlServerState
 from servers.common.sql.server import make_server, serve
 from shared import Opening
 from shared.telemetry.footprint import share_one_arena, stay_small
@@ -43,7 +43,7 @@ app = make_server(
 
 
 @app.lifespan
-async def _open(opening: Opening) -> AsyncIterator[Opened]:
+async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
     settings: Settings = opening.settings
     snapshots, used = Snapshots(), asyncio.Event()
     share_one_arena()
@@ -54,7 +54,7 @@ async def _open(opening: Opening) -> AsyncIterator[Opened]:
             settings.readers,
             create=settings.create,
             attach=settings.attach,
-            connecting=settings.connecting,
+            connection_options=settings.connection_options,
         ) as databases,
         anyio.create_task_group() as group,
     ):

@@ -127,7 +127,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         return own
 
     @property
-    def connecting(self) -> ConnectionOptions:
+    def connection_options(self) -> ConnectionOptions:
         """The options of every connection."""
         loaded = [parse_extension(extension) for extension in self.extension]
         extensions = [extension._replace(path=expand_home(extension.path).absolute()) for extension in loaded]

@@ -29,7 +29,7 @@ def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
 def encode_row(values: Sequence[Any], max_bytes: int) -> tuple[Any, ...]:
     """Return the `values` of a single row as JSON values of at most `max_bytes` bytes each."""
     return tuple(
-        [value if _is_plainly_plain(value, max_bytes) else _encode_cell(value, max_bytes) for value in values]
+        [value if _is_clearly_plain(value, max_bytes) else _encode_cell(value, max_bytes) for value in values]
     )
 
 
@@ -89,7 +89,7 @@ def decode_value(value: Any) -> Any:
     )
 
 
-def _is_plainly_plain(value: Any, max_bytes: int) -> bool:
+def _is_clearly_plain(value: Any, max_bytes: int) -> bool:
     """Return True if JSON clearly represents the value unchanged, as it does most values; False if a full check is
     needed."""
     kind = type(value)

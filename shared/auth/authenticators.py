@@ -168,7 +168,7 @@ def _read(request: HttpRequest) -> _Sent | Denial | None:
     # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
     if request.query and _has_token(request.query):
         return _invalid("a token must be in the Authorization header, not in the URL", request.resource)
-    # A proxy may have checked the other one.
+    # A proxy may have checked the other token.
     if "authorization" in headers.repeated:
         return _invalid("there is more than one Authorization header", request.resource)
     text = headers.get("authorization")

@@ -28,7 +28,7 @@ class ClaimRules:
     principal_claim: str = "sub"
     """The claim that contains the principal's name, as used in settings."""
     has_several_issuers: bool = False
-    """True if such a name must be combined with the name of its issuer."""
+    """True if the principal's name must be combined with the name of its issuer."""
 
 
 @record

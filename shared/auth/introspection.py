@@ -38,7 +38,7 @@ class Introspection:
             raise BadToken("its issuer does not know it")
         if answer.status != 200 or not isinstance(answer.document, dict):
             raise WebError(f"the issuer {issuer} answered token introspection with HTTP {answer.status}")
-        # "true" as a text or a 1 is not an answer: the field is a boolean (RFC 7662, section 2.2).
+        # "true" as a string or a 1 is not an answer: the field is a boolean (RFC 7662, section 2.2).
         if answer.document.get("active") is not True:
             raise BadToken("it is not active")
         return grant(answer.document, issuer, audiences, now, self._rules)
@@ -51,7 +51,7 @@ class Introspection:
             # Both are encoded as in forms before they are joined (RFC 6749, section 2.3.1).
             pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
             headers = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-            return await self._web.post_form(place, fields, near=self._issuer.url, headers=headers)
+            return await self._web.post_form(place, fields, referrer=self._issuer.url, headers=headers)
         except Unreachable:
             self._silent_until = time.monotonic() + RETRY_SECONDS
             raise

@@ -43,10 +43,10 @@ _KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 log = logging.getLogger("shared.auth.issuers")
 
 
-async def find_metadata(web: Web, issuer: str, near: str | None = None) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from the first of its well-known URLs that provides the document; `near` is
-    the URL of the document that names the issuer. Raises AuthError."""
-    metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, near)
+async def find_metadata(web: Web, issuer: str, referrer: str | None = None) -> IssuerMetadata:
+    """Return the metadata of `issuer`, from the first of its well-known URLs that provides the document; `referrer`
+    is the URL of the document that names the issuer. Raises AuthError."""
+    metadata = await first_metadata(web, issuer_metadata_urls(issuer), issuer, referrer)
     if metadata is None:
         raise MetadataError(f"the issuer {escape(issuer)[:200]} has no metadata at its well-known URLs")
     return metadata
@@ -57,7 +57,7 @@ async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: s
     Raises AuthError, also if all documents belong to other issuers."""
     mismatch: MetadataError | None = None
     for url in urls:
-        answer = await web.get_json(url, near=referrer)
+        answer = await web.get_json(url, referrer=referrer)
         if answer.status != 200 or not isinstance(answer.document, dict):
             continue
         try:
@@ -166,7 +166,7 @@ class Issuer:
         url = None if self._metadata is None else self._metadata.jwks_uri
         if url is None:
             raise MetadataError("its metadata has no jwks_uri")
-        answer = await self._web.get_json(url, near=self.url)
+        answer = await self._web.get_json(url, referrer=self.url)
         if answer.status != 200:
             raise WebError(f"the request for its keys returned HTTP {answer.status}")
         listed = answer.document.get("keys") if isinstance(answer.document, dict) else None

@@ -31,7 +31,7 @@ class BadToken(Exception):
 
 
 @record
-class Signed:
+class SignedToken:
     """A token whose signature is still to be verified."""
 
     header: Mapping[str, Any]
@@ -53,7 +53,7 @@ class _Registry(JWSRegistry):
         return self.algorithms[name]
 
 
-def read_signed(text: str) -> Signed:
+def read_signed(text: str) -> SignedToken:
     """Return the parts of a compact JWS of JSON claims (RFC 7515, section 7.1). Raises `BadToken`."""
     if len(text) > MAX_TOKEN:
         raise BadToken("it is too long")
@@ -65,10 +65,10 @@ def read_signed(text: str) -> Signed:
         raise BadToken("it is not a signed token") from None
     if not isinstance(header, dict) or not isinstance(claims, dict) or not isinstance(header.get("alg"), str):
         raise BadToken("it is not a signed token")
-    return Signed(header, claims, raw)
+    return SignedToken(header, claims, raw)
 
 
-def verify(token: Signed, key: Key, algorithms: Collection[str]) -> None:
+def verify(token: SignedToken, key: Key, algorithms: Collection[str]) -> None:
     """Raise `BadToken` unless `key` has signed `token`, by one of `algorithms`. An empty collection allows none."""
     if token.header.get("alg") not in algorithms:
         raise BadToken("the algorithm is not among those allowed")

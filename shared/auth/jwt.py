@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from ..protocol.records import record
 from .claims import ClaimRules, Grant, grant
 from .issuers import Issuer
-from .jose import ALGORITHMS, BadToken, Signed, read_signed, verify
+from .jose import ALGORITHMS, BadToken, SignedToken, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 _KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
@@ -42,7 +42,7 @@ class JwtTokens:
         await self._verify(signed, issuer, kid)
         return granted
 
-    async def _verify(self, signed: Signed, issuer: Issuer, kid: str | None) -> None:
+    async def _verify(self, signed: SignedToken, issuer: Issuer, kid: str | None) -> None:
         algorithm = signed.header["alg"]
         if algorithm not in self.algorithms:
             raise BadToken("the algorithm is not among those allowed")

@@ -123,7 +123,7 @@ def _split(url: str, whose: str) -> SplitResult:
 
 def canonical(uri: str) -> str:
     """Return `uri` in the form in which resources are compared: scheme and host in lower case, without the default
-    port, a fragment, and one slash at the end (2026-07-28, Authorization, Canonical Server URI). Other texts are
+    port, a fragment, and one slash at the end (2026-07-28, Authorization, Canonical Server URI). Other strings are
     returned unchanged."""
     try:
         parts = urlsplit(uri)
@@ -142,7 +142,7 @@ def canonical(uri: str) -> str:
 
 
 def covers(resource: str, url: str) -> bool:
-    """Return True if `url` is `resource`, or is below it. A text that is not a URI covers nothing."""
+    """Return True if `url` is `resource`, or is below it. A string that is not a URI covers nothing."""
     try:
         whole, part = urlsplit(canonical(resource)), urlsplit(canonical(url))
     except ValueError:

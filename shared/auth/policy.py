@@ -61,7 +61,7 @@ class Rules:
     scopes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """The scopes needed by `TOOL`, `resource:SCHEME`, `resource:PREFIX` of URIs, and `prompt:NAME`."""
     principals: Mapping[str, Entitlement] = field(default_factory=dict)
-    """The entitlements of principals, by their names; `*` is all others."""
+    """The entitlements of principals, by their names; `*` means all other principals."""
 
     def __bool__(self) -> bool:
         return bool(self.scopes or self.principals)
@@ -119,7 +119,7 @@ class Policy:
 
     @property
     def of_others(self) -> frozenset[str]:
-        """The scopes needed by every method that is not the protocol's."""
+        """The scopes needed by every method outside the protocol."""
         return self._write_scopes
 
     def supported(self, tools: Iterable[tuple[str, ScopedTool]]) -> list[str]:
@@ -146,7 +146,7 @@ class Policy:
         """Return True if `principal` could make a request that needs these scopes, with the best token that it can
         get."""
         entitled = self.entitlement(principal)
-        # Each ceiling separately: a scope that one of them lacks can't come from another one.
+        # Each ceiling separately: a scope that one of them lacks can't come from another.
         return entitled is None or all(grants(ceiling, needed) for ceiling in entitled.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
@@ -185,7 +185,7 @@ def _collapsed(uri: str) -> str:
 
 
 def read_scopes(value: Any) -> frozenset[str]:
-    """Return the scopes of a text, separated by blanks, or of a list. Raises ValueError for an invalid one."""
+    """Return the scopes of a string, separated by blanks, or of a list. Raises ValueError for an invalid one."""
     scopes = value.split() if isinstance(value, str) else value
     if not isinstance(scopes, list | tuple | set | frozenset) or not all(isinstance(item, str) for item in scopes):
         raise ValueError("must be a scope or a list of scopes")

@@ -29,7 +29,7 @@ class Possession:
     async def check(
         self, request: HttpRequest, granted: Grant, token: str, is_dpop: bool, now: float
     ) -> Denial | None:
-        """Return the refusal of a valid token from this sender, with a proof or as a bearer's; None if it is
+        """Return the refusal of a valid token from this sender, sent with a proof or as a bearer token; None if it is
         accepted."""
         resource = request.resource
         if resource is None:

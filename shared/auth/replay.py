@@ -1,4 +1,4 @@
-"""Protection of proofs of possession against replay: the proofs that were seen, and nonces of our own."""
+"""Protects proofs of possession against replay, by the proofs that were seen and by nonces of our own."""
 
 import hmac
 import secrets
@@ -32,7 +32,7 @@ class SeenProofs:
     """The proofs of the last minutes, so that each is accepted once.
 
     If a key has made more proofs than can be stored, its older proofs are refused: only that key is affected. A limit
-    of keys for each principal leaves room for the keys of others.
+    on the keys of each principal leaves room for the keys of other principals.
     """
 
     def __init__(

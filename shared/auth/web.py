@@ -1,6 +1,6 @@
 """JSON over HTTPS, as authorization servers use it, limited in size. No other module of this package uses an HTTP
 client for that. Redirects are not followed, because the redirecting server would choose where tokens and secrets go,
-and cookies are not stored. Proxies and `SSL_CERT_FILE` are those of the environment.
+and cookies are not stored. Proxies and `SSL_CERT_FILE` are taken from the environment.
 """
 
 import json
@@ -52,28 +52,28 @@ class Web:
         self._patience = patience
         self._addresses = Addresses(resolve)
 
-    async def get_json(self, url: str, *, near: str | None = None) -> Answer:
-        """Return the document at `url`, with any status. `near` is the URL of the document that names it, if it does
-        not come from an operator or a user. Raises `WebError` and `ForbiddenAddress`; none of their texts contains a
-        secret."""
-        return await self._ask("GET", url, near)
+    async def get_json(self, url: str, *, referrer: str | None = None) -> Answer:
+        """Return the document at `url`, with any status. `referrer` is the URL of the document that names it, if it
+        does not come from an operator or a user. Raises `WebError` and `ForbiddenAddress`; none of their messages
+        contains a secret."""
+        return await self._ask("GET", url, referrer)
 
     async def post_form(
         self,
         url: str,
         fields: Mapping[str, str | Sequence[str]],
         *,
-        near: str | None = None,
+        referrer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Post a form, and return the answer. A field with several values is sent several times. Otherwise like
         `get_json`."""
         data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
-        return await self._ask("POST", url, near, data=data, headers=headers)
+        return await self._ask("POST", url, referrer, data=data, headers=headers)
 
-    async def post_json(self, url: str, document: Any, *, near: str | None = None) -> Answer:
+    async def post_json(self, url: str, document: Any, *, referrer: str | None = None) -> Answer:
         """Post a document, and return the answer. Otherwise like `get_json`."""
-        return await self._ask("POST", url, near, json=document)
+        return await self._ask("POST", url, referrer, json=document)
 
     async def _ask(
         self, method: str, url: str, referrer: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
@@ -117,7 +117,7 @@ def _pinned(request: httpx.Request, place: str) -> httpx.Request:
     """Return the same request to a checked address, since the name may resolve differently the next time."""
     extensions = {**request.extensions, "sni_hostname": request.url.host}
     url = request.url.copy_with(host=place)
-    # The Host header and the name in TLS stay those of the host: only the connection goes to the address.
+    # The Host header and the name in TLS still name the host: only the connection goes to the address.
     return httpx.Request(request.method, url, headers=request.headers, content=request.content, extensions=extensions)
 
 

@@ -277,9 +277,9 @@ class Client(TypedCalls, Entered):
     # Changes
 
     def changes(self, uris: str | Sequence[str] = (), *, lists: bool = True) -> Changes:
-        """Return the changes from now on: those of the resources `uris` and of everything below them, and with
-        `lists` those of the lists of tools, prompts and resources. After a reconnection, a change of kind `missed`
-        means that anything may have changed.
+        """Return the changes from now on of the resources `uris` and everything below them and, with `lists`, of the
+        lists of tools, prompts and resources. After a reconnection, a change of kind `missed` means that anything may
+        have changed.
 
         Raises RuntimeError if the client is not entered yet.
         """

@@ -43,8 +43,8 @@ def connect(
     target: str | Sequence[str], options: ClientOptions | None = None, *, dialect: str | None = None, **how: Any
 ) -> AbstractAsyncContextManager[Client]:
     """Connect to the server at a URL, over HTTP or WebSocket, or to the server that a command starts. `dialect`
-    overrides the dialect of the options; `how`, and the errors raised, are those of `connect_http`,
-    `connect_websocket` and `connect_stdio`.
+    overrides the dialect of the options; `how`, and the errors raised, are as for `connect_http`, `connect_websocket`
+    and `connect_stdio`.
 
     Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target, or the target is
     neither.
@@ -150,7 +150,7 @@ async def connect_sse(
     http: aiohttp.ClientSession | None = None,
     auth: Credentials | None = None,
 ) -> AsyncIterator[Client]:
-    """Connect to the server whose HTTP+SSE event stream is at `url`; the arguments are those of `connect_http`.
+    """Connect to the server whose HTTP+SSE event stream is at `url`; the arguments are as for `connect_http`.
 
     Raises the same errors as `open_sse` and as entering a `Client`.
     """

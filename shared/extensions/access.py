@@ -3,8 +3,9 @@
 server.open(extensions=[access(Policy("files", rules))])
 
 Tools, prompts and resources that the operator never grants to a principal do not exist for it: they are not listed,
-and unknown by name. Those that a token with further scopes would allow are listed, and refused with the names of all
-required scopes, so that the client can obtain such a token (2026-07-28, Authorization, Scope Challenge Handling).
+and unknown by name. If a token with further scopes would allow an object, it is listed, and a request for it is
+refused with the names of all required scopes, so that the client can obtain a new token (2026-07-28, Authorization,
+Scope Challenge Handling).
 """
 
 import logging
@@ -40,7 +41,7 @@ _ALWAYS = frozenset({"resources/unsubscribe", "logging/setLevel"})
 _TASKS = "tasks/"
 """The prefix of methods about tasks: each needs the scopes of its call, which tasks check themselves."""
 _DIALECTS = "dialects/"
-"""The prefix of methods that call those of the protocol, which are guarded."""
+"""The prefix of methods that call methods of the protocol, which are guarded."""
 
 _Kind = Callable[["Access", Run[Any], str], frozenset[str]]
 
@@ -69,7 +70,7 @@ def access(policy: Policy) -> Extension[Any]:
     extension.outermost, extension.hides = 1, guard.hides_tool
     extension.around_at_once = guard.around_at_once
     extension.scopes = partial(_scopes, policy)
-    extension.lifespan = _Lookout(policy).living
+    extension.lifespan = _RuleCheck(policy).living
     return extension
 
 
@@ -85,7 +86,7 @@ def _declares_tools(running: Run[Any]) -> bool:
     return running.features.handlers.get("tools/call") is call_tool
 
 
-class _Lookout:
+class _RuleCheck:
     """Warns the operator once about rules for tools that do not exist. The tools may be added later, so the rules
     remain."""
 

@@ -50,7 +50,7 @@ Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 
 @record
 class App:
-    """One page, which tools name by its URI. Raises DeclarationError for a URI that is not a page's."""
+    """One page, which tools name by its URI. Raises DeclarationError for a URI that can't identify a page."""
 
     uri: str
     page: Callable[[], str]
@@ -106,7 +106,7 @@ def apps(*pages: App) -> Extension[Any]:
 
 
 def _resources(running: Run[Any]) -> dict[str, Any] | None:
-    # Pages are read like resources, even if there are no others.
+    # Pages are read like resources, even if there are no other resources.
     return None if len(running.features.resources) else {}
 
 

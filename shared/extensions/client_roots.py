@@ -111,7 +111,7 @@ class ClientRoots:
                 cached.failures += 1
                 cached.refusal = f"this server works only in its client's roots, which are not known: {reason}"
                 raise ToolError(cached.refusal) from None
-            # The next call asks for what has changed meanwhile.
+            # The next call asks again, since the roots have changed meanwhile.
             cached.state, cached.changes = state, changes
 
     async def _narrowed(self, context: Context[Any]) -> Any:

@@ -70,7 +70,7 @@ _MORE_KINDS = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "app
 
 @record
 class SkillFile:
-    """One file of a skill: its size in bytes, and their SHA-256 in lower-case hex."""
+    """One file of a skill: its size in bytes, and their SHA-256 in lowercase hex."""
 
     size: int
     sha256: str
@@ -87,11 +87,11 @@ class Skill:
 
     path: str
     """The path among the server's skills, e.g. `review` or `team/review`. The last part is its name: up to 64
-    lower-case letters, digits, and single hyphens between them."""
+    lowercase letters, digits, and single hyphens between them."""
     frontmatter: dict[str, Any]
     """The whole front matter of its SKILL.md, as JSON: the same name, a description, and anything else."""
     files: Mapping[str, SkillFile]
-    """Every file by its path in the skill, with slashes: SKILL.md, and those of nested skills as well."""
+    """Every file by its path in the skill, with slashes: SKILL.md, and the files of nested skills as well."""
 
     def __post_init__(self) -> None:
         if not _PATH.fullmatch(self.path):
@@ -152,8 +152,8 @@ class Skill:
 
 
 class SkillSource(Protocol):
-    """The source of a server's skills. `context` is that of the request; its `state` is the value that the lifespan
-    yielded.
+    """The source of a server's skills. `context` is the context of the request; its `state` is the value that the
+    lifespan yielded.
 
     Create a skill once and keep it: its digests and sizes must match the bytes that `read` returns.
     """

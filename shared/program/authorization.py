@@ -44,8 +44,8 @@ def static_tokens(options: ProtectionOptions, token: str | None, path: Path | No
 
 
 def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenticator":
-    """Return the authenticator of a listener, which accepts the operator's `own` tokens and those of issuers. Raises
-    ValueError with a one-line message if the options can't be used."""
+    """Return the authenticator of a listener, which accepts the operator's `own` tokens and tokens from issuers.
+    Raises ValueError with a one-line message if the options can't be used."""
     if not options.auth_issuer:
         return own
     if any(find_spec(name) is None for name in ("joserfc", "httpx")):

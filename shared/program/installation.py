@@ -43,7 +43,7 @@ class Installation(NamedTuple):
 
     @property
     def is_ephemeral(self) -> bool:
-        """True if the environment is in uv's cache, like those of uvx."""
+        """True if the environment is in uv's cache, as the environments of uvx are."""
         return is_ephemeral(self.python)
 
     def specification(self, *extras: str) -> str:

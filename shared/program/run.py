@@ -2,8 +2,8 @@
 
 Exit codes: 0 when it ended cleanly, 2 for a refused option or a busy port, 1 for an internal failure.
 
-Modules for a transport are imported when it is chosen, so that a stdio server never imports a web server, and those
-for a settings file if there is one.
+Modules for a transport are imported when it is chosen, so that a stdio server never imports a web server. Modules for
+a settings file are imported only if there is one.
 """
 
 import os
@@ -51,7 +51,7 @@ from .process import (
 from .replication import StoresOf, stores_of
 from .rules import keeping_to
 from .settings.option_parser import OptionParser
-from .settings.options import Group, Words, Written, option_spellings, read_options
+from .settings.options import FileValue, Group, Words, option_spellings, read_options
 from .worker import has_workers
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def read_arguments(
     app: Server[Any], program: str, arguments: Sequence[str] | None, environment: Mapping[str, str], epilog: str = ""
 ) -> tuple[Options, BaseModel, str | None]:
     """Return the common options, the settings of `app`, and a secret in its settings file that others can read, if
-    any. `arguments` are those of this process if they are None.
+    any. If `arguments` is None, the arguments of this process are read.
 
     Ends the program, which is called `program`, if an option is unknown or has no value. Raises ValueError with a
     one-line message for a bad value; errors that only occur at startup are not detected.
@@ -195,7 +195,7 @@ def _check_settings(model: type[BaseModel]) -> None:
 
 def _settings_file(
     app: Server[Any], words: Words, environment: Mapping[str, str]
-) -> tuple[Mapping[str, Written], str | None]:
+) -> tuple[Mapping[str, FileValue], str | None]:
     """Return the values in the file of settings, and the secret in it that others can read, if any. Raises
     ValueError."""
     path = words.get("settings", environment.get("MCP_SETTINGS") or None)
@@ -209,7 +209,7 @@ def _settings_file(
     return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **own, **TABLES})
 
 
-def _rules(file: Mapping[str, Written], path: Path | None, settings: BaseModel) -> Rules:
+def _rules(file: Mapping[str, FileValue], path: Path | None, settings: BaseModel) -> Rules:
     """Return the rules in the tables of the file of settings. Raises ValueError."""
     if path is None or not file:
         return Rules()
@@ -251,7 +251,7 @@ def open_audit(options: Options) -> Any:
 
 
 def recording(audit: Any, server: str) -> list[Extension[Any]]:
-    """Return the extension that records in `audit` what the server with that name does; empty without an audit
+    """Return the extension that records in `audit` the calls to the server with that name; empty without an audit
     log."""
     if audit is None:
         return []

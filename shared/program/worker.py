@@ -24,7 +24,7 @@ class Worker(NamedTuple):
     """The socket on which all of them accept connections."""
 
 
-def described(number: int, listener: int, channel: int) -> str:
+def encode_worker(number: int, listener: int, channel: int) -> str:
     """Return the value of the variable, for the worker of that number, which inherits these two descriptors."""
     return f"{number}:{listener}:{channel}"
 

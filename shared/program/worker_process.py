@@ -22,7 +22,7 @@ from anyio.abc import Process, TaskGroup
 from ..telemetry.merged import from_json, to_json
 from ..telemetry.metrics import Figures
 from ..telemetry.siblings import Totals, line
-from .worker import VARIABLE, described
+from .worker import VARIABLE, encode_worker
 
 log = logging.getLogger("shared.program")
 
@@ -74,7 +74,7 @@ class WorkerProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=None,
                     stderr=None,
-                    env={**environment, VARIABLE: described(number, *descriptors)},
+                    env={**environment, VARIABLE: encode_worker(number, *descriptors)},
                     pass_fds=descriptors,
                     # Ctrl-C is for the parent, which stops its workers. After two signals they could not drain.
                     start_new_session=True,

@@ -168,7 +168,7 @@ class _Parent:
             # Counters must not decrease, so the counts of an ended worker are kept.
             self._ended_figures = merged([self._ended_figures, past(worker.figures)])
 
-    def bury(self, worker: WorkerProcess, pause: float) -> None:
+    def handle_end(self, worker: WorkerProcess, pause: float) -> None:
         """Handle the unexpected end of the worker. The next one is started after the pause. If its settings were
         invalid and no worker has served yet, the program ends as well. Later the reason may be temporary, such as an
         unavailable store."""
@@ -221,7 +221,7 @@ class _Place:
                     pause = 0.0
             pause = min(MAX_PAUSE_SECONDS, 2 * pause) or FIRST_SECONDS
             if worker is not None:
-                self._parent.bury(worker, pause)
+                self._parent.handle_end(worker, pause)
             await anyio.sleep(pause)
 
     async def replace(self) -> bool:

@@ -65,7 +65,7 @@ REQUESTS = (
 
 
 FALLBACK = "*"
-"""The name of a row for all methods that don't have their own row and are not the protocol's."""
+"""The name of a row for all methods outside the protocol that don't have their own row."""
 PROTOCOL_METHODS = frozenset(row.name for row in REQUESTS)
 
 MethodTable = Mapping[tuple[str, Version], Method]

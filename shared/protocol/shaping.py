@@ -1,4 +1,4 @@
-"""Conversion of the outcomes of calls, results or errors, to the version of the peer.
+"""Converts the outcomes of calls, results or errors, to the version of the peer.
 
 Handlers build results of the newest version. For the newest version, little more than the envelope is added:
 `resultType`, the server's name in `_meta`, and caching hints. For older versions, unknown fields are removed **by

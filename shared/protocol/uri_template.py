@@ -22,7 +22,7 @@ _IRI = (
     r"\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\uffef\U00010000-\U000effff]*"
 )
 """The same with non-ASCII characters, since people use them in web addresses (RFC 3987), except white space and lone
-surrogates. Compiling it takes 3 % of a start, so only a text that has such characters does."""
+surrogates. Compiling it takes 3 % of a start, so only a string that has such characters does."""
 _EXPRESSION = re.compile(r"\{([+?]?)([A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*\*?)\}")
 
 
@@ -130,7 +130,7 @@ def is_template_of_uris(text: str) -> bool:
 
 def expand_uri(template: str, **variables: str) -> str:
     """Return the URI of `template` (RFC 6570) with these variables, percent-encoded: the URI under which a client
-    knows the resource. Raises TypeError if the variables are not those of the template."""
+    knows the resource. Raises TypeError if the template has different variables."""
     compiled = _compile(template)
     if set(variables) != set(compiled.names):
         raise TypeError(f"{template} has the variables {', '.join(compiled.names)}, not {', '.join(variables)}")

@@ -51,7 +51,7 @@ class Declaration(Features[State]):
         """`instructions` explain the server's use to the model, in at most 2 KiB. `settings` is the model of its
         options. `capabilities` are declared in addition to those that follow from the features: `logging`,
         `experimental`, `extensions`. `include` contains features that were declared elsewhere; the features of
-        `extensions` follow all others, when the server is opened."""
+        `extensions` follow all other features, when the server is opened."""
         super().__init__()
         if not isinstance(implementation, Implementation):
             raise DeclarationError('a server has a name and a version: Implementation(name="notes", version="1.0.0")')
@@ -256,7 +256,7 @@ def _add_note(error: BaseException, note: str) -> None:
 def _takes_opening(function: Callable[..., Any]) -> bool:
     """Return True if the lifespan can be called with the opening alone."""
     own = signature(function, follow_wrapped=False)
-    # Wrappers such as that of `asynccontextmanager` pass everything on.
+    # Wrappers such as `asynccontextmanager`'s pass everything on.
     passes_on = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own.parameters.values())
     try:
         (signature(function) if passes_on else own).bind(None)

@@ -115,7 +115,7 @@ class Features(Generic[State]):
         """Serve the prompts of `source` as well, after the declared ones, and complete their arguments. Raises
         DeclarationError if there is a source already."""
         self.require_changeable()
-        self.prompts.draw_from(source)
+        self.prompts.add_source(source)
 
     def completes(self, kind: str, name: str, argument: str) -> Callable[[Completer], Completer]:
         """Complete an argument of the "prompt" or a variable of the "resource" `name` with this function."""
@@ -156,7 +156,7 @@ class Features(Generic[State]):
             with locating(prompt.function.declared):
                 self.prompts.add(prompt)
         if other.prompts.source is not None:
-            self.prompts.draw_from(other.prompts.source)
+            self.prompts.add_source(other.prompts.source)
         self.resources.listers += other.resources.listers
         self.completions.include(other.completions)
         self.methods += other.methods

@@ -32,8 +32,8 @@ _MESSAGE_NAMES = "return text, content blocks, or messages"
 
 
 class PromptSource(Protocol):
-    """A source of prompts without declared functions. `context` is that of the request; its `state` is the value that
-    the lifespan yielded.
+    """A source of prompts without declared functions. `context` is the context of the request; its `state` is the
+    value that the lifespan yielded.
 
     `get` and `complete` are called for any name that a client sends. For invalid arguments, they raise InvalidParams.
     A declared prompt hides a prompt of the source with the same name.
@@ -130,7 +130,7 @@ def _messages(value: Any) -> list[dict[str, Any]]:
 
 
 class Prompts:
-    """A server's prompts by name, in the order of their declaration, and then those of the source."""
+    """A server's prompts by name, in the order of their declaration, followed by the prompts of the source."""
 
     def __init__(self) -> None:
         self.source: PromptSource | None = None
@@ -151,7 +151,7 @@ class Prompts:
         """Remove a prompt; return False if there was none."""
         return self._prompts.pop(name, None) is not None
 
-    def draw_from(self, source: PromptSource) -> None:
+    def add_source(self, source: PromptSource) -> None:
         """Serve the prompts of `source` as well. Raises DeclarationError if there is a source already."""
         if self.source is not None:
             raise DeclarationError("prompts can have only one source")

@@ -148,8 +148,8 @@ class Resources:
         return len(self._resources) + len(self.listers)
 
     async def page(self, context: Context[Any], start: int, limit: int) -> list[Resource]:
-        """Return up to `limit` resources from the number `start` on: the fixed resources, followed by those of the
-        listers. Listers beyond the page are not called."""
+        """Return up to `limit` resources, beginning with number `start`: the fixed resources, followed by the
+        resources of the listers. Listers beyond the page are not called."""
         part = [resource.entry for resource in self._resources.values() if isinstance(resource.entry, Resource)]
         shown = part[start : start + limit]
         for lister in self.listers:

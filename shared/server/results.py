@@ -1,4 +1,4 @@
-"""Conversion of the return values of tools' functions to a `CallToolResult`.
+"""Converts the return values of tools' functions to a `CallToolResult`.
 
 There are two kinds of result. Where **text is the payload**, the function returns a string or content blocks:
 `content` alone, no output schema. Where **data is the payload**, it returns a model, a dataclass, a typed dict, a

@@ -143,9 +143,9 @@ class Run(Generic[State]):
     # Its peers
 
     def connect(self, principal: Principal | None, due: Callable[[], None], client: str = "") -> Connection:
-        """Create the connection of a new peer, anonymous without a `principal`. `due` is called whenever messages may
-        wait for the peer. `client` is the client's name among the clients that share the server; "" means that there
-        is only one."""
+        """Create the connection of a new peer, which is anonymous if there is no `principal`. `due` is called
+        whenever messages may wait for the peer. `client` is the client's name among the clients that share the
+        server; "" means that there is only one."""
         serving = self.parts.for_principal(principal)
         if serving is not self:
             serving.hooks.follow(self.hooks)

@@ -7,8 +7,8 @@
         async with Files.open(opening.settings.roots, opening.changes.resource) as files:
             yield files
 
-From its first `open` on it is frozen: later declarations raise. Differences between runs belong to the lifespan,
-which finds the features of its run in `opening.features`, and may change them while it lasts.
+The first `open` freezes it: later declarations raise. Differences between runs belong to the lifespan, which finds
+the features of its run in `opening.features`, and may change them while it lasts.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -46,8 +46,8 @@ class Server(Declaration[State]):
     ) -> AsyncIterator[Run[State]]:
         """Run the server until the end of the block, with `settings` or the defaults: enter the lifespan, and leave
         it when all calls are over. Raises the exceptions of the lifespan. All runs that are open with the same
-        `stores` are replicas: each serves the sessions of the others. The program's `extensions` are added to the
-        author's."""
+        `stores` are replicas: each serves the sessions of all. The program's `extensions` are added to those that the
+        author declared."""
         self.freeze()
         settings = self.settings_model() if settings is None else settings
         run = prepare(self, settings, limits or self.limits, budget or self.budget, extensions)

@@ -1,7 +1,7 @@
 """Stores in the memory of one process: for a single server, or for several runs of it that share them.
 
-The replicas of one `Stores` live in one event loop. A lost replica leaves its sessions to the others: each is stored
-for its idle time, until a request for it arrives. No method ever suspends.
+The replicas of one `Stores` live in one event loop. A lost replica leaves its sessions to the other replicas: each is
+stored for its idle time, until a request for it arrives. No method ever suspends.
 """
 
 import asyncio
@@ -262,7 +262,7 @@ class MemorySessions:
 
 
 class MemoryBus:
-    """The notices that one replica receives from the others."""
+    """The notices that one replica receives from the other replicas."""
 
     def __init__(self, stores: Stores, number: int) -> None:
         self._stores = stores

@@ -301,8 +301,8 @@ class MemoryEvents(TakenMessages):
         return self._used > limits.session_replay_bytes or self.log.used > limits.total_replay_bytes
 
     def rest(self, stream: MemoryStream) -> None:
-        """Start the time until `stream` is deleted, if it has no reader. Of the streams that have ended, only the
-        last few are stored."""
+        """Start the time until `stream` is deleted, if it has no reader. Only the last few of the streams that have
+        ended are stored."""
         if stream.reader is not None:
             return
         shown = self._shown or {}

@@ -131,4 +131,4 @@ MEASURES = (
     _now("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
 """All measures except the latencies. Every server has the current values, except for the state of the store, which
-only servers with a store have. A series of requests exists from its first request on."""
+only servers with a store have. A series of requests does not exist before its first request."""

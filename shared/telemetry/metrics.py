@@ -2,7 +2,7 @@
 
 The connection on which a request arrives counts the request at its arrival, and times it when the answer is sent. No
 label comes from a client: methods and tools that the server does not offer are counted together, as "other". For a
-server that forwards the features of others, the tools are those that it has listed.
+server that forwards the features of other servers, the tools are those that it has listed.
 """
 
 from bisect import bisect_left

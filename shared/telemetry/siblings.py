@@ -28,7 +28,7 @@ class Totals(NamedTuple):
     """All processes that serve the port."""
 
     figures: Sequence[Figures]
-    """Their total counts, including those of ended processes."""
+    """Their total counts, including the counts of processes that have ended."""
     processes: Mapping[str, int]
     """Their process ids, by the number of the worker; the key of the parent is "parent"."""
     restarts: int

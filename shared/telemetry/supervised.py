@@ -36,7 +36,7 @@ _FAILING = "it failed while it served"
 _STOPPED = "it has stopped"
 
 
-class Supervised:
+class SupervisedServer:
     """A server that is reopened whenever it stops, between `start` and `close`."""
 
     def __init__(

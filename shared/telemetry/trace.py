@@ -1,6 +1,6 @@
 """The trace: every message, as a JSON line in a file, for finding errors.
 
-Secrets, recognized by their name or their form in a text, are not written. Only its owner can read the file. For a
+Secrets, recognized by their name or their form in a string, are not written. Only its owner can read the file. For a
 large message, the line has the beginning and the omitted size: scanning all of it would block the event loop.
 
 Messages that were refused as invalid are under "refused", with their answer. If the file can no longer be written,
@@ -32,10 +32,10 @@ _NOT_SECRET = frozenset({"progressToken", "maxTokens"})
 _HIDDEN = "[redacted]"
 _IN_HEADER = re.compile(r"\b(bearer|authorization\W{1,4}\w+)\s+[\w.~+/=-]{8,}", re.IGNORECASE)
 _MIN_LENGTH = 15
-"""Minimum length of a text in which a credential can be recognized."""
+"""Minimum length of a string in which a credential can be recognized."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _MAX_NAME_LENGTH = 1_000
-"""Number of characters of a name that are examined, and of a text beyond the part that is written."""
+"""Number of characters of a name that are examined, and of a string beyond the part that is written."""
 MAX_VALUES = 2_000
 """Maximum number of values of one message, or of a call's arguments, that are written."""
 MAX_TEXT = 262_144
@@ -108,7 +108,7 @@ def claim(fd: int, path: Path) -> None:
 
 
 def redacted(value: Any) -> Any:
-    """Return `value` with "[redacted]" wherever a key or a text looks like a secret, and with a note instead of
+    """Return `value` with "[redacted]" wherever a key or a string looks like a secret, and with a note instead of
     anything beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
     return Redaction().of(value)
 

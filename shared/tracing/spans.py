@@ -15,7 +15,7 @@ from typing import Literal, Protocol, TypeVar
 T = TypeVar("T")
 
 Kind = Literal["internal", "client", "server"]
-"""The kind of span: work of this process, a request to another one, or the answer to a request received."""
+"""The kind of span: work of this process, a request to another process, or the answer to a request received."""
 Attributes = Mapping[str, str | int | float | bool]
 
 

@@ -21,7 +21,7 @@ _STATE = r"[ -~\t]{1,2048}"
 
 
 class TraceContext(NamedTuple):
-    """A span, in the form sent to others."""
+    """A span, in the form sent to other programs."""
 
     trace_id: str
     """32 digits."""

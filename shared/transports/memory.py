@@ -69,7 +69,7 @@ class MemoryTransport:
 
 def memory_pair(buffered: float = 1_024, *, dialects: bool = False) -> tuple[MemoryTransport, MemoryTransport]:
     """Return two connected ends; each direction buffers `buffered` messages before its sender must wait. The first is
-    the client's; the second accepts `dialects`."""
+    for the client; the second accepts `dialects`."""
     to_second, at_second = anyio.create_memory_object_stream[bytes](buffered)
     to_first, at_first = anyio.create_memory_object_stream[bytes](buffered)
     client = MemoryTransport(to_second, at_first, is_client=True)

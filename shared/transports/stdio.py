@@ -8,7 +8,7 @@ is not passed on: children get an empty one.
 Reading and writing depend on the kind of the two descriptors. Pipes and sockets are made non-blocking and waited for.
 A file is always ready. A terminal is shared with the shell, which must not find it non-blocking; terminals, other
 kinds, and everything on systems that can't wait for pipes, are read and written in threads. These don't keep the
-process alive, unlike those of anyio: a read that never returns must not keep it from ending.
+process alive, unlike the threads of anyio: a read that never returns must not keep it from ending.
 
 It passes the bytes to its codec directly. As a `ByteStream` behind `framed`, which was tried, each message passes
 through one more coroutine in each direction: a ping took 19.2 us of CPU instead of 18.6.
@@ -447,7 +447,7 @@ class _Stray(io.RawIOBase):
         return 1
 
     def write(self, data: Any) -> int:
-        # A text that ends with a line already written, as `print` produces after several lines, adds no line of its
+        # A string that ends with a line already written, as `print` produces after several lines, adds no line of its
         # own.
         for line in filter(None, bytes(data).decode("utf-8", "replace").splitlines()):
             log.warning("%s", line)

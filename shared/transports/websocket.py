@@ -77,8 +77,8 @@ class WebSocketTransport:
 async def open_websocket(
     url: str, headers: Mapping[str, str], credentials: Credentials | None = None, dialect: str | None = None
 ) -> AsyncIterator[WebSocketTransport]:
-    """Open a transport to `url` during the block; `headers` and those of `credentials` are sent with the handshake.
-    `dialect` is that of `ClientOptions`.
+    """Open a transport to `url` during the block; `headers`, and the headers from `credentials`, are sent with the
+    handshake. `dialect` is as in `ClientOptions`.
 
     Raises ValueError for another kind of URL, OSError if the connection fails, ConnectionError if the server speaks
     another protocol or the proxy of the environment can't be used, and PeerError if it refuses, with the HTTP status

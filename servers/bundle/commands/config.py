@@ -21,13 +21,13 @@ from shared.program.settings.options import is_secret, variable_of
 from ..host_entries import BUNDLE, JOINED, RemoteServer, joined_entry, name_of, remote_entry
 from ..hosts.checking import check
 from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
-from ..hosts.configured import Configured, write_snippet
+from ..hosts.configured import ConfiguredServer, write_snippet
 from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
-# Claude Code accepts no others. Models accept tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and the
-# bundle's longest TOOL has 25.
+# Claude Code accepts no other names. Models accept tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and
+# the bundle's longest TOOL has 25.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 
 
@@ -55,9 +55,9 @@ class EntryChoice(NamedTuple):
 
     client: Client
     entry: Entry
-    server: Configured
+    server: ConfiguredServer
     words: tuple[str, ...]
-    """The arguments of the server itself, without those of the command that starts it."""
+    """The arguments of the server itself, without the arguments of the command that starts it."""
     secrets: frozenset[str]
     """The values that must not be displayed."""
 
@@ -194,7 +194,7 @@ def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> EntryCh
         raise ValueError(f"there is no file {file}")
     if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
         raise ValueError("--url, --config, --connect and --token-variable can't be used with FILE.py")
-    server = Configured(name, sys.executable, (str(file), *arguments), environment)
+    server = ConfiguredServer(name, sys.executable, (str(file), *arguments), environment)
     return EntryChoice(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
 
 
@@ -210,7 +210,7 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Entr
         parts = urlsplit(options.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
-        there = Configured(name, url=options.url, token_variable=_token_variable(options))
+        there = ConfiguredServer(name, url=options.url, token_variable=_token_variable(options))
         return EntryChoice(client, entry, there, (), _secrets_of(options.url))
     if options.token_variable is not None:
         raise ValueError("--token-variable needs --url: a server that the client starts needs no token")
@@ -223,7 +223,7 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Entr
         "".join((command, *words, *environment.values())).encode()
     except UnicodeEncodeError:
         raise ValueError("a path that is not UTF-8 can't be written to a client's file") from None
-    server = Configured(name, command, tuple(words), {**launch_environment(), **environment})
+    server = ConfiguredServer(name, command, tuple(words), {**launch_environment(), **environment})
     public = _known_variables(entry.arguments)
     return EntryChoice(
         client,

@@ -17,7 +17,7 @@ from typing import Any
 
 from watchfiles import PythonFilter, run_process
 
-from servers.gateway.serve.choice import Choice, Chosen
+from servers.gateway.serve.choice import Choice, ChosenServer
 from servers.gateway.serve.running import run_all
 from shared import Server
 from shared.program.line_parser import LineParser
@@ -100,7 +100,7 @@ def serve(program: str, file: Path, arguments: Sequence[str], browse: bool) -> N
         if browse and os.environ.get("WATCHFILES_CHANGES") == "[]":  # this is the first start, not one after a change
             Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
-    choice = Choice([Chosen(file.stem, app, settings, None, rules=options.rules)])
+    choice = Choice([ChosenServer(file.stem, app, settings, None, rules=options.rules)])
     sys.exit(run_all(program, options, choice, exposed, Workbench().answer, started))
 
 

@@ -14,7 +14,7 @@ from shared.program.messages import exit_with_error
 from ..doctor.examination import Examination, examine
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
-from ..doctor.served import Served, examine_served
+from ..doctor.served import ServeConfiguration, examine_served
 from ..hosts.clients import CLIENTS, client_named
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import console, print_json, wrap
@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
         elif args.client is not None:
             raise ValueError("--client and --config can't be used together")
         else:
-            look = partial(examine_served, Served(args.config, catalog, this_installation(), args.names))
+            look = partial(examine_served, ServeConfiguration(args.config, catalog, this_installation(), args.names))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     with console().status("starting the servers"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from servers.catalog import load_catalog
-from shared.program.files.atomic import prepared, put_in_place
+from shared.program.files.atomic import prepare_replacement, put_in_place
 from shared.program.files.entries import current, entry_at
 from shared.program.messages import exit_with_error
 
@@ -96,5 +96,5 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
         existing = current(entry)
         # A link is replaced, and its target is not changed.
         like = None if existing is None or stat.S_ISLNK(existing.st_mode) else existing
-        put_in_place(prepared(entry, content, like, mode=0o644), entry, existing)
+        put_in_place(prepare_replacement(entry, content, like, mode=0o644), entry, existing)
     return list(paths)

@@ -20,8 +20,8 @@ from shared.program.settings.options import Group, read_options
 from ..program_name import program_name
 
 _SETTLED = {"host": "127.0.0.1", "port": "0", "workers": "1"}
-"""Settings that override those in the configuration, which are meant for the operator's `serve` and may conflict with
-it."""
+"""Settings that override the settings in the configuration, which are meant for the operator's `serve` and may
+conflict with it."""
 
 
 class _Own(Selection):

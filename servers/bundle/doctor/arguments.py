@@ -25,7 +25,7 @@ _DESKTOP_VARIABLES = {
 }
 
 
-class Given(NamedTuple):
+class GivenSettings(NamedTuple):
     """The values that are set."""
 
     own: list[tuple[Argument, str]]
@@ -36,12 +36,12 @@ class Given(NamedTuple):
     """The reasons that an option or a variable is invalid."""
 
 
-def read_arguments(entry: Entry, words: Sequence[str]) -> Given:
+def read_arguments(entry: Entry, words: Sequence[str]) -> GivenSettings:
     """Return the settings of the command line."""
     options = {**_COMMON, **entry.spellings()}
     line = read_command_line(words, options)
     own = {argument.option: argument for argument in entry.arguments}
-    settings = Given([], {}, [])
+    settings = GivenSettings([], {}, [])
     for name, value, *_ in line.given:
         if name in own:
             settings.own.append((own[name], value))
@@ -60,11 +60,11 @@ def read_arguments(entry: Entry, words: Sequence[str]) -> Given:
     return settings
 
 
-def read_variables(entry: Entry, environment: Mapping[str, str], separator: str) -> Given:
+def read_variables(entry: Entry, environment: Mapping[str, str], separator: str) -> GivenSettings:
     """Return the settings of the variables; `separator` separates the paths of a list."""
     own = {argument.environment: argument for argument in entry.arguments if argument.environment is not None}
     common = {variable_of(name, "MCP"): name for name in Options.model_fields}
-    settings = Given([], {}, [])
+    settings = GivenSettings([], {}, [])
     for variable, value in environment.items():
         argument = own.get(variable)
         if argument is not None and value:
@@ -89,7 +89,7 @@ def known_variables(entries: Sequence[Entry]) -> dict[str, str]:
     return {**own, **{variable_of(name, "MCP"): "every server" for name in Options.model_fields}}
 
 
-def value_of(name: str, *sources: Given) -> str | None:
+def value_of(name: str, *sources: GivenSettings) -> str | None:
     """Return the value of an option of every server, from the first source that sets it; None if none does."""
     return next((source.common[name] for source in sources if name in source.common), None)
 

@@ -1,4 +1,4 @@
-"""Discovery of the bundle's servers in clients' configurations, and a check that each client can read its file."""
+"""Finds the bundle's servers in clients' configurations, and checks that each client can read its file."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from shared.text import format_count
 from ..host_entries import BUNDLE
 from ..hosts import jsonc
 from ..hosts.clients import CLIENTS, SCOPES, Client
-from ..hosts.configured import Configured, as_configured, of_project, read_bytes, read_entries
+from ..hosts.configured import ConfiguredServer, as_configured, of_project, read_bytes, read_entries
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine, warning
 
@@ -30,10 +30,10 @@ class Launch(NamedTuple):
     file: Path
     directory: Path
     """The directory in which it is started; clients differ, and do not document it."""
-    server: Configured
+    server: ConfiguredServer
     entry: Entry
     words: tuple[str, ...] = ()
-    """The arguments of the server itself, without those of the command that starts it."""
+    """The arguments of the server itself, without the arguments of the command that starts it."""
     is_foreign: bool = False
     """True if it is the program of the bundle, which represents third-party servers."""
 
@@ -69,8 +69,8 @@ class Configuration(NamedTuple):
 def find_servers(
     machine: Machine, project: Path, entries: Sequence[Entry], clients: Sequence[Client]
 ) -> Configuration:
-    """Read the existing files of the `clients`, or of all clients if there are none: the user's files, and those of
-    the `project`. If BUNDLE is among the `entries`, entries for `connect` and `run --join` are included, and those
+    """Read the existing files of the `clients`, or of all clients if there are none: the user's files, and the files
+    of the `project`. If BUNDLE is among the `entries`, entries for `connect` and `run --join` are included, and those
     for a user's own file that this Python starts."""
     configuration = Configuration([], [])
     seen: set[Path] = set()
@@ -155,7 +155,7 @@ def _add(configuration: Configuration, source: _Source, name: str, value: Any, e
         configuration.launches.append(Launch(client, source.path, source.directory, server, *ours, is_foreign))
 
 
-def _ours(server: Configured, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
+def _ours(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
     """Return its entry among `entries`, and its own arguments; None if it does not belong to the bundle."""
     if server.url is not None:
         # `serve` has each at `/NAME/mcp`; the URL of a single server does not contain its name.

@@ -1,4 +1,4 @@
-"""All checks, in order, and those of one server in a client's configuration: it is checked, started, and called."""
+"""All checks, in order. A server in a client's configuration is checked, started, and called."""
 
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ from .configurations import Launch, find_servers
 from .findings import Finding, Severity, fault, fine, warning
 from .installation import CheckedInstallation, check_installation
 from .launches import check_launch, check_token_file, is_filled_in
-from .trials import MODES, Start, Tried, judge, split_secrets, try_server
+from .trials import MODES, Start, TriedServer, judge, split_secrets, try_server
 from .urls import check_url
 
 SECONDS = 20.0
@@ -95,7 +95,7 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
         if arguments is None:
             return [fine(entry.name, "not started: it needs arguments, and no client has an entry for it")]
         command = local_command(entry, arguments)
-        tried = Tried(
+        tried = TriedServer(
             entry.name,
             entry,
             examination.installation.install_command(reinstall=True),
@@ -106,7 +106,8 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
 
 
 def _arguments(entry: Entry, folder: str) -> list[str] | None:
-    """Return the arguments for a first start: its own sample, or an empty directory; None if it needs others."""
+    """Return the arguments for a first start: its own sample, or an empty directory; None if it needs other
+    arguments."""
     if any(argument.name == "demo" for argument in entry.arguments):
         return ["--demo"]
     required = [argument for argument in entry.arguments if argument.required]
@@ -165,12 +166,14 @@ async def try_launch(
     values += [value for option, value in read_arguments(launch.entry, launch.words).own if option.secret]
     hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
-    tried = Tried(launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign, launch.own_file)
+    tried = TriedServer(
+        launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign, launch.own_file
+    )
     results, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
     return Trial([*findings, *results], tools)
 
 
-async def start(tried: Tried, how: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
+async def start(tried: TriedServer, how: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
     """Start it in each of the `modes`."""
     attempts = [await try_server(how, mode, seconds) for mode in modes]
     findings = list(judge(tried, attempts))

@@ -100,8 +100,8 @@ def _script_fault(script: Path, python: Path) -> str:
 
 
 def _missing_requirements(distribution: Distribution | None, extra: str) -> Iterator[str]:
-    """Yield the libraries of an extra that are missing, or at an unsupported version, and those of their own
-    extras."""
+    """Yield the libraries of an extra that are missing, or at an unsupported version, including the libraries of
+    their own extras."""
     for line in (distribution.requires if distribution else None) or ():
         requirement = Requirement(line)
         marker = requirement.marker

@@ -37,7 +37,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
             what = f"{wheel}, from which uvx installs the server, does not exist"
             yield fault(launch.where, what, f"put it there, or {launch.another}")
     if launch.is_foreign:
-        # Its arguments and variables are those of the servers that it represents; it reports errors itself.
+        # Its arguments and variables belong to the servers that it represents; it reports errors itself.
         return
     separator = ";" if machine.system == "windows" else ":"
     arguments = read_arguments(launch.entry, launch.words)

@@ -54,7 +54,7 @@ async def _first(web: Any, urls: Sequence[str], read: Callable[[Any], Read], res
     """Return the first document that exists at one of the URLs; None if there is no such document. Raises AuthError
     for an invalid one, or a failed request."""
     for url in urls:
-        answer = await web.get_json(url, near=resource_url)
+        answer = await web.get_json(url, referrer=resource_url)
         if answer.status == 200 and answer.document is not None:
             return read(answer.document)
     return None

@@ -41,7 +41,7 @@ _MAX_NAMED_TOOLS = 5
 _lines: ContextVar[deque[str] | None] = ContextVar("lines", default=None)
 
 
-class Served(NamedTuple):
+class ServeConfiguration(NamedTuple):
     """A configuration, and the context of its checks."""
 
     path: Path
@@ -53,7 +53,7 @@ class Served(NamedTuple):
     """The time limit for a server to start and list its tools."""
 
 
-async def examine_served(served: Served) -> list[Finding]:
+async def examine_served(served: ServeConfiguration) -> list[Finding]:
     """Return the findings about the configuration, and about each server in it."""
     path = served.path
     try:
@@ -70,7 +70,7 @@ async def examine_served(served: Served) -> list[Finding]:
     entries = [entry for entry in served.catalog.servers if entry.name in ours]
     findings = [*check_installation(served.installation, entries, ours), *_options(served, configuration)]
     steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
-    with take_records("shared.transports.process", _Ear()):
+    with take_records("shared.transports.process", _LastLine()):
         return findings + await take(steps)
 
 
@@ -78,7 +78,7 @@ def _reason(error: Exception, path: Path) -> str:
     return join_lines(str(error)).removeprefix(f"{path}: ")
 
 
-def _options(served: Served, configuration: Configuration) -> Iterator[Finding]:
+def _options(served: ServeConfiguration, configuration: Configuration) -> Iterator[Finding]:
     """Check that the options for all servers are valid for `serve`."""
     path, names = served.path, list(configuration.servers or ())
     try:
@@ -99,7 +99,7 @@ def _exposed(where: str, secret: str, path: Path) -> Finding:
     return warning(where, what, fix)
 
 
-async def _server(served: Served, configuration: Configuration, name: str) -> list[Finding]:
+async def _server(served: ServeConfiguration, configuration: Configuration, name: str) -> list[Finding]:
     """Return the findings about one server."""
     path, where = served.path, f"{served.path}, {name!r}"
     alone = configuration._replace(servers={name: (configuration.servers or {})[name]})
@@ -117,7 +117,7 @@ async def _server(served: Served, configuration: Configuration, name: str) -> li
 
 
 async def _ask(
-    served: Served, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
+    served: ServeConfiguration, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
 ) -> list[Finding]:
     """Connect to a third-party server and check its tools; `others` are the names of all other servers."""
     lines = deque[str](maxlen=1)
@@ -188,7 +188,7 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
 # The servers' stderr output
 
 
-class _Ear(logging.Handler):
+class _LastLine(logging.Handler):
     """Stores the last line of the server that the current task started."""
 
     def emit(self, record: logging.LogRecord) -> None:

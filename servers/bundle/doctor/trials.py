@@ -137,7 +137,7 @@ async def converse(client: AbstractAsyncContextManager[Client], mode: str, secon
 # Findings from the results
 
 
-class Tried(NamedTuple):
+class TriedServer(NamedTuple):
     """The server that was started, and the words for findings about it."""
 
     where: str
@@ -154,7 +154,7 @@ class Tried(NamedTuple):
     """The user's own Python file that is started, if it is one."""
 
 
-def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:
+def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
     """Yield the findings from the results of all eras."""
     failed = [attempt for attempt in attempts if attempt.outcome is not Outcome.ANSWERED]
     if len(failed) == len(attempts):
@@ -177,7 +177,7 @@ def judge(tried: Tried, attempts: Sequence[Attempt]) -> Iterator[Finding]:
     yield from problem_findings(tried.where, attempts[0].problems)
 
 
-def judge_version(tried: Tried, attempt: Attempt) -> Iterator[Finding]:
+def judge_version(tried: TriedServer, attempt: Attempt) -> Iterator[Finding]:
     """Check that the server that answered is the one in the catalog, in the same version."""
     name, version = attempt.info.get("name"), attempt.info.get("version")
     if tried.is_foreign:
@@ -203,7 +203,7 @@ def split_secrets(values: Iterable[str]) -> list[str]:
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
-def _failed(tried: Tried, attempt: Attempt) -> Finding:
+def _failed(tried: TriedServer, attempt: Attempt) -> Finding:
     words = attempt.last_words.removeprefix(f"python -m {tried.entry.module}: ")
     where, last_output = tried.where, f"; its last output: {mask(words, tried.secrets)}" if words else ""
     by_hand = "start it in a terminal, and read its whole output"
@@ -223,7 +223,7 @@ def _failed(tried: Tried, attempt: Attempt) -> Finding:
             return fault(where, f"it does not answer as an MCP server does: {reason}{last_output}", by_hand)
 
 
-def _fix(tried: Tried, attempt: Attempt) -> str:
+def _fix(tried: TriedServer, attempt: Attempt) -> str:
     """Return the advice for its last line of output; "" if there is no special advice."""
     if "No module named" in attempt.last_words or "ImportError" in attempt.last_words:
         return tried.another

@@ -18,7 +18,7 @@ from .findings import Finding, Severity, fault, fine, warning
 from .installation import CheckedInstallation
 from .logins import check_logins
 from .prompt_files import problem_findings
-from .trials import MODES, Attempt, Outcome, Tried, converse, judge_version, mask, split_secrets
+from .trials import MODES, Attempt, Outcome, TriedServer, converse, judge_version, mask, split_secrets
 
 _TOKENS = ("authorization", "x-api-key")
 _UNREACHED = "no connection"
@@ -68,7 +68,9 @@ def _judge(launch: Launch, attempts: list[Attempt], secrets: Sequence[str]) -> I
         yield _failed(launch, failed[0], secrets)
         return
     place = place_of(launch.server.url or "")
-    tried = Tried(launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign)
+    tried = TriedServer(
+        launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign
+    )
     strange = list(judge_version(tried, attempts[0]))
     yield from strange
     if not strange:

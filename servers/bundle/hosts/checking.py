@@ -1,4 +1,4 @@
-"""Validation of a server's arguments, with the server's own checks, and with absolute paths.
+"""Validates a server's arguments with the server's own checks, and makes their paths absolute.
 
 A client starts a server in any directory, where a relative path would mean another file.
 """
@@ -15,7 +15,7 @@ from shared.program.messages import needs_extra
 from shared.program.run import Options, read_arguments
 from shared.program.settings.command_line import read_command_line
 from shared.program.settings.options import option_spellings, paths_after, positional_field
-from shared.program.settings.settings_file import placed
+from shared.program.settings.settings_file import make_absolute
 from shared.server.server import Server
 
 HIDDEN = "…"
@@ -27,7 +27,7 @@ _MODES = (":ro", ":rw")
 _MAKING = ("--create", "--trace")
 
 
-class Checked(NamedTuple):
+class CheckedArguments(NamedTuple):
     """Arguments that the server accepts."""
 
     words: tuple[str, ...]
@@ -35,7 +35,7 @@ class Checked(NamedTuple):
     """The words that must not be displayed."""
 
 
-def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bundled: bool) -> Checked:
+def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bundled: bool) -> CheckedArguments:
     """Return the arguments with absolute paths, all of which exist.
 
     A `bundled` server reads its options itself, with the variables of `environment`; for others the catalog declares
@@ -76,7 +76,7 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:
         read_arguments(app, app.implementation.name, done, environment)
-    return Checked(tuple(done), frozenset(hidden))
+    return CheckedArguments(tuple(done), frozenset(hidden))
 
 
 def public_arguments(entry: Entry, words: Sequence[str]) -> list[str] | None:
@@ -105,7 +105,7 @@ def _checked(value: str, field: FieldInfo, source: str, *, making: bool) -> str:
     before = paths_after(field)
     if before is None or not value:
         return value
-    whole: str = placed(value, field, Path.cwd(), source)
+    whole: str = make_absolute(value, field, Path.cwd(), source)
     text = whole[whole.find(before) + len(before) :]
     path = Path(text[:-3] if text.endswith(_MODES) else text)
     if path.is_absolute() and not path.exists() and not (making and path.parent.is_dir()):

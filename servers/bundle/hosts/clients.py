@@ -20,16 +20,16 @@ class HttpShape(NamedTuple):
     url: str = "url"
     headers: str = "headers"
     fixed: Mapping[str, str] = {}
-    """The other fixed fields of such an entry."""
+    """The other fixed fields of the entry."""
     variable: str | None = None
     """The syntax for a variable of the client's environment in a header, with `{}` for its name; None if not
     supported."""
     bearer: str | None = None
-    """The key for the name of the variable with the bearer token, if there is such a key."""
+    """The key for the name of the variable with the bearer token, if there is one."""
 
 
 class Client(NamedTuple):
-    """One client; the defaults are those of most clients."""
+    """One client; the defaults apply to most clients."""
 
     name: str
     """The value of `--client`."""

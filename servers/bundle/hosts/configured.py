@@ -1,4 +1,4 @@
-"""Conversion between the servers in the configuration of a client and plain records."""
+"""Converts between the servers in the configuration of a client and plain records."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from .clients import Client
 from .toml_tree import toml_value
 
 
-class Configured(NamedTuple):
+class ConfiguredServer(NamedTuple):
     """One server in a client's configuration: it has either a `command` or a `url`."""
 
     name: str
@@ -61,7 +61,7 @@ def of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
     return node
 
 
-def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
+def as_configured(client: Client, name: str, entry: Any) -> ConfiguredServer | None:
     """Return the record of an entry; None for the settings of a server that an extension of the client provides.
 
     Raises ValueError that names the server and the field for an entry that the client could not use.
@@ -75,19 +75,19 @@ def as_configured(client: Client, name: str, entry: Any) -> Configured | None:
         values = entry.get("args", [])
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise ValueError(f"{name!r}: 'args' is not a list of strings")
-        return Configured(name, command, tuple(values), _mapping(entry, "env", name), enabled=enabled)
+        return ConfiguredServer(name, command, tuple(values), _mapping(entry, "env", name), enabled=enabled)
     if client.http is not None and urls:
         headers = _mapping(entry, client.http.headers, name)
         token = _text(entry, bearer, name) if (bearer := client.http.bearer) and bearer in entry else None
         url = _text(entry, urls[0], name)
-        return Configured(name, url=url, headers=headers, token_variable=token, enabled=enabled)
+        return ConfiguredServer(name, url=url, headers=headers, token_variable=token, enabled=enabled)
     if client.name == "zed" and "settings" in entry:
         return None
     expected = "'command'" if client.http is None else f"'command' or {client.http.url!r}"
     raise ValueError(f"{name!r} has no {expected}")
 
 
-def as_entry(client: Client, server: Configured) -> dict[str, Any]:
+def as_entry(client: Client, server: ConfiguredServer) -> dict[str, Any]:
     """Return the entry for `server` in the client's file. Raises ValueError if the client can't use such a server."""
     if server.url is None:
         env = {"env": dict(server.env)} if server.env else {}
@@ -159,7 +159,7 @@ def _mapping(entry: dict[str, Any], key: str, name: str) -> dict[str, str]:
     return values
 
 
-def write_snippet(client: Client, servers: Sequence[Configured], ascii_only: bool = False) -> str:
+def write_snippet(client: Client, servers: Sequence[ConfiguredServer], ascii_only: bool = False) -> str:
     """Return the part of the client's file that contains `servers`, without a newline at its end.
 
     With `ascii_only` all other characters are escaped, with the same meaning. Raises ValueError for a server that the

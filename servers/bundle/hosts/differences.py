@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class _View(NamedTuple):
-    """The visible parts of a text."""
+    """The visible parts of text."""
 
     shown: tuple[int, int] | None
     secrets: Set[str]
@@ -41,7 +41,7 @@ def find_differences(
 ) -> list[Line]:
     """Return the changed lines with their context.
 
-    Values are hidden except those of the entry at `shown` in `after`, where only `secrets` are hidden.
+    Values are hidden except in the entry at `shown` in `after`, where only `secrets` are hidden.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     head = _common(old, new)

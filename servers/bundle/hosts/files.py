@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from shared.program.files.atomic import beside, prepared, put_in_place, rename
+from shared.program.files.atomic import beside, prepare_replacement, put_in_place, rename
 from shared.program.files.entries import Entry, current, entry_at
 
 MAX_BACKUPS = 10
@@ -38,7 +38,7 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
             leftover.unlink(missing_ok=True)
         entry = entry_at(target)
         existing = current(entry)
-        fresh = prepared(entry, text, existing, beside(entry, f".{target.name}."), 0o600)
+        fresh = prepare_replacement(entry, text, existing, beside(entry, f".{target.name}."), 0o600)
         put_in_place(fresh, entry, existing, check, _keep_owner)
 
 

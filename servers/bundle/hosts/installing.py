@@ -1,4 +1,4 @@
-"""Installation of a server in the file of a client, and its removal: computing the change, and applying it.
+"""Installs a server in the file of a client, or removes it: the change is first computed, then applied.
 
 A receipt records the installation on this machine, so that exactly that can be removed without a trace. Receipts are
 in the user's state directory, with the backups of the changed files. They do not contain the entries, which may have
@@ -16,7 +16,7 @@ from servers.common.machine import Machine, state_folder
 
 from . import json_edits, jsonc, toml_edits
 from .clients import Client, Scope
-from .configured import Configured, as_entry, read_bytes, read_entries
+from .configured import ConfiguredServer, as_entry, read_bytes, read_entries
 from .files import back_up, hold_lock, remove_file, write_atomically
 from .json_edits import Receipt, digest_of
 
@@ -135,7 +135,7 @@ class Change(NamedTuple):
             raise ValueError(f"{self.target.path} has just been changed by another program: try again")
 
 
-def install(target: Target, server: Configured, replace: bool) -> Change:
+def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
     """Return the change that adds `server` to the file.
 
     Raises ValueError for a file that the client can't read, and for another entry with that name that was not added

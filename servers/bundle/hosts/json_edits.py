@@ -1,4 +1,4 @@
-"""Insertion of an entry into a JSON file, and its removal, at the positions of the parser.
+"""Inserts an entry into a JSON file, or removes it, at the positions that the parser reports.
 
 Nothing is reformatted: an edit inserts or removes bytes, and the receipt can find the inserted ones again, so that
 removing them restores the file byte for byte.
@@ -92,7 +92,8 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
 
 
 def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
-    """Return the text without an entry, and the receipts of the others, in the order that the entries were inserted.
+    """Return the text without an entry, and the receipts of the other entries, in the order that the entries were
+    inserted.
 
     The text inserted with the entry is removed too, which restores the text before the insertion. If the receipt is
     missing, or the text around the entry has been changed, the entry is removed with one comma, and the key of all

@@ -1,4 +1,4 @@
-"""Parser of JSON, and of JSON with comments, into a tree of elements with their positions.
+"""Parses JSON, and JSON with comments, into a tree of elements with their positions.
 
 Edits are made at these positions, so that the rest of a file stays unchanged, byte for byte. JSON with comments, as
 editors read it, also has trailing commas. Python's own parser decides what is valid, and what it means, after both

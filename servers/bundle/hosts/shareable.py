@@ -8,7 +8,7 @@ from pathlib import Path
 from servers.common.machine import Machine
 
 from .clients import Client
-from .configured import Configured
+from .configured import ConfiguredServer
 
 _NAMED = {"workspaceFolder": "${workspaceFolder}", "userHome": "${userHome}"}
 _FORMS = {
@@ -21,7 +21,7 @@ _FORMS = {
 }
 
 
-def shareable(client: Client, machine: Machine, project: Path, server: Configured) -> Configured:
+def shareable(client: Client, machine: Machine, project: Path, server: ConfiguredServer) -> ConfiguredServer:
     """Return the server with the client's forms for paths in the project, and in the user's home directory."""
     forms = _FORMS.get(client.name, {})
     if machine.system == "windows" and client.name not in ("vscode", "cursor"):
@@ -42,7 +42,7 @@ def shareable(client: Client, machine: Machine, project: Path, server: Configure
     return server._replace(command=command, args=tuple(map(replaced, server.args)), env=env)
 
 
-def has_own_paths(machine: Machine, project: Path, server: Configured) -> bool:
+def has_own_paths(machine: Machine, project: Path, server: ConfiguredServer) -> bool:
     """Return True if a path in the entry is specific to this machine: in the project or the user's home directory."""
     texts: Iterable[str] = (server.command or "", *server.args, *server.env.values())
     own = [_within(str(folder)) for folder in (project, machine.home)]
@@ -50,5 +50,5 @@ def has_own_paths(machine: Machine, project: Path, server: Configured) -> bool:
 
 
 def _within(folder: str) -> re.Pattern[str]:
-    """Match the folder at the beginning of a path in a text."""
+    """Match the folder at the beginning of a path in text."""
     return re.compile(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\:]|$)")

@@ -1,4 +1,4 @@
-"""Layout of a JSON file, so that an inserted entry looks like the others."""
+"""The layout of a JSON file, so that an inserted entry looks like the other entries."""
 
 import json
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Insertion of an entry into a TOML file, and its removal, with the rest unchanged byte for byte.
+"""Inserts an entry into a TOML file, or removes it, and leaves the rest unchanged byte for byte.
 
 An entry is a separate table, `[mcp_servers.NAME]`, at the end of the file, where a table is always valid. If the
 result of an edit does not have the intended meaning, the file is left unchanged.
@@ -41,7 +41,7 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
 
 
 def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
-    """Return the text without an entry, and the receipts of the others.
+    """Return the text without an entry, and the receipts of the other entries.
 
     The text inserted with the entry is removed too, which restores the text before the insertion. If that is unknown,
     the tables of the entry are removed, each with an empty line. Raises ValueError like `put`, and if the entry does

@@ -1,4 +1,4 @@
-"""Parser of TOML into a tree of elements with their positions, like `jsonc` for JSON, and its tables.
+"""Parses TOML into a tree of elements with their positions, like `jsonc` for JSON, and finds its tables.
 
 `tomllib` decides what is valid, and what it means; the tree only has the positions.
 """

@@ -1,4 +1,4 @@
-"""Expansion of variables such as `${HOME}` in a client's entry, in the same way as the client.
+"""Expands variables such as `${HOME}` in a client's entry in the same way as the client.
 
 The syntax that a client supports is part of the format of its entries (`clients.py: HttpShape.variable`).
 """

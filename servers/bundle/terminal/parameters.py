@@ -1,4 +1,5 @@
-"""Parameters of a tool, from its JSON Schema: their display in a table, and the conversion of command line texts.
+"""Parameters of a tool, from its JSON Schema: their display in a table, and the conversion of strings from a command
+line.
 
 The schema comes from the server, so nothing in it is relied on: a parameter that can't be understood takes any value.
 """
@@ -58,7 +59,7 @@ class Parameter(NamedTuple):
         return " or ".join([*named, *(_WORDS.get(type_name, type_name) for type_name in kinds), *lists]) or "anything"
 
     def read(self, texts: Sequence[str]) -> Any:
-        """Return the value for the texts that were given for it, one for each time. Raises Misuse."""
+        """Return the value for the strings that were given for it, one for each time. Raises Misuse."""
         is_list_alone = self.types - {"null"} == {"array"} and not self.choices
         if len(texts) == 1 and not is_list_alone:
             return self.read_one(texts[0])
@@ -161,7 +162,7 @@ def read_arguments(words: Sequence[str], schema: Any) -> dict[str, Any]:
 
 
 def texts_of(words: Sequence[str]) -> dict[str, list[str]]:
-    """Return the texts for each key. Raises Misuse for a word that is not `key=value`."""
+    """Return the strings for each key. Raises Misuse for a word that is not `key=value`."""
     texts: dict[str, list[str]] = {}
     for word in words:
         name, equals, text = word.partition("=")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A progress bar, shown from the first report on if stderr is a terminal, and removed at the end."""
+    """A progress bar. If stderr is a terminal, it appears with the first report, and is removed at the end."""
 
     def __init__(self) -> None:
         self._progress: Progress | None = None

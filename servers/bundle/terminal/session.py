@@ -161,7 +161,7 @@ class Connector(NamedTuple):
 
 @dataclass(slots=True)
 class _Phase:
-    """The state of the session: open or not yet."""
+    """The state of the session: open, or not open yet."""
 
     seconds: float
     server: Connector

@@ -1,4 +1,4 @@
-"""Resolution of SERVER on a command line: to a command with its environment, or to a URL."""
+"""Resolves SERVER on a command line to a command with its environment, or to a URL."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Detection of a document's kind by its bytes, without unpacking anything."""
+"""Detects a document's kind by its bytes, without unpacking anything."""
 
 import re
 from typing import Literal

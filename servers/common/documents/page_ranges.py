@@ -12,8 +12,8 @@ _RANGE = re.compile(r"\s*([1-9][0-9]{0,6})\s*(?:(-)\s*([0-9]{1,7})?\s*)?")
 def choose_pages(requested: str | None, total: int) -> list[int]:
     """Return the `requested` page numbers, in order; all if it is None.
 
-    Pages count from 1. A range may extend beyond the last page. Raises DocumentError with code `bad_argument` if
-    `requested` is not a list of ranges, or a range begins after the last page.
+    Pages are numbered from 1. A range may extend beyond the last page. Raises DocumentError with code `bad_argument`
+    if `requested` is not a list of ranges, or a range begins after the last page.
     """
     if requested is None:
         return list(range(1, total + 1))

@@ -1,4 +1,4 @@
-"""Lookup of places on systems without directory descriptors (Windows), which is weaker.
+"""Finds places on systems without directory descriptors (Windows), with weaker guarantees.
 
 The path is resolved as a whole and must be below a root. After the file is opened, the path is resolved again and
 must still lead to that file. Swapping a directory for a link and back between the two checks is not detected.
@@ -38,10 +38,10 @@ class PathWalker:
             else:
                 parent, name = os.path.split(path)
                 resolved = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
-            beneath = self._roots.locate(components(resolved))
-            if beneath is None:
+            inside = self._roots.locate(components(resolved))
+            if inside is None:
                 raise self._roots.outside(place.written)
-            found_at = Place(*beneath, place.written)
+            found_at = Place(*inside, place.written)
             self._roots.require_allowed(found_at)
             self._require_listed(found_at)
             try:

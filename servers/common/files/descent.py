@@ -178,9 +178,9 @@ class Descent:
 
 @contextmanager
 def descent(rooted: RootedFiles, place: Place) -> Iterator[Descent]:
-    """Yield a descent from the directory at `place`. Raises PathError if that can't be opened."""
+    """Yield a descent from the directory at `place`. Raises PathError if the directory can't be opened."""
     with rooted.locate(place) as entry:
-        # The end of the walk, with links followed. The denylist applies to the names below from there on.
+        # The end of the walk, with links followed. The denylist applies to the names below it.
         at = entry.place
     with rooted.open_directory(at, follow=False) as start:
         below = Descent(rooted, place, at, start)

@@ -1,4 +1,4 @@
-"""Replacement of a file that other programs may write to, so that their changes are detected and not lost.
+"""Replaces a file that other programs may write to, so that their changes are detected and not lost.
 
 Between a check and a rename, another program may write. If the system can exchange two names in one step (Linux:
 renameat2), the replaced file has the other name afterwards, and is compared with the contents that the new file was
@@ -121,7 +121,8 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _carry(descriptor: int, begin: int, new: Entry) -> None:
-    """Append the file from `begin` on to `new`, including data that programs with the file open still append."""
+    """Append the part of the file after `begin` to `new`, including data that programs with the file open still
+    append."""
     began, end = time.monotonic(), math.inf
     while begin < end:
         # Checked first: a program that writes and closes after this is read below.

@@ -1,8 +1,8 @@
-"""Detection of places on local file systems, where a small read never waits for another machine or program.
+"""Detects places on local file systems, where a small read never waits for another machine or program.
 
 On a network or FUSE file system even a lookup can wait forever, so this is decided by name, before anything is
 touched: `/proc/self/mountinfo` lists the mounts, and polling it shows when they have changed. If it can't be read,
-nothing is local; neither is any file system whose type is not in the list below.
+nothing is local, and file systems whose types are not in the list below never are.
 """
 
 import os
@@ -68,7 +68,7 @@ class Mounts:
         except (OSError, LookupError, ValueError):
             # The table has an unknown format, so no mount contains the roots.
             mounted = {}
-        self._remote = [_remote_beneath(root, mounted) for root in self._roots]
+        self._remote = [_remote_below(root, mounted) for root in self._roots]
 
 
 def _mounted(descriptor: int) -> dict[Names, bool]:
@@ -86,7 +86,7 @@ def _mounted(descriptor: int) -> dict[Names, bool]:
     return mounted
 
 
-def _remote_beneath(root: Names, mounted: dict[Names, bool]) -> list[Names]:
+def _remote_below(root: Names, mounted: dict[Names, bool]) -> list[Names]:
     holding = max((point for point in mounted if root[: len(point)] == point), key=len, default=None)
     if holding is None or not mounted[holding]:
         return [()]

@@ -198,7 +198,7 @@ def is_short(name: str) -> bool:
 
 
 def windows_uri(path: str) -> str:
-    """Return the `file:` URI of an absolute path, including that of a share."""
+    """Return the `file:` URI of an absolute path, which may be on a share."""
     return PureWindowsPath(path).as_uri()
 
 

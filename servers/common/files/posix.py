@@ -1,10 +1,10 @@
 """Walks to a place with descriptors, so that checking and using it are one operation.
 
-A walk holds one descriptor, that of the directory reached so far. It is below a root because every step was
+A walk holds one descriptor, for the directory reached so far. It is below a root because every step was
 `openat(current, name, O_NOFOLLOW | O_DIRECTORY)` and the first one started at the root's descriptor. No name is ever
 handed to the kernel for it to follow a link or a `..`:
 
-- a link is read, and its target's components take its place in the list of what is still to do;
+- a link is read, and its target's components take its place in the list of remaining components;
 - an absolute target must begin with the components of a root, and the walk starts again at that root;
 - `..` (only link targets still have it) drops the last name of those passed and walks to the rest again
   from the root; above the root it is resolved by name, which is exact because the root's own path is
@@ -178,7 +178,7 @@ class NarrowedWalker(DescriptorWalker):
 
 
 class _Walk:
-    """One walk, which owns at most one descriptor in addition to those of the roots."""
+    """One walk, which owns at most one descriptor in addition to the descriptors of the roots."""
 
     def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
         self._walker = walker

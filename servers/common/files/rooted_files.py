@@ -106,7 +106,7 @@ def require_file(entry: Entry, written: str) -> os.stat_result:
 
 
 def require_regular(mode: int, written: str) -> None:
-    """Raise unless `mode` is a regular file's."""
+    """Raise unless `mode` is the mode of a regular file."""
     if stat.S_ISDIR(mode):
         raise PathError("not_a_file", written, "is a directory")
     if not stat.S_ISREG(mode):

@@ -1,8 +1,8 @@
 """The directories that the operator allowed, and the way from a written path to a place below one of them.
 
-Everything here is lexical. The components of a caller's path (see `names`) must begin with those of a root, in the
-operator's spelling or in the canonical one. No file is accessed, so a path outside the roots gets the same answer
-whether or not it exists. Links are not followed here, but by a walk, component by component.
+Everything here is lexical. The components of a caller's path (see `names`) must begin with the components of a root,
+in the operator's spelling or in the canonical spelling. No file is accessed, so a path outside the roots gets the
+same answer whether or not it exists. Links are not followed here, but by a walk, component by component.
 
 There is one exception. On macOS most file systems ignore case, but some do not. If a path would lead to a root only
 if case is ignored, the directories' identity (device and inode) decides.
@@ -51,7 +51,7 @@ class Roots:
         prefixes = [
             (folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
         ]
-        # The longest first, so that of two nested roots the inner one is used for its paths.
+        # The longest first, so that the inner one of two nested roots is used for its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = denylist or Denylist()
         self._ways = [self.way_into(components(str(path))) for path in self.paths]
@@ -115,10 +115,10 @@ class Roots:
         """Raise `bad_path` if `place` is a root or contains one, since permissions depend on the root's path."""
         parts = folded(components(self.path(place)))
         for root in self.paths:
-            beneath = folded(components(str(root)))
-            start = beneath[: len(parts)]
+            root_names = folded(components(str(root)))
+            start = root_names[: len(parts)]
             if start == parts or (differ_in_case(start, parts) and _are_one(start, parts)):
-                whole = len(beneath) == len(parts)
+                whole = len(root_names) == len(parts)
                 reason = "is an allowed directory itself" if whole else "contains an allowed directory"
                 raise PathError("bad_path", place.written, reason)
 

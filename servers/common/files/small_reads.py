@@ -1,7 +1,7 @@
 """Small local files and directories, read at once: the only place where the event loop itself touches a file.
 
 Handing a read to a thread costs more than the read itself, if it is small and no other machine is involved. The
-method is the simplest form of the one in `posix`: each step opens one name in its parent directory without following
+method is the simplest form of the walk in `posix`: each step opens one name in its parent directory without following
 links, and the type of the file is checked once it is open. In all other cases the result is None: a link, a deep
 path, a large, special, denied or missing file, another file system. Then the walk in a thread does the work or
 reports the error.
@@ -23,7 +23,7 @@ from typing import TypeVar
 from servers.common.files.mounts import Mounts
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
-from shared.program.files.entries import Held, Place
+from shared.program.files.entries import Place, SmallFile
 from shared.program.files.system import DIRECTORY, READ, SCAN
 
 try:
@@ -63,7 +63,7 @@ class SmallFiles:
         self._slow: OrderedDict[tuple[int, tuple[str, ...]], float] = OrderedDict()
         """The places of late accesses, and the time from which they are tried again."""
 
-    def read(self, place: Place) -> Held | None:
+    def read(self, place: Place) -> SmallFile | None:
         """Return the whole file at `place`, or None if it must be read in a thread."""
         return self.at(place, _whole)
 
@@ -130,7 +130,7 @@ class NarrowedSmallFiles(SmallFiles):
         return self._small.at(self._roots.outer(place), act)
 
 
-def _whole(name: str, directory: int) -> Held | None:
+def _whole(name: str, directory: int) -> SmallFile | None:
     # Checked before opening, because merely opening can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None
@@ -140,7 +140,7 @@ def _whole(name: str, directory: int) -> Held | None:
         if not _is_small(status):
             return None
         data = os.read(descriptor, status.st_size + 1)
-        return Held(data, status) if len(data) == status.st_size else None
+        return SmallFile(data, status) if len(data) == status.st_size else None
     finally:
         os.close(descriptor)
 

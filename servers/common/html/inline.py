@@ -38,12 +38,12 @@ _SILENT = names_in("""
 
 
 def escape(text: str) -> str:
-    """Escape a text so that nothing in it is markup, except at the beginning of a line. TeX stays unchanged."""
+    """Escape text so that nothing in it is markup, except at the beginning of a line. TeX stays unchanged."""
     return split_tex(text, lambda part: _SPECIAL.sub(r"\\\g<0>", part))
 
 
 def escape_label(text: str) -> str:
-    """Escape a text for use in a link's brackets."""
+    """Escape text for use in a link's brackets."""
     return _SPECIAL_IN_LABELS.sub(r"\\\g<0>", text)
 
 

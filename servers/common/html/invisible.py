@@ -26,7 +26,7 @@ _SOFT_HYPHEN = "\u00ad"
 
 
 def strip_invisible(text: str) -> tuple[str, int]:
-    """Return a text without invisible characters, and the number removed."""
+    """Return text without invisible characters, and the number removed."""
     if not _SUSPECT.search(text):
         return text, 0
     parts: list[str] = []

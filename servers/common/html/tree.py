@@ -30,7 +30,7 @@ _IN_HEAD = frozenset(("base", "link", "meta", "noscript", "script", "style", "te
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the names in a text, which are separated by white space: the most readable notation for a large set."""
+    """Return the names in text, which are separated by white space: the most readable notation for a large set."""
     return frozenset(text.split())
 
 
@@ -129,7 +129,7 @@ def drop(element: HtmlElement) -> None:
 
 
 def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[HtmlElement]:
-    """Return the `chosen` elements, except those inside another one."""
+    """Return the `chosen` elements, except those inside another chosen element."""
     elements: list[HtmlElement] = []
     walk = etree.iterwalk(root, events=("start",))
     for _, element in walk:
@@ -140,7 +140,7 @@ def outermost(root: HtmlElement, chosen: Callable[[HtmlElement], bool]) -> list[
 
 
 def squeeze(text: str | None) -> str:
-    """Return a text on one line, with single spaces."""
+    """Return text on one line, with single spaces."""
     return _SPACE.sub(" ", text or "").strip()
 
 

@@ -17,7 +17,7 @@ from servers.common.html.markup.unscripted import show_unscripted
 from servers.common.html.tree import flatten
 
 
-class Cleared(NamedTuple):
+class VisibleResult(NamedTuple):
     """The numbers of removed elements and characters, and whether text that waits for a script was shown."""
 
     elements: int
@@ -27,7 +27,7 @@ class Cleared(NamedTuple):
     is_late: bool
 
 
-def keep_visible(root: HtmlElement) -> Cleared:
+def keep_visible(root: HtmlElement) -> VisibleResult:
     """Reduce a tree to its visible part."""
     is_late = show_unscripted(root)
     show_formulas(root)
@@ -41,4 +41,4 @@ def keep_visible(root: HtmlElement) -> Cleared:
     remove_line_numbers(root)
     mark_preformatted(root)
     mark_footnotes(root)
-    return Cleared(elements, characters, is_late)
+    return VisibleResult(elements, characters, is_late)

@@ -1,4 +1,4 @@
-"""Conversion of a tree to Markdown or to plain text, block by block.
+"""Converts a tree to Markdown or to plain text, block by block.
 
 Blocks are strings of one or more lines. An element around a block, such as a quote or an item, puts its prefix before
 each line. A tree is at most a hundred levels deep, so that functions may be recursive.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.imports import Import, Imported
+from servers.common.sql.importing.imports import Import, ImportResult
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportRequest
 from servers.common.sql.query.pages import AnswerLimits
@@ -18,7 +18,7 @@ from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, TableList, TablePage
 from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import ResponseLimits, Statement, Written
+from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
 
 
 class Database(Protocol):
@@ -98,17 +98,19 @@ class Database(Protocol):
         job: Job | None,
         *,
         only_tables: bool,
-    ) -> Written | Figures:
+    ) -> FormattedResult | Figures:
         """Run the statements in one transaction and commit it.
 
         If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
         statements may only create tables. For one caller at a time.
         """
 
-    async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
+    async def dry_run(
+        self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
+    ) -> FormattedResult:
         """Run the statements in one transaction, record the changes, and roll it back. For one caller at a time."""
 
-    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+    async def import_csv(self, request: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
         """Insert the rows of a CSV file into a table, all or none. For one caller at a time."""
 
 

@@ -33,5 +33,5 @@ class SqlError(CodedError):
         return f"{': '.join((self.reason, *self.quoted))}. {self.suggestion}".removesuffix(". ")
 
     def at(self, where: str) -> "SqlError":
-        """Return the same error with `where` it happened added, unless that is empty."""
+        """Return the same error, with the place `where` it happened added if that is not empty."""
         return SqlError(self.code, f"{where}: {self.reason}", self.suggestion, self.quoted) if where else self

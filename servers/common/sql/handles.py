@@ -17,7 +17,7 @@ _NAME = re.compile(r"[\w-]{16}", re.ASCII)
 
 
 class ProcessNames:
-    """Creates names, and recognizes those of other processes."""
+    """Creates names, and recognizes names from other processes."""
 
     def __init__(self) -> None:
         self._mark = _draw(_MARK_BYTES)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from .errors import SqlError
 
 _MAX_INSIGHTS, _MAX_BYTES = 1_000, 200_000
-"""Maximum number of insights in one memo, and of their bytes together."""
+"""Maximum number of insights in one memo, and their maximum total size in bytes."""
 _MAX_MEMOS = 100
 """Maximum number of memos; the most recently used are kept."""
 

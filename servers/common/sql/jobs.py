@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from servers.common.sql.errors import SqlError
 
 
-class Reached(NamedTuple):
+class JobProgress(NamedTuple):
     """The progress of a job."""
 
     done: int
@@ -24,7 +24,7 @@ class Job:
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         """Time limit."""
-        self.reached: Reached | None = None
+        self.reached: JobProgress | None = None
 
 
 class Progress(Protocol):
@@ -57,7 +57,7 @@ class WorkDeadline(ABC):
     def report(self, done: int, total: int | None, words: str) -> None:
         """Report the progress of the work to its job."""
         if self._job is not None:
-            self._job.reached = Reached(done, total, words)
+            self._job.reached = JobProgress(done, total, words)
 
     @contextmanager
     def committing(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from .dialect import Dialect
 from .errors import SqlError
 from .exports import Exports
 from .features import canned, readiness, resources
-from .features.context import Opened
+from .features.context import SqlServerState
 from .insights import Memos
 from .settings import SqlSettings
 from .watch import DatabaseWatch
@@ -28,13 +28,15 @@ from .watch import DatabaseWatch
 _PAGES = Path(__file__).parent / "apps"
 
 
-def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence[Features[Opened]]) -> Server[Opened]:
+def make_server(
+    dialect: Dialect, settings: type[SqlSettings], include: Sequence[Features[SqlServerState]]
+) -> Server[SqlServerState]:
     """Create the server for one kind of database, without the function that opens it.
 
     Clients see its tools in the order of `include`.
     """
     title = dialect.title
-    app = Server[Opened](
+    app = Server[SqlServerState](
         Implementation(
             name=dialect.name,
             title=title,
@@ -68,7 +70,7 @@ def make_server(dialect: Dialect, settings: type[SqlSettings], include: Sequence
 @asynccontextmanager
 async def serve(
     opening: Opening, dialect: Dialect, databases: Databases[Database], watch: DatabaseWatch[Any], group: TaskGroup
-) -> AsyncIterator[Opened]:
+) -> AsyncIterator[SqlServerState]:
     """Offer the databases for the duration of the block, with the changes that `watch` detects. At the end, cancel
     all tasks of the `group`."""
     settings: SqlSettings = opening.settings
@@ -80,7 +82,7 @@ async def serve(
     with Exports(settings.max_export) as exports:
         turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
         memos = Memos(lambda: opening.blobs is not None)
-        opened = Opened(databases, watch, exports, settings, memos, turns, dialect)
+        opened = SqlServerState(databases, watch, exports, settings, memos, turns, dialect)
         await group.start(canned.serve, opening, opened)
         yield opened
     group.cancel_scope.cancel()

@@ -1,8 +1,8 @@
 """Settings that all SQL servers share.
 
 The help lists the options in the order in which pydantic collects them: of a model's base classes, the last one comes
-first. So the options are in two models, between which a server can have others. An option that is declared again with
-another description keeps its position.
+first. So the options are in two models, between which a server can have its own options. An option that is declared
+again with another description keeps its position.
 """
 
 from collections.abc import Collection, Iterable, Sequence

@@ -27,7 +27,7 @@ _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
 _RECHECK_SECONDS = 5.0
 """Seconds between checks that the directories are still the same and that there is a watch."""
 
-Noticed = Callable[[Collection[str] | None], None]
+OnNotice = Callable[[Collection[str] | None], None]
 """Receives the changed paths; None if any path may have changed."""
 
 
@@ -35,7 +35,7 @@ def ignore(_: object) -> None:
     """Do nothing."""
 
 
-class Watched:
+class WatchedDatabase:
     """One database, and the keys under which its changes are reported."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
@@ -75,7 +75,7 @@ class Watched:
                 self._report(key)
 
 
-W = TypeVar("W", bound=Watched)
+W = TypeVar("W", bound=WatchedDatabase)
 
 
 class DatabaseWatch(ABC, Generic[W]):
@@ -167,7 +167,7 @@ class DatabaseWatch(ABC, Generic[W]):
 
 
 async def watch_events(
-    notices: Notices, directories: Collection[str], noticed: Noticed, armed: Callable[[Notices], None] = ignore
+    notices: Notices, directories: Collection[str], noticed: OnNotice, armed: Callable[[Notices], None] = ignore
 ) -> None:
     """Call `noticed` until cancelled, first when the watch has begun; then close `notices`.
 

@@ -1,4 +1,4 @@
-"""Assembly of one HTML response from a page, its style sheets and its modules, with the digests for its content
+"""Assembles one HTML response from a page, its style sheets and its modules, with the digests for its content
 security policy.
 
 A single response is fastest and safest: it requests nothing else, so its policy allows nothing else. Besides, a host
@@ -44,7 +44,8 @@ class Page:
     def policy(self, *, connect: str = "'none'", images: str = "data:") -> str:
         """Return the strictest content security policy under which the page works.
 
-        It may load from `connect`, and show `images`; both are lists of sources in the notation of such a policy.
+        It may load from `connect`, and show `images`; both are lists of sources in the notation of a content security
+        policy.
         """
         rules = {
             "default-src": "'none'",

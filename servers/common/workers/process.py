@@ -11,8 +11,8 @@ from contextlib import suppress
 import anyio
 from anyio.abc import Process
 
-# Variables that Python needs. A worker must not get the others, which may be keys and tokens, least of all one that
-# reads malicious pages.
+# Variables that Python needs. A worker must not get any others, which may be keys and tokens, least of all a worker
+# that reads malicious pages.
 _ENVIRONMENT = {"PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "__PYVENV_LAUNCHER__"}
 
 

@@ -77,7 +77,7 @@ class _Worker:
 def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: int, requests: int) -> None:
     """Answer up to `requests` requests. Each may take `seconds`, and `mebibytes` of memory.
 
-    `load` imports and returns the reader for a kind of file; `subject` is the noun for such a file.
+    `load` imports and returns the reader for a kind of file; `subject` is the noun for a file of this kind.
     """
     source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # Output and prompts of a library must not come between the frames.

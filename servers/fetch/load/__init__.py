@@ -1,1 +1,1 @@
-"""Loading of pages, from the URL to the bytes: redirects, limits, robots.txt, and the cache."""
+"""Loads pages, from the URL to the bytes: redirects, limits, robots.txt, and the cache."""

@@ -6,7 +6,7 @@ from urllib.parse import urljoin
 
 from servers.fetch.errors import FetchError
 from servers.fetch.network.urls import host_of, parse_url, port_of
-from servers.fetch.read.page import Loaded
+from servers.fetch.read.page import LoadedPage
 
 _SEARCHED_BYTES = 65_536
 """Number of bytes of a page that are searched for such links."""
@@ -15,7 +15,7 @@ _LINK = re.compile(r"""<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*=\s*(?:"[^"]*"|[
 _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]*))""")
 
 
-def find_alternate(loaded: Loaded) -> str | None:
+def find_alternate(loaded: LoadedPage) -> str | None:
     """Return the URL of the first Markdown alternate on the page's own origin, or None."""
     for target in (*_in_header(loaded.headers.get("link", "")), *_in_head(loaded.body)):
         try:

@@ -19,7 +19,7 @@ from servers.fetch.load.exchange import Answer, http_date
 STORABLE = frozenset({200, 203, 301, 302, 303, 307, 308})
 OVERHEAD_BYTES = 1_000
 """Approximate size in bytes of a response without its body and headers."""
-OF_THE_BODY = frozenset(["content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"])
+BODY_HEADERS = frozenset(["content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"])
 """Headers that a 304 response does not update, since they describe a body that it does not have."""
 
 DIRECTIVE = re.compile(r"""([\w!#$%&'*+.^`|~-]+)(?:=(?:"([^"]*)"|([^\s,;"]*)))?""", re.ASCII)
@@ -62,7 +62,7 @@ class StoredAnswer(NamedTuple):
         theirs, mine = answer.headers.get("etag"), self.headers.get("etag")
         if theirs is not None and mine is not None and _opaque(theirs) != _opaque(mine):
             return None
-        renewed = {name: value for name, value in _plain(answer).items() if name not in OF_THE_BODY}
+        renewed = {name: value for name, value in _plain(answer).items() if name not in BODY_HEADERS}
         age = _initial_age(renewed, times)
         # The earlier age no longer applies to the confirmed response.
         former = {name: value for name, value in self.headers.items() if name != "age"}
@@ -103,7 +103,7 @@ class Cache:
         """Number of bytes in use."""
 
     def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
-        """Return the stored response for `url` that matches such a request, fresh or not."""
+        """Return the stored response for `url` that matches a request with these headers, fresh or not."""
         stored = self._stored.get(url)
         if stored is None or not stored.fits(sent):
             return None

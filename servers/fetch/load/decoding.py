@@ -1,4 +1,4 @@
-"""Incremental decompression of a body in small steps, so that a decompression bomb never fills memory.
+"""Decompresses a body in small steps, so that a decompression bomb never fills memory.
 
 Each decoder yields about `STEP_BYTES` bytes at a time and continues only when they have been consumed, so that a
 caller that counts them can stop at any point.
@@ -150,7 +150,7 @@ class Zstandard:
         return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG})
 
 
-class Undeclared:
+class UndeclaredGzip:
     """Unpacks gzip that no header declares, such as the file `sitemap.xml.gz`, and leaves any other body
     unchanged."""
 
@@ -218,7 +218,7 @@ def make_unpacker(content_encoding: str) -> Unpacker:
     """Return the decoders for a `Content-Encoding`. Raises FetchError with code `bad_response` for an unrequested
     encoding.
 
-    Names that are no encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is unpacked even if it
+    Names that are not encodings, such as `utf-8` and `none`, are ignored, as browsers do. gzip is unpacked even if it
     is not declared.
     """
     names = [part.strip().lower() for part in content_encoding.split(",")]
@@ -227,4 +227,4 @@ def make_unpacker(content_encoding: str) -> Unpacker:
         raise FetchError("bad_response", f"the body is compressed more than {MAX_LAYERS} times over")
     if not all(name in DECODERS for name in names):
         raise FetchError("bad_response", "the body has an encoding that was not requested")
-    return Unpacker([*(DECODERS[name]() for name in reversed(names)), Undeclared()])
+    return Unpacker([*(DECODERS[name]() for name in reversed(names)), UndeclaredGzip()])

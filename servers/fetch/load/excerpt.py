@@ -10,7 +10,7 @@ import re
 from servers.fetch.read.charsets import UTF8, charset_named
 
 MAX_READ = 65_536
-"""Maximum number of bytes of such a body that are read."""
+"""Maximum number of bytes of an error response's body that are read."""
 MAX_EXCERPT_LENGTH = 500
 
 MARK = re.compile(r"<!--|-->|<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]*)[^<>]*>|<[!?][^<>]*>")

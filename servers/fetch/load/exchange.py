@@ -103,7 +103,7 @@ class Exchange:
                 failures += ended == self._ended
                 broke_off = isinstance(error.__cause__, _BROKEN) or DISCONNECTED in str(error.__cause__)
                 if failures > 1 or not broke_off:
-                    raise _sharper(error) from error.__cause__
+                    raise _more_precise(error) from error.__cause__
 
     async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
         # The client's own builder would add its cookies and headers.
@@ -189,7 +189,7 @@ def _too_large(reason: str) -> FetchError:
     return FetchError("too_large", reason)
 
 
-def _sharper(error: FetchError) -> FetchError:
+def _more_precise(error: FetchError) -> FetchError:
     """Return a more precise error if the client only reports a violation of HTTP."""
     message = str(error.__cause__)
     if error.code != "bad_response" or not isinstance(error.__cause__, httpcore.ProtocolError):

@@ -47,8 +47,7 @@ class HostHeader(NamedTuple):
 
 
 def parse_host_header(text: str) -> HostHeader:
-    """Parse HOST[:PORT]=NAME:VALUE; the default port is that of https. Raises ValueError, which does not contain the
-    value."""
+    """Parse HOST[:PORT]=NAME:VALUE; the default port is 443. Raises ValueError, which does not contain the value."""
     where, equals, header = text.partition("=")
     name, colon, value = header.partition(":")
     if not equals or not colon:

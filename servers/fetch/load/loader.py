@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 import httpx
 
-from servers.fetch.errors import GONE, TRY_LATER, Answered, FetchError
+from servers.fetch.errors import GONE, TRY_LATER, ErrorResponse, FetchError
 from servers.fetch.load.cache import Cache, StoredAnswer, stored_answer
 from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
@@ -22,7 +22,7 @@ from servers.fetch.load.throttling import Pauses, Share, Slots
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.redirects import Redirects
 from servers.fetch.network.urls import host_of, parse_url, port_of
-from servers.fetch.read.page import Loaded
+from servers.fetch.read.page import LoadedPage
 from shared.tracing.spans import span
 
 ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -98,7 +98,7 @@ class Loader:
         share: Share | None = None,
         accept: str = ACCEPT,
         confirmed_after: float | None = None,
-    ) -> Loaded:
+    ) -> LoadedPage:
         """Return the page at `url`. With `refresh`, it is requested from the site itself, bypassing every cache. A
         large page is counted against `share`; time spent waiting for that does not count as the site's. With
         `confirmed_after`, in seconds since 1970, a stored response confirmed before that time is revalidated. Raises
@@ -113,7 +113,7 @@ class Loader:
             request_span.note("mcp.fetch.from_cache", page.from_cache)
         return page
 
-    async def _load(self, redirects: Redirects, request: _Request) -> Loaded:
+    async def _load(self, redirects: Redirects, request: _Request) -> LoadedPage:
         try:
             with anyio.fail_after(self._rules.timeout) as limit:
                 if request.share is not None:
@@ -128,7 +128,7 @@ class Loader:
             raise error.naming(host, redirects.shown_host) from None
         raise FetchError("timeout", reason, TRY_LATER)
 
-    async def _follow(self, redirects: Redirects, request: _Request) -> Loaded:
+    async def _follow(self, redirects: Redirects, request: _Request) -> LoadedPage:
         while True:
             page, from_cache = await self._page(redirects, request)
             media_type, charset = _content_type(page.headers)
@@ -138,7 +138,7 @@ class Loader:
                 redirects.step(target)
             else:
                 break
-        return Loaded(
+        return LoadedPage(
             url=str(redirects.url),
             redirects=tuple(redirects.passed),
             status=page.status,
@@ -227,7 +227,7 @@ class Loader:
                 self._pauses.add(site, status, wait)
             text = excerpt(answer.body, *_content_type(answer.headers))
             suggestion = _NEXT_STEP if status in GONE and answer.url.path != "/" else ""
-            answered = Answered(status, wait, text)
+            answered = ErrorResponse(status, wait, text)
             raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, answered)
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} returned {answer.status}, which was not requested"

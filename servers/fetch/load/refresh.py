@@ -1,6 +1,6 @@
 """The target of an immediate `<meta http-equiv="refresh">`, or of the header with that name.
 
-The steps are those of the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). `noscript` is
+The steps are those in the standard (https://html.spec.whatwg.org/#shared-declarative-refresh-steps). `noscript` is
 for browsers without scripts, and a page that refreshes to itself only reloads, so neither is followed.
 """
 

@@ -125,7 +125,7 @@ class SharedCache:
         self._entries = SharedEntries(blobs, "answer", StoredAnswer, _ANSWER_SECONDS, room=room)
 
     async def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
-        """Return the stored response for `url` that matches such a request, fresh or not."""
+        """Return the stored response for `url` that matches a request with these headers, fresh or not."""
         stored = await self._entries.get(url)
         return stored if stored is not None and stored.fits(sent) else None
 

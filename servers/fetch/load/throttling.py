@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import anyio
 from anyio import CancelScope
 
-from servers.fetch.errors import Answered, FetchError
+from servers.fetch.errors import ErrorResponse, FetchError
 
 MAX_QUEUE_FACTOR = 4
 """Maximum number of waiting requests for each running one."""
@@ -72,7 +72,7 @@ class Slots:
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
         self._present += 1
         try:
-            # The host's slot comes first, so that requests waiting for a slow host take no slots from others.
+            # The host's slot comes first, so that requests waiting for a slow host take no slots from other requests.
             async with semaphore, self._all:
                 yield
         finally:
@@ -100,7 +100,7 @@ class Pauses:
             self._until.pop(host, None)
             return
         reason = f"{host} answered {status} earlier and asked for a pause, which ends in {math.ceil(remaining)} s"
-        raise FetchError("status", reason, "Try again then.", Answered(status, float(math.ceil(remaining))))
+        raise FetchError("status", reason, "Try again then.", ErrorResponse(status, float(math.ceil(remaining))))
 
 
 class ByteBudget:

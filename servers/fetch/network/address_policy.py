@@ -75,7 +75,7 @@ class Policy:
         if port not in self._ports and not any(
             entry.opens(port) and (entry.network is not None or entry.name == host) for entry in self._private
         ):
-            is_private = not all(map(is_public, _faces(host)))
+            is_private = not all(map(is_public, _equivalent_addresses(host)))
             raise self._not_public(host, port) if is_private else _closed_port(port)
 
     def check_address(self, host: str, address: str, port: int) -> None:
@@ -105,7 +105,7 @@ class Policy:
         return any(entry.name == host and entry.opens(port) for entry in self._private)
 
     def _not_public(self, host: str, port: int) -> FetchError:
-        if not METADATA.isdisjoint(_faces(host)):
+        if not METADATA.isdisjoint(_equivalent_addresses(host)):
             return FetchError("blocked_address", f"{bracket(host)} is where cloud providers hand out credentials")
         shown = bracket(host) if port in self._ports else f"{bracket(host)}:{port}"
         return FetchError(
@@ -121,7 +121,7 @@ def _closed_port(port: int) -> FetchError:
     )
 
 
-def _faces(host: str) -> tuple[Address, ...]:
+def _equivalent_addresses(host: str) -> tuple[Address, ...]:
     """Return all addresses that are equivalent to a host written as an address."""
     try:
         parsed = parse_address(host)

@@ -29,7 +29,7 @@ from servers.fetch.network.streams import TlsStream
 
 _UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _MAX_LOOKUPS = 64
-"""Maximum number of concurrent lookups, including abandoned ones whose thread still runs."""
+"""Maximum number of concurrent lookups, including abandoned ones whose thread is still running."""
 HEAD_START_SECONDS = 0.25
 """Seconds after which the next address is tried as well (RFC 8305)."""
 MAX_ADDRESSES = 8

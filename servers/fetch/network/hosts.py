@@ -1,4 +1,4 @@
-"""Normalization of hosts: if two parts of a program read a host differently, a forbidden one can slip through.
+"""Normalizes hosts: if two parts of a program read a host differently, a forbidden one can slip through.
 
 Names are mapped to lowercase ASCII (UTS 46, IDNA 2008), without a trailing dot. Numbers are parsed as in the URL
 standard (https://url.spec.whatwg.org/#concept-ipv4-parser), so that `0x7f.1`, `2130706433` and `0177.0.0.1` become

@@ -20,7 +20,7 @@ from servers.fetch.network.connecting import SystemResolver
 from servers.fetch.network.urls import host_of, parse_url, port_of
 from servers.fetch.pages.snapshots import PageRequest, Snapshot
 from servers.fetch.pages.watch import PageState
-from servers.fetch.read.page import Loaded
+from servers.fetch.read.page import LoadedPage
 from servers.fetch.read.reader import Reader, open_reader
 from servers.fetch.settings import Settings
 
@@ -77,7 +77,7 @@ class Fetcher(NamedTuple):
         fresh_seconds_left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
         return PageState(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
 
-    async def _alternate(self, load: Callable[..., Awaitable[Loaded]], page: Snapshot) -> Snapshot | None:
+    async def _alternate(self, load: Callable[..., Awaitable[LoadedPage]], page: Snapshot) -> Snapshot | None:
         """Return the Markdown version that a page links to, loaded with `load`. Return None if that fails, leads to
         another origin, or has less than half of the page's text, as the substitute for a missing page has.
         """

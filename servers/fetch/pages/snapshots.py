@@ -1,8 +1,8 @@
 """Snapshots of pages as they were read, so that the next piece of one is a piece of the same text.
 
 A client continues at a character offset, so it has to continue with the same text that the offset was counted in.
-Each client has its own snapshots, so that its pages and requests are not revealed to others. A replaced text is
-stored for a while as an earlier version, to compare with later ones.
+Each client has its own snapshots, so that its pages and requests are not revealed to other clients. A replaced text
+is stored for a while as an earlier version, to compare with later ones.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import anyio
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Form, Loaded, Page
+from servers.fetch.read.page import Form, LoadedPage, Page
 
 MAX_CHARACTERS = 4_000_000
 """Maximum number of characters of text, and bytes of images, that are stored. A larger page is stored alone."""
@@ -45,7 +45,7 @@ class PageRequest(NamedTuple):
 class Snapshot(NamedTuple):
     """A page as it was read at one time."""
 
-    loaded: Loaded
+    loaded: LoadedPage
     """The loaded page, without its body."""
     size: int
     """Size of that body in bytes."""

@@ -21,7 +21,7 @@ from anyio.abc import TaskGroup
 from servers.fetch.errors import GONE, FetchError
 
 MAX_PAGES = 500
-"""Maximum number of watched pages, for all clients together."""
+"""Maximum number of watched pages, for all clients combined."""
 MAX_CONCURRENT_CHECKS = 4
 """Maximum number of concurrent checks; a slow site delays only that many."""
 DEFAULT_SECONDS = 300.0
@@ -67,7 +67,7 @@ class _Page:
     """A page that is watched."""
 
     __slots__ = (
-        *("failures", "is_told", "looked_at", "looks", "owner", "pause"),
+        *("failures", "is_reported", "looked_at", "looks", "owner", "pause"),
         *("ready", "scope", "site", "version", "woken"),
     )
 
@@ -75,7 +75,7 @@ class _Page:
         self.site, self.owner = site, owner
         self.version: str | None = None
         self.looks = self.failures = 0
-        self.is_told = False
+        self.is_reported = False
         """True if the change that the next check will detect has already been reported."""
         self.pause = 0.0
         """Seconds until the next check."""
@@ -116,7 +116,7 @@ class Watcher:
             await watched.ready.wait()
             if self._pages.get(url) is watched:
                 return url
-        # A client may use at most as many as remain for others, so that none takes all of them.
+        # A client may use at most as many as remain for other clients, so that none takes all of them.
         remaining = MAX_PAGES - len(self._pages)
         if sum(page.owner == owner for page in self._pages.values()) >= remaining:
             raise FetchError(
@@ -146,7 +146,7 @@ class Watcher:
         page = self._pages.get(url)
         if page is not None:
             # Otherwise two replicas would endlessly report a page that changes with each request.
-            page.is_told = True
+            page.is_reported = True
             page.woken.set()
 
     async def _follow(self, url: str, page: _Page) -> None:
@@ -189,7 +189,7 @@ class Watcher:
 
     def _note(self, url: str, page: _Page, version: str) -> None:
         """Record the current text of a page, and report it if it has changed."""
-        has_changed = version != page.version and not page.is_told
-        page.version, page.is_told = version, False
+        has_changed = version != page.version and not page.is_reported
+        page.version, page.is_reported = version, False
         if has_changed:
             self._tell(url)

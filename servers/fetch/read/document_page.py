@@ -9,7 +9,7 @@ from servers.common.html.tree import HEADINGS, squeeze
 from servers.common.html.writer import write
 from servers.fetch.read.html.links import list_links
 from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.page import Metadata, Page, Removed, Source, describe
+from servers.fetch.read.page import Metadata, Page, RemovedCounts, Source, describe
 from shared.text import format_count
 
 _MAX_HEADINGS = 500
@@ -45,4 +45,6 @@ def _read(read: DocumentReader, source: Source) -> Page:
         if len(text) > _MAX_CHARACTERS:
             text = text[:_MAX_CHARACTERS]
             notes.append(f"Only the first {_MAX_CHARACTERS:,} characters are returned.")
-    return Page(text, source.kind.name, metadata=metadata, removed=Removed(*visible.removed), notes=tuple(notes))
+    return Page(
+        text, source.kind.name, metadata=metadata, removed=RemovedCounts(*visible.removed), notes=tuple(notes)
+    )

@@ -14,7 +14,7 @@ from servers.common.html.urls import absolute_url
 from servers.common.html.visible import keep_visible
 from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Metadata, Page, Removed, Source, describe
+from servers.fetch.read.page import Metadata, Page, RemovedCounts, Source, describe
 from servers.fetch.read.text import decode
 from shared.text import format_count
 
@@ -26,7 +26,7 @@ _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
 _UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TEXT = "text/plain"
-"""The type of a text without markup: `type="text"` in Atom, and a text in RSS that contains no markup."""
+"""The type of text without markup: `type="text"` in Atom, and a text in RSS that contains no markup."""
 _BLOCK = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|tr|table|blockquote|pre|br|hr)\b[^<>]*>", re.IGNORECASE)
 _FENCE = re.compile(r"^(?:[ >*-]|\d+\.)*(`{3,})", re.MULTILINE)
 """The beginning or the end of code in Markdown, also in lists and quotes."""
@@ -87,7 +87,7 @@ def read_feed(source: Source) -> Page:
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
     shown = _shown(source.format, metadata, entries, feed.version)
-    removed = Removed(sum(summary.hidden for summary in summaries))
+    removed = RemovedCounts(sum(summary.hidden for summary in summaries))
     return Page(shown, "feed", charset, metadata, removed=removed, notes=tuple(notes))
 
 
@@ -154,7 +154,7 @@ def _read(detail: Any, link: str, source: Source) -> tuple[str, int]:
 
 
 def _cut(text: str) -> str:
-    """Return at most `MAX_SUMMARY` characters of a text."""
+    """Return at most `MAX_SUMMARY` characters of text."""
     if len(text) <= MAX_SUMMARY:
         return text
     shown = text[:MAX_SUMMARY].rstrip()
@@ -171,7 +171,7 @@ def _text_of(thing: Any, name: str) -> str:
 
 
 def _plain(detail: Any) -> str:
-    """Return a text without markup; in a text that is declared as plain, tags and entities are literal."""
+    """Return text without markup; in text that is declared as plain, tags and entities are literal."""
     text = str(detail.get("value", ""))
     return _squeezed(text) if detail.get("type") == _TEXT else plain_text(text)
 

@@ -1,7 +1,7 @@
 """The kind of a page: from its Content-Type, and from its first bytes if the type is too vague or can't be true.
 
-The patterns are those of the WHATWG MIME sniffing standard (https://mimesniff.spec.whatwg.org). Unlike a browser,
-this server runs nothing and only has to guess whether a page can be read. So a page declared as a stream of bytes is
+The patterns are from the WHATWG MIME sniffing standard (https://mimesniff.spec.whatwg.org). Unlike a browser, this
+server runs nothing and only has to guess whether a page can be read. So a page declared as a stream of bytes is
 examined, and shown if it is text, a PDF or an image.
 """
 
@@ -58,8 +58,8 @@ _SIGNS = (
 )
 # Types that are never text, so that a file that happens to begin like text is not shown.
 _CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm)$|.*\+zip$")
-# Types without information, those of a compressed file that is unpacked here, and one that sites also use for the
-# login page that they send instead.
+# Types without information, types of compressed files that are unpacked here, and a type that sites also declare for
+# a login page that they send instead.
 _UNNAMED = {
     *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
     *("application/force-download", "application/x-download", "application/pdf"),

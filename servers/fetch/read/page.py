@@ -12,7 +12,7 @@ Form = Format | Literal["raw"]
 KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "other"] | DocumentKind
 
 
-class Loaded(NamedTuple):
+class LoadedPage(NamedTuple):
     """The decompressed body of a response, and its metadata."""
 
     url: str
@@ -60,7 +60,7 @@ class Source(NamedTuple):
     body: bytes
 
 
-class Removed(NamedTuple):
+class RemovedCounts(NamedTuple):
     """Counts of invisible parts that were removed."""
 
     elements: int = 0
@@ -90,7 +90,7 @@ class Page(NamedTuple):
     charset: str = ""
     """The charset used to decode its bytes; "" if they are not text."""
     metadata: Metadata = Metadata()
-    removed: Removed = Removed()
+    removed: RemovedCounts = RemovedCounts()
     notes: tuple[str, ...] = ()
     """Sentences for the reader, for example that the page seems to need JavaScript, or that a part was left out."""
     omitted_headings: tuple[str, ...] = ()

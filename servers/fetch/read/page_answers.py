@@ -2,7 +2,7 @@
 
 from servers.common.workers.frames import Head
 from servers.fetch.errors import CODES, FetchError
-from servers.fetch.read.page import Metadata, Page, Removed
+from servers.fetch.read.page import Metadata, Page, RemovedCounts
 from shared.text import join_lines
 
 
@@ -24,7 +24,7 @@ def page_of(head: Head, body: bytes) -> Page:
         fields = head["page"]
         fields["text"] = body.decode()
         fields["metadata"] = Metadata(**fields["metadata"])
-        fields["removed"] = Removed(**fields["removed"])
+        fields["removed"] = RemovedCounts(**fields["removed"])
         fields["notes"] = tuple(join_lines(str(note)) for note in fields["notes"])
         fields["omitted_headings"] = tuple(join_lines(str(heading)) for heading in fields["omitted_headings"])
         return Page(**fields)

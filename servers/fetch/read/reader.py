@@ -11,7 +11,7 @@ import anyio
 from servers.common.workers.pool import Limits, Pool, Program, WorkerError
 from servers.fetch.errors import FetchError
 from servers.fetch.read.kinds import as_source, check, kind_of
-from servers.fetch.read.page import Form, Format, Loaded, Page, describe
+from servers.fetch.read.page import Form, Format, LoadedPage, Page, describe
 from servers.fetch.read.page_answers import page_of
 
 PAGES = Program(f"{__package__}.worker", "page")
@@ -36,7 +36,9 @@ class Reader:
         with suppress(WorkerError):
             await self.prepare()
 
-    async def read(self, loaded: Loaded, form: Form, section: str | None = None, pages: str | None = None) -> Page:
+    async def read(
+        self, loaded: LoadedPage, form: Form, section: str | None = None, pages: str | None = None
+    ) -> Page:
         """Return the page in the format `form`, or the part of it selected by `section` or `pages`.
 
         Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a

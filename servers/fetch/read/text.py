@@ -1,9 +1,9 @@
 """Decodes a page's bytes to text.
 
-The order is that of browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order mark,
-the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is wrong.
-Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not decoded in a charset in
-which all bytes are valid, and invalid bytes declared as UTF-8 are examined.
+The order is the same as in browsers (https://html.spec.whatwg.org/#determining-the-character-encoding): a byte order
+mark, the Content-Type, the declaration in the page. But a browser trusts each of them, and shows garbage if it is
+wrong. Here the bytes count as well: text is hardly ever UTF-8 by accident, so valid UTF-8 is not decoded in a charset
+in which all bytes are valid, and invalid bytes declared as UTF-8 are examined.
 """
 
 import re

@@ -7,7 +7,7 @@ from servers.common.html.invisible import strip_invisible
 from servers.common.workers.frames import Head
 from servers.common.workers.serving import Read, serve
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Kind, KindName, Metadata, Page, Removed, Source
+from servers.fetch.read.page import Kind, KindName, Metadata, Page, RemovedCounts, Source
 from servers.fetch.read.page_answers import head_of
 
 
@@ -58,7 +58,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
                 return {"error": [error.code, error.reason, error.suggestion, quoted]}, b""
             if page.kind != "html":  # whose reader has stripped it
                 shown, characters = strip_invisible(page.text)
-                page = page._replace(text=shown, removed=Removed(characters=characters))
+                page = page._replace(text=shown, removed=RemovedCounts(characters=characters))
             page = page._replace(metadata=Metadata(*(strip_invisible(fact)[0] for fact in page.metadata)))
             return head_of(page), page.text.encode("utf-8", "replace")
 

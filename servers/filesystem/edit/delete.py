@@ -1,4 +1,4 @@
-"""Deletion of a file, a link (not its target) or a directory, and limited walks through directories.
+"""Deletes a file, a link (not its target) or a directory, and walks through directories within limits.
 
 Like `rm`, this needs write permission on the parent directory, not on the entry itself. A directory that is not empty
 is walked twice: first to check that everything in it may be deleted, then to delete it. So a call that is refused,
@@ -59,7 +59,7 @@ class Bounds:
         if self._device not in (None, status.st_dev):
             raise FilesError("cross_device", self._written, "contains a directory on another file system")
 
-    def anew(self) -> "Bounds":
+    def restarted(self) -> "Bounds":
         """Return a copy of these bounds with the count at zero."""
         return Bounds(self.rooted, self._written, self._device, self._checkpoint)
 
@@ -168,7 +168,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
     def describe(survey: Survey) -> None:
         if recursive:
-            _describe_tree(entry, bounds.anew(), survey, marks)
+            _describe_tree(entry, bounds.restarted(), survey, marks)
         survey.changes(entry, ABSENT)
 
     with recorder.recording(bounds.rooted, "delete", describe) as number:
@@ -182,7 +182,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
         rename_to_free(entry, aside)
         with ExitStack() as on_failure:
             on_failure.callback(rename_to_free, aside, entry)
-            if _marks_in(aside, bounds.anew()) != marks:
+            if _marks_in(aside, bounds.restarted()) != marks:
                 raise _changed(entry)
             empty(aside, bounds)
             remove_directory(aside)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
-from servers.filesystem.edit.text import Edited, Span, has_cr_alone
+from servers.filesystem.edit.text import EditedText, Span, has_cr_alone
 from shared.text import displayed
 
 _MAX_COST = 2_000_000
@@ -29,7 +29,7 @@ class _Change(NamedTuple):
     new: list[str]
 
 
-def unified_diff(edited: Edited, path: str, context: int = 3) -> str:
+def unified_diff(edited: EditedText, path: str, context: int = 3) -> str:
     """Return the changes of `edited` as a diff with `context` lines around them; empty if nothing changed."""
     if has_cr_alone(edited.before):
         edited = edited._replace(before=_as_lf(edited.before), after=_as_lf(edited.after))
@@ -42,7 +42,7 @@ def _as_lf(text: str) -> str:
     return text.replace("\r", "\n")
 
 
-def _hunks(edited: Edited, context: int) -> Iterator[str]:
+def _hunks(edited: EditedText, context: int) -> Iterator[str]:
     group: list[_Change] = []
     for change in _changes(edited):
         if group and change.line - group[-1].line - len(group[-1].old) > 2 * context:
@@ -53,7 +53,7 @@ def _hunks(edited: Edited, context: int) -> Iterator[str]:
         yield from _hunk(edited.before, group, context)
 
 
-def _changes(edited: Edited) -> Iterator[_Change]:
+def _changes(edited: EditedText) -> Iterator[_Change]:
     line = grown = at = 0
     for start, end, new_start, new_end in _whole_lines(edited):
         line += edited.before.count("\n", at, start)
@@ -69,7 +69,7 @@ def _changes(edited: Edited) -> Iterator[_Change]:
         at = end
 
 
-def _whole_lines(edited: Edited) -> list[Span]:
+def _whole_lines(edited: EditedText) -> list[Span]:
     """Return the spans extended to whole lines. Spans that meet are merged."""
     before, after, spans, _ = edited
     whole: list[Span] = []

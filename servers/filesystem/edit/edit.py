@@ -21,14 +21,23 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.diff import unified_diff
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.replacements import Edit, apply_edits
-from servers.filesystem.edit.text import Edited
+from servers.filesystem.edit.text import EditedText
 from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import NOT_RECORDED, Before, Recorder, Survey
 from servers.filesystem.history.states import file_state
 from servers.filesystem.read.charsets import encode, require_exact, require_sure
 from shared.coded_errors import os_errors
-from shared.program.files.atomic import beside, discard, landed, link, overwrite, prepared, rename, sync_directory
+from shared.program.files.atomic import (
+    beside,
+    discard,
+    final_stat,
+    link,
+    overwrite,
+    prepare_replacement,
+    rename,
+    sync_directory,
+)
 from shared.program.files.entries import Entry, Place, current, etag_of
 from shared.program.files.metadata import lost_owner
 
@@ -69,7 +78,7 @@ class _Changed(NamedTuple):
     entry: Entry
     written: str
     was: Contents
-    edited: Edited
+    edited: EditedText
     data: bytes
     is_exact: bool
     """True if an etag was given: data appended in the meantime then counts as a change, too."""
@@ -87,8 +96,8 @@ def edit_files(
 
     With `protected`, write-protected files are replaced too (see `require_replaceable`). `check` is called before
     each edit; if it raises, nothing is changed. Raises `changed` if another program wrote one of them in the
-    meantime, `not_text`, `too_large`, `bad_encoding`, `unsure_charset` (see `require_sure`), and what `apply_edits`
-    raises.
+    meantime, `not_text`, `too_large`, `bad_encoding`, `unsure_charset` (see `require_sure`), and the errors of
+    `apply_edits`.
     """
     # An edit for one version is not retried on another.
     codes = ("changed",) if all(request.etag is None for request in requests) else ()
@@ -158,7 +167,9 @@ def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
         for number in numbers:
             file = changed[number]
             with os_errors(file.written):
-                fresh[number] = prepared(file.entry, file.data, file.was.found, attributes=file.was.attributes)
+                fresh[number] = prepare_replacement(
+                    file.entry, file.data, file.was.found, attributes=file.was.attributes
+                )
             leftovers.callback(discard, fresh[number])
         for number in numbers:
             # The last one needs no rollback.
@@ -167,7 +178,7 @@ def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
         on_failure.pop_all()
         for number in numbers:
             sync_directory(changed[number].entry)
-            stats[number] = landed(fresh[number], changed[number].entry, changed[number].was.found)
+            stats[number] = final_stat(fresh[number], changed[number].entry, changed[number].was.found)
     return [_result(file, now) for file, now in zip(changed, stats, strict=True)]
 
 
@@ -180,7 +191,7 @@ def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: Ex
             try:
                 link(file.entry, backup)
             except (OSError, NotImplementedError):
-                backup = prepared(file.entry, file.was.data, file.was.found)
+                backup = prepare_replacement(file.entry, file.was.data, file.was.found)
             leftovers.callback(discard, backup)
             undo.callback(_put_back, backup, fresh, file.entry)
         is_new = exchange(fresh, file.entry, file.was.found, None if file.is_exact else file.was.data)

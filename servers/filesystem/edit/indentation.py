@@ -1,4 +1,4 @@
-"""Translation of an old text's indentation into that of the lines it matches in the file.
+"""Translates the indentation of an old text into the indentation of the lines it matches in the file.
 
 Models most often get white space wrong: spaces instead of tabs, two spaces instead of four, or a passage with less
 indentation. Lines match only if each indentation in the old text maps to one in the file, and deeper ones map to
@@ -58,11 +58,11 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def compared(
+def translation_of(
     old_lines: Sequence[str], lines: Sequence[str], new: Sequence[str], around: Iterable[str]
 ) -> Indents | None:
-    """Return the indentation of the `old_lines` mapped to that of the matching `lines`, or None if their order
-    differs.
+    """Return the indentation of the `old_lines`, mapped to the indentation of the matching `lines`, or None if their
+    order differs.
 
     The width of a step comes from both, or else from the `new` lines and the file's lines `around` them.
     """
@@ -113,7 +113,9 @@ def _unit(lines: Iterable[str]) -> str:
     return max(steps, key=lambda step: (steps[step], -len(step)), default="")
 
 
-def moved(old_lines: Sequence[str], new: Sequence[str], indents: Indents) -> list[Replacement] | None:
+def translated_replacements(
+    old_lines: Sequence[str], new: Sequence[str], indents: Indents
+) -> list[Replacement] | None:
     """Return the replacements, by line numbers, that replace the `old_lines` with the `new` lines.
 
     Lines common to both texts stay as they are in the file. Return None if an indentation of the new text can't be
@@ -141,7 +143,7 @@ def moved(old_lines: Sequence[str], new: Sequence[str], indents: Indents) -> lis
     return changes
 
 
-def described(indent: str) -> str:
+def describe_indent(indent: str) -> str:
     """Return a description of an indentation."""
     if not indent:
         return "none"

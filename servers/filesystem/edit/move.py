@@ -48,7 +48,7 @@ MAX_COPIED = 1024 * 1024 * 1024
 _BLOCK_BYTES = 1024 * 1024
 
 
-class Copied(NamedTuple):
+class CopyResult(NamedTuple):
     """The result of a copy: the numbers of entries and bytes, and any lost metadata."""
 
     entries: int
@@ -96,7 +96,8 @@ def move(
 
 
 def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
-    """Rename `old` to `new`, which must not exist and may be on another file system. Raises what `move` raises."""
+    """Rename `old` to `new`, which must not exist and may be on another file system. Raises the same errors as
+    `move`."""
     try:
         (rename_to_free if is_directory(old) else give_name)(old, new)
     except OSError as error:
@@ -155,7 +156,7 @@ def copy(
     checkpoint: Callable[[], None] = lambda: None,
     etag: str | None = None,
     recorder: Recorder = NOT_RECORDED,
-) -> Copied:
+) -> CopyResult:
     """Copy the entry at `source` to `destination`, which must not exist. With `etag`, copy it only if the source's
     etag still matches.
 
@@ -182,7 +183,7 @@ def copy(
             with _temporary_copy(rooted, old, new, recorder, copying.describe) as fresh:
                 copying.copy(old, fresh, 1)
             sync_directory(new)
-    return Copied(copying.bounds.entries, copying.size, list(copying.lost))
+    return CopyResult(copying.bounds.entries, copying.size, list(copying.lost))
 
 
 def _discard_all(fresh: Entry, rooted: RootedFiles) -> None:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from unicodedata import normalize
 
-from servers.filesystem.edit.indentation import described, indent_of
+from servers.filesystem.edit.indentation import describe_indent, indent_of
 from shared.text import nearest
 
 _MAX_LINES = 50_000
@@ -126,7 +126,7 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
     if not differences:
         for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
             if own.strip() and indent_of(theirs) != indent_of(own):
-                indents = f"indented by {described(indent_of(theirs))}, not {described(indent_of(own))}"
+                indents = f"indented by {describe_indent(indent_of(theirs))}, not {describe_indent(indent_of(own))}"
                 differences.append(f"line {start + number + 1} is {indents}")
     more = [f"{len(differences) - _MAX_DIFFERENCES} more"] if len(differences) > _MAX_DIFFERENCES else []
     return differences[:_MAX_DIFFERENCES] + more or [_quoted(new[0])]

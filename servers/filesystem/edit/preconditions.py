@@ -9,7 +9,7 @@ from shared.program.files.entries import Entry, Place, etag_of, is_writable
 
 
 def require_file_name(place: Place) -> None:
-    """Raise `bad_path` if the path ends like that of a directory."""
+    """Raise `bad_path` if the path ends like the path of a directory."""
     end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
     if end.endswith(("/", "/.", "/..")):
         raise FilesError(

@@ -20,8 +20,14 @@ from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from servers.filesystem.edit.indentation import Indents, compared, described, indent_of, moved
-from servers.filesystem.edit.text import Edited, Replacement, Text
+from servers.filesystem.edit.indentation import (
+    Indents,
+    describe_indent,
+    indent_of,
+    translated_replacements,
+    translation_of,
+)
+from servers.filesystem.edit.text import EditedText, Replacement, Text
 from servers.filesystem.errors import FilesError
 
 MAX_PLACES = 100_000
@@ -52,7 +58,9 @@ class Edit(NamedTuple):
     line: int | None = None
 
 
-def apply_edits(text: str, edits: Sequence[Edit], path: str = "", check: Callable[[], None] = lambda: None) -> Edited:
+def apply_edits(
+    text: str, edits: Sequence[Edit], path: str = "", check: Callable[[], None] = lambda: None
+) -> EditedText:
     """Return `text` after all `edits`, each applied to the result of the previous one. `path` is for error messages.
     `check` is called before each edit, which takes time proportional to the text.
 
@@ -88,7 +96,7 @@ class _EditNumber(NamedTuple):
 
 
 def _replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:
-    """Return the replacements for the old text, and what was tolerated if it does not match exactly."""
+    """Return the replacements for the old text, and the tolerated differences if it does not match exactly."""
     places = (
         _places(text, edit.old, edit.places, step=len(edit.old)) if edit.line is None else _hunk_places(text, edit)
     )
@@ -173,8 +181,8 @@ def _require_count(count: int, lines: list[int], where: _EditNumber) -> None:
 
 
 def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:
-    """Return the replacements for matches whose lines differ from the old text in surrounding white space, and what
-    was tolerated."""
+    """Return the replacements for matches whose lines differ from the old text in surrounding white space, and the
+    tolerated differences."""
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in old_lines)
@@ -195,8 +203,8 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
     for first in (number - 1 for number in numbers):
         matched = lines[first : first + len(old_lines)]
         around = lines[max(first - _CONTEXT_LINES, 0) : first + len(old_lines) + _CONTEXT_LINES]
-        indents = compared(old_lines, matched, new, around)
-        moves = None if indents is None else moved(old_lines, new, indents)
+        indents = translation_of(old_lines, matched, new, around)
+        moves = None if indents is None else translated_replacements(old_lines, new, indents)
         if indents is None or moves is None:
             raise _no_match(lines, old_lines, where, first)
         for start, end, fresh in moves:
@@ -212,7 +220,7 @@ def _tolerated(indents: Indents) -> str:
     if not differing:
         return "whitespace at the ends of lines"
     old, new = differing[0]
-    return f"indentation: {described(new)} in the file for {described(old)}"
+    return f"indentation: {describe_indent(new)} in the file for {describe_indent(old)}"
 
 
 def _no_match(lines: list[str], old_lines: list[str], where: _EditNumber, at: int | None = None) -> FilesError:

@@ -1,4 +1,4 @@
-"""A text during editing, and the record of its changed parts.
+"""Text that is being edited, and the record of its changed parts.
 
 Edits are made to the text with LF line endings. Each change is recorded as a span: its position in the original, and
 its current position. Adjacent spans are merged. At the end, only the spans get the line endings that the original has
@@ -17,7 +17,7 @@ Replacement = tuple[int, int, str]
 """Start and end of the replaced text, and the new text."""
 
 
-class Edited(NamedTuple):
+class EditedText(NamedTuple):
     """A text before and after editing, the spans where they differ, and the tolerated differences of old texts."""
 
     before: str
@@ -27,7 +27,7 @@ class Edited(NamedTuple):
 
 
 class Text:
-    """A text during editing. `seen` is its current state, with LF line endings."""
+    """Text that is being edited. `seen` is its current state, with LF line endings."""
 
     def __init__(self, original: str) -> None:
         self._original = original
@@ -65,7 +65,7 @@ class Text:
             spans = _composed(self._rounds.pop(), spans)
         self._rounds.append(spans)
 
-    def edited(self) -> Edited:
+    def edited(self) -> EditedText:
         """Return the original and the edited text, with the original's line endings."""
         pieces: list[str] = []
         spans: list[Span] = []
@@ -85,7 +85,7 @@ class Text:
             spans.append((first, last, size - len(new), size))
             at = last
         pieces.append(self._original[at:])
-        return Edited(self._original, "".join(pieces), spans)
+        return EditedText(self._original, "".join(pieces), spans)
 
     def _offset(self, seen: int) -> int:
         """Return the offset in the original for an offset in its LF form."""

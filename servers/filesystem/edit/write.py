@@ -48,7 +48,7 @@ from shared.program.files.metadata import Attributes, attributes_of, lost_owner
 from shared.text import quoted
 
 MAX_EDITED = 16 * 1024 * 1024
-"""Maximum size in bytes of a file that is edited or appended to, and of all files of one call together."""
+"""Maximum size in bytes of a file that is edited or appended to, and of all files of one call combined."""
 _HEAD_BYTES = 65_536
 """Number of bytes read from the start of an overwritten file to determine its charset and line endings."""
 
@@ -65,7 +65,7 @@ class Contents(NamedTuple):
     charset: Charset
 
 
-class Written(NamedTuple):
+class WriteResult(NamedTuple):
     """The result of a write: size, etag, whether the file is new, its charset, and the lost metadata."""
 
     size: int
@@ -77,8 +77,8 @@ class Written(NamedTuple):
 
 class WriteOptions(NamedTuple):
     """The options of a write. With `etag`, the file is written only if its etag still matches. With `protected`,
-    write-protected files are written too (see `require_replaceable`). The charset is `encoding`, or else that of the
-    existing file, or else UTF-8.
+    write-protected files are written too (see `require_replaceable`). The charset is `encoding`, or else the charset
+    of the existing file, or else UTF-8.
     """
 
     etag: str | None = None
@@ -103,7 +103,7 @@ def write_file(
     mode: Mode = "overwrite",
     options: WriteOptions = _DEFAULTS,
     recorder: Recorder = NOT_RECORDED,
-) -> Written:
+) -> WriteResult:
     """Write `text` to `place` in one step: overwrite a file, create a new one only, or append.
 
     Raises `changed`, `bad_encoding`, `unsure_charset` (see `require_sure`), and `already_exists` for "create".
@@ -148,7 +148,7 @@ def read_contents(
     return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
 
 
-def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Written:
+def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
     rooted.roots.require_writable(place)
     with rooted.locate(place) as entry, locked(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
@@ -175,7 +175,7 @@ def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Writt
         with request.recorder.recording(rooted, "write", describe):
             now = replace(entry, data, status, put=put, attributes=attributes)
     lost = [] if status is None else lost_owner(status, now)
-    return Written(len(data), etag_of(now), status is None, charset.name, lost)
+    return WriteResult(len(data), etag_of(now), status is None, charset.name, lost)
 
 
 def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
@@ -214,7 +214,7 @@ def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> t
     return (text if eol == "\n" else lf(text).replace("\n", eol)), chosen
 
 
-def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> Written:
+def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
     written = entry.place.written
     was = read_contents(rooted, entry, handle, request.options.encoding)
     require_same(was.found, request.options.etag, written)
@@ -235,7 +235,7 @@ def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _
             now = replace(entry, was.data + added, was.found, put=put)
         else:
             now = _append(entry, added, was.found)
-    return Written(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.found, now))
+    return WriteResult(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.found, now))
 
 
 def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:

@@ -189,7 +189,7 @@ def _edits_by_file(
     ]
 
 
-def _facts(file: write.Written | edit.EditResult) -> str:
+def _facts(file: write.WriteResult | edit.EditResult) -> str:
     """Return the size and etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
     charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
     return f"{format_count(file.size, 'byte')}, etag {file.etag}{charset}{_lost_note(file.lost)}"

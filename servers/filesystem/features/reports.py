@@ -20,7 +20,7 @@ _LOGGER = "filesystem"
 _REPORTED_METHODS = {"tools/call", "resources/read"}
 _CREATING_TOOLS = {"write_file", "move_file", "copy_file"}
 _LIMITS = {"time": "ran out of time", "budget": "reached the limit on files per call"}
-"""Reasons for which a search stops early, other than at the caller's request, and the words for them."""
+"""Reasons why a search stops early, other than at the caller's request, each with its text."""
 
 
 async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:

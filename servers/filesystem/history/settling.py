@@ -1,4 +1,4 @@
-"""Settlement of unfinished changes: the state of their paths shows which steps were made.
+"""Settles unfinished changes: the state of their paths shows which steps were made.
 
 A process may be killed, or the machine may crash, at any moment. The record of a change that was not begun is
 deleted. If a change was partly made, the records of the completed steps remain, so that they can be undone.

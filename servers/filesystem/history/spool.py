@@ -2,7 +2,8 @@
 
 A transaction costs as much as a small edit. So a process appends the record of a one-file change to its own file, the
 spool, and appends a mark when the change is made; each is one write. A process that reads the journal first moves the
-finished records of all spools to the database (see `Journal`), and those of a killed process as `pending`.
+finished records of all spools to the database (see `Journal`). The records of a killed process are moved as
+`pending`.
 
 A record consists of a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. A mark has no
 facts, and the number of its record instead of contents. Records after an incomplete one, for example after a crash of

@@ -35,7 +35,7 @@ class Source(Readable, Protocol):
         """The status of the file when reading began."""
 
 
-class Opened(NamedTuple):
+class OpenFile(NamedTuple):
     """An open file, for use in one thread, since it has a single position."""
 
     handle: Handle
@@ -86,7 +86,7 @@ def read_bytes(
     With `offset` or `length`, return that part, at most `max_bytes` of it.
     """
     with rooted.open_file(place) as handle:
-        return bytes_of(Opened(handle), place, max_bytes, offset, length)
+        return bytes_of(OpenFile(handle), place, max_bytes, offset, length)
 
 
 def bytes_of(

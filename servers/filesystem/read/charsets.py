@@ -1,4 +1,4 @@
-"""Detection of the charset of a text, so that it is shown correctly and written back byte for byte.
+"""Detects the charset of a text, so that it is shown correctly and written back byte for byte.
 
 UTF-8 is tried first. UTF-16 and UTF-32 are recognized by a byte order mark or by the positions of their NULs. For
 other bytes that are not UTF-8, the most likely charset is chosen (`servers.common.charsets`). The guess may be a

@@ -14,7 +14,7 @@ from anyio import from_thread
 from servers.common.documents.document import DocumentError
 from servers.common.documents.texts import MAX_BYTES, DocumentText, DocumentTexts, require_libraries
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.binary import Opened
+from servers.filesystem.read.binary import OpenFile
 from servers.filesystem.read.pages import TextRead, text_in_document
 from servers.filesystem.read.parts import Part
 from shared.program.files.entries import Handle, etag_of
@@ -66,7 +66,7 @@ class Documents:
         return self._read_in_thread
 
     def _read_in_thread(self, handle: Handle, seconds: float) -> DocumentText | None:
-        data = Opened(handle).read(0, MAX_BYTES + 1)
+        data = OpenFile(handle).read(0, MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise FilesError("too_large", "", f"has more than {MAX_BYTES:,} bytes")
 

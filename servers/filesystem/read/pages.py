@@ -14,10 +14,10 @@ from pydantic_core import to_json
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.binary import Opened, Readable
+from servers.filesystem.read.binary import OpenFile, Readable
 from servers.filesystem.read.charsets import UTF8, Charset, charset_of, decode_part, is_wide, marked, named
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_valid
-from shared.program.files.entries import Held, Place, etag_of
+from shared.program.files.entries import Place, SmallFile, etag_of
 from shared.text import format_count
 
 _SAMPLE_BYTES = 65_536
@@ -32,7 +32,7 @@ class TextRead(NamedTuple):
     """A text or a part of it, with the size of its file in bytes, the etag, and the charset.
 
     `truncated` is True if the budget cut off a part of the request; `rest` is where that part begins, None if it
-    precedes the text. A document has `notes` for the reader, and its size is that of its text.
+    precedes the text. A document has `notes` for the reader, and its size is the size of its text.
     """
 
     text: str
@@ -65,10 +65,12 @@ def read_text(
     """
     require_valid(part, place.written)
     with rooted.open_file(place) as handle:
-        return _text_of(Opened(handle), etag_of(handle.stat), place.written, budget, part, check)
+        return _text_of(OpenFile(handle), etag_of(handle.stat), place.written, budget, part, check)
 
 
-def text_in(small_file: Held, place: Place, budget: int, part: Part = WHOLE, plain: str | None = None) -> TextRead:
+def text_in(
+    small_file: SmallFile, place: Place, budget: int, part: Part = WHOLE, plain: str | None = None
+) -> TextRead:
     """Return a part of the text of a small file that is in memory, like `read_text`. `plain` is the whole text, if
     the file is UTF-8 without a byte order mark.
     """
@@ -250,7 +252,7 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
     blocks: list[bytes] = []
     size = _readable_size(source)
     start, ends = size, 0
-    # One line ending more than lines: that of the previous line, or the file's last one.
+    # One more line ending than lines: the previous line's, or the last one in the file.
     while start > 0 and size - start < limit and ends <= lines:
         begin = max(start - _SAMPLE_BYTES, size - limit, 0) & ~3
         block = source.read(begin, start - begin)
@@ -263,7 +265,7 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
 
 
 def _whole_characters(data: bytes, charset: Charset) -> bytes:
-    """Return `data` from its first whole character on."""
+    """Return `data` without an incomplete character at its start."""
     if charset.name == UTF8.name:
         begin = next((at for at in range(min(4, len(data))) if data[at] & 0xC0 != 0x80), 0)
     elif is_wide(charset) and data:

@@ -21,7 +21,7 @@ from servers.filesystem.names import with_uri
 from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.read.documents import DOCUMENT_NAMES
 from servers.filesystem.search.files import Control, Scope, Walk
-from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, Searched
+from servers.filesystem.search.lines import NO_HITS, Hit, ReadDocument, Reader, SearchedFile
 from servers.filesystem.search.matcher import Query
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Handle, Place
@@ -226,7 +226,7 @@ class _Run:
         return self._report(self._reader.hits(handle), path, uri, after)
 
     def _report(
-        self, searched: Searched | None, path: Names, uri: Callable[[Names], str], after: Position | None
+        self, searched: SearchedFile | None, path: Names, uri: Callable[[Names], str], after: Position | None
     ) -> Position | None:
         """Report the matches in a file. Returns like `_search`."""
         if searched is None:

@@ -114,7 +114,7 @@ def _read(rooted: RootedFiles, directory: Place, name: str, limit: int) -> bytes
 
 def _parsed(data: bytes) -> list[_Spec]:
     """Return the patterns of the lines in parts; later parts overrule earlier ones."""
-    # git knows no other ends of lines, adds an LF to the last one, and skips a byte order mark.
+    # git recognizes no other line endings, adds an LF to the last one, and skips a byte order mark.
     text = (data.removeprefix(BOM_UTF8) + b"\n").replace(b"\r\n", b"\n").decode("utf-8", "replace")
     lines = iter(text.split("\n"))
     specs: list[_Spec] = []

@@ -81,7 +81,7 @@ class _Block(NamedTuple):
     """The position in the file up to which `data` was read."""
 
 
-class Searched(NamedTuple):
+class SearchedFile(NamedTuple):
     """The matches in a file, one for each line; its charset; and a flag that is True if parts of a document are left
     out."""
 
@@ -90,7 +90,7 @@ class Searched(NamedTuple):
     is_partial: bool = False
 
 
-NO_HITS = Searched(iter(()))
+NO_HITS = SearchedFile(iter(()))
 """The result for most files."""
 
 
@@ -120,7 +120,7 @@ class Reader:
         self._control = control
         self._read_document = read_document
 
-    def hits(self, handle: Handle) -> Searched | None:
+    def hits(self, handle: Handle) -> SearchedFile | None:
         """Return the matches in a file; None if it is binary, or too large to be searched as a whole, or a document
         for which no time is left.
 
@@ -151,7 +151,7 @@ class Reader:
             numbers = _LineNumbers(None, self._control)
         data, read = _with_line_feeds(data, read)
         position = partial(os.lseek, descriptor, 0, os.SEEK_CUR)
-        return Searched(self._in_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
+        return SearchedFile(self._in_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
 
     def candidates(self, texts: list[bytes]) -> Iterator[int]:
         """Yield the indexes of the files that may have matches or may be binary, given their contents."""
@@ -168,7 +168,7 @@ class Reader:
                 return
             match = self._search(joined, ends[index])
 
-    def hits_in(self, data: bytes) -> Searched | None:
+    def hits_in(self, data: bytes) -> SearchedFile | None:
         """Return the matches in the whole contents of a file that is not a document; None if it is binary."""
         if data.isascii() and b"\0" not in data:
             return self._whole_text(data)
@@ -180,13 +180,13 @@ class Reader:
             data, _ = _in_utf_8(data, charset, bytes)
         return self._whole_text(data, charset.name)
 
-    def _whole_text(self, data: bytes, charset: str = UTF8.name) -> Searched:
+    def _whole_text(self, data: bytes, charset: str = UTF8.name) -> SearchedFile:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
         # This suffices for most files, which are small and have no match.
         if not self._search(data):
             return NO_HITS
-        return Searched(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
+        return SearchedFile(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
 
     def _in_blocks(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[Hit]:
         matcher, last = for_large_file(self._query, self._matcher), 0
@@ -206,14 +206,14 @@ class Reader:
 
 
 class _LineNumbers:
-    """The numbers of the first lines of blocks. They are needed only where there are matches, so line ends are
-    counted then, in the file, if its bytes are those that are searched."""
+    """The numbers of the first lines of blocks. They are needed only where there are matches, so line endings are
+    counted only then, and in the file itself if its bytes are searched unchanged."""
 
     def __init__(self, descriptor: int | None, control: Control) -> None:
         self._descriptor = descriptor
         self._control = control
         self._lines = self._counted = 0
-        """The number of line ends before a position in the file."""
+        """The number of line endings before a position in the file."""
 
     def of(self, block: _Block) -> int | None:
         """Return the number of the first line of `block`; None if the search has ended."""

@@ -102,7 +102,7 @@ def page_of(
     closed = {entry.name for entry in children if rooted.roots.denies(place.child(entry.name))}
     rest = children
     if by_size:
-        # The largest first; those of equal size by name.
+        # The largest first; entries of equal size by name.
         keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in children)
         rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
     elif after is not None:

@@ -39,8 +39,8 @@ def look_alike(name: str) -> str:
 
 
 def suggest_path(rooted: RootedFiles, place: Place) -> str:
-    """Return a sentence with the URI of the only path that looks like that of `place`, which does not exist, or with
-    the names most similar to its first missing component; "" if none is similar.
+    """Return a sentence with the URI of the only path that looks like the path of `place`, which does not exist, or
+    with the names most similar to its first missing component; "" if none is similar.
     """
     here = place._replace(parts=())
     for name in place.parts:

@@ -1,9 +1,9 @@
 """The engine that matches patterns: RE2, which takes time proportional to the text for every pattern.
 
-Its syntax is that of most languages, without backreferences and lookaround, which no linear-time engine supports.
-Text is bytes, interpreted as UTF-8; invalid bytes match only themselves. Case-sensitive literal text needs no engine.
-In a large file, the engine searches for such text all the same, but from its rarest byte on, which is up to 30 times
-as fast; and an expression is tried only in lines that have the text without which it can't match.
+Its syntax is common to most languages, but without backreferences and lookaround, which no linear-time engine
+supports. Text is bytes, interpreted as UTF-8; invalid bytes match only themselves. Case-sensitive literal text needs
+no engine. In a large file, however, the engine searches for literal text, beginning with its rarest byte, which is up
+to 30 times as fast; and an expression is tried only in lines that contain the text without which it can't match.
 """
 
 import re
@@ -50,7 +50,7 @@ class Query(NamedTuple):
     """True if a match may span lines. Otherwise nothing in the pattern matches a line ending."""
 
 
-class Matched(Protocol):
+class RegexMatch(Protocol):
     """A match, as the engine returns it."""
 
     def span(self) -> tuple[int, int]:
@@ -60,7 +60,7 @@ class Matched(Protocol):
 class Matcher(Protocol):
     """A compiled pattern."""
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Matched | None:
+    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         """Return the first match between the two positions."""
 
 
@@ -78,7 +78,7 @@ class _Plain:
     def __init__(self, text: bytes) -> None:
         self._text = text
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Matched | None:
+    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         begin = text.find(self._text, pos, endpos)
         return None if begin < 0 else _Span(begin, begin + len(self._text))
 
@@ -99,7 +99,7 @@ class _FromRarest:
         self._rest: Matcher = engine.compile(text[self._skipped :], options)
         engine.purge()
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Matched | None:
+    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
         # A call of the engine takes as long as this, if there is a match nearby.
         near = min(pos + _NEAR_BYTES, end)
@@ -129,7 +129,7 @@ class _InLinesWith:
         self._expression = expression
         self._false = 0
 
-    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> Matched | None:
+    def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
         while self._false < _MAX_FALSE:
             hit = self._text.search(text, pos, end)

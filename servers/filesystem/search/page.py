@@ -29,7 +29,7 @@ class ByteBudget:
         self._empty = True
 
     def take(self, more: int, *texts: str) -> bool:
-        """Use up `more` bytes and those of `texts`, and return True if they fit. Otherwise use up nothing."""
+        """Use up `more` bytes and the bytes of `texts`, and return True if they fit. Otherwise use up nothing."""
         cost = more + sum(json_size(text) + len('""') for text in texts)
         # The first item always fits, so that no page is empty.
         if cost > self._left and not self._empty:

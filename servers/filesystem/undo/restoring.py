@@ -1,4 +1,4 @@
-"""Restoration of a path from one state to another, for undo.
+"""Restores a path from one state to another, for undo.
 
 Each step works on exactly the file, link or directory that it has compared, and is refused if that has been replaced
 since. Like every write, it is atomic. A recreated entry gets the recorded mode, owner and attributes; an existing
@@ -26,7 +26,7 @@ from shared.program.files.atomic import (
     discard,
     give_name,
     is_fresh_name,
-    prepared,
+    prepare_replacement,
     put_in_place,
     rename_to_free,
     sync,
@@ -75,7 +75,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
             lost = give_owner_to_link(entry, step.after.stat)
         elif entry.stat is not None:
             put = partial(exchange, before=entry.stat, data=now)
-            put_in_place(prepared(entry, data, entry.stat), entry, entry.stat, put=put)
+            put_in_place(prepare_replacement(entry, data, entry.stat), entry, entry.stat, put=put)
         else:
             lost = _make_file(entry, data, step.after)
         sync_directory(entry)
@@ -83,7 +83,8 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
 
 
 def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
-    """Set the mode of a recreated directory that its owner may not write to. Return what could not be set."""
+    """Set the mode of a recreated directory that its owner may not write to. Return the metadata that could not be
+    set."""
     if state.mode & stat.S_IRWXU == stat.S_IRWXU:
         return []
     with rooted.locate(rooted.roots.place(path), follow=False) as entry, opened(entry) as directory:
@@ -107,7 +108,7 @@ def is_as_moved(rooted: RootedFiles, entry: Entry, state: State) -> bool:
 
 def _content(rooted: RootedFiles, entry: Entry) -> bytes | None:
     """Return the contents of a file, so that data appended by other programs is detected; None if it is too large or
-    no file."""
+    not a file."""
     if entry.stat is None or not stat.S_ISREG(entry.stat.st_mode):
         return None
     handle = rooted.open_entry(entry, entry.place.written)

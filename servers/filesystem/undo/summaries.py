@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.diff import unified_diff
-from servers.filesystem.edit.text import Edited
+from servers.filesystem.edit.text import EditedText
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.changes import Change, Step
 from servers.filesystem.history.journal import Journal
@@ -31,8 +31,8 @@ class Summary(NamedTuple):
 
 
 def summaries(history: History, rooted: RootedFiles, limit: int, budget: int) -> tuple[list[Summary], int]:
-    """Return the last changes in these directories, newest first: at most `limit`, and until their diffs exceed
-    `budget` characters; and the number of earlier changes. Raises PathError without a journal.
+    """Return the last changes in these directories, newest first, and the number of earlier changes. There are at
+    most `limit`, and fewer if their diffs would exceed `budget` characters. Raises PathError without a journal.
     """
     journal = open_journal(history, rooted)
     shown: list[Summary] = []
@@ -60,7 +60,7 @@ def _diff_of(journal: Journal, rooted: RootedFiles, step: Step) -> str:
         before, after = (_text(journal, rooted, step.path, state) for state in (step.before, step.after))
     except FilesError as error:
         return f"[no diff: {displayed(path)} {error.reason}]\n"
-    diff = unified_diff(Edited(before, after, [(0, len(before), 0, len(after))]), path)
+    diff = unified_diff(EditedText(before, after, [(0, len(before), 0, len(after))]), path)
     return (
         diff
         if len(diff) <= _MAX_DIFF_CHARACTERS

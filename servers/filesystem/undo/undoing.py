@@ -24,7 +24,7 @@ from shared.program.files.entries import Place
 UNDO, REDO = "undo", "redo"
 
 
-class Undone(NamedTuple):
+class UndoResult(NamedTuple):
     """The undone change, the number of the change that undid it, its places, and any lost metadata."""
 
     change: Change
@@ -51,7 +51,8 @@ def visible(journal: Journal, rooted: RootedFiles) -> list[Change]:
 
 
 def find_changes(history: History, rooted: RootedFiles, number: int | None, since: float | None) -> list[Change]:
-    """Return the changes to undo, newest first: the one with the number, all `since` a time, or else the last one.
+    """Return the changes to undo, newest first: the change with that number, all changes `since` a time, or else the
+    last change.
 
     Raises PathError if no change has that number, or if nothing can be undone.
     """
@@ -83,7 +84,7 @@ def find_change(journal: Journal, rooted: RootedFiles, number: int) -> Change:
     return change
 
 
-def undo_change(history: History, rooted: RootedFiles, change: Change, protected: bool = False) -> Undone:
+def undo_change(history: History, rooted: RootedFiles, change: Change, protected: bool = False) -> UndoResult:
     """Undo a change.
 
     With `protected`, write-protected files are replaced, too. Raises `changed` if a file has changed since,
@@ -112,7 +113,7 @@ def undo_change(history: History, rooted: RootedFiles, change: Change, protected
             )
         lost = _restore_all(journal, rooted, number, data)
     paths = dict.fromkeys(path for step in steps for path in step.paths)
-    return Undone(change, number, [rooted.roots.place(path) for path in paths], lost)
+    return UndoResult(change, number, [rooted.roots.place(path) for path in paths], lost)
 
 
 def _is_in_effect(change: Change) -> bool:

@@ -1,1 +1,1 @@
-"""Detection of changes to files, and notifications about them."""
+"""Detects changes to files, and notifies clients of them."""

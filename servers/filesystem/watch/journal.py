@@ -120,7 +120,7 @@ class Journal:
         return f"{self._run}-{self._last}" if self._trees else None
 
     async def run(self) -> None:
-        """Stop watching when there was no reader for a while. Runs until cancelled."""
+        """Stop watching once there has been no reader for a while. Runs until cancelled."""
         while True:
             await self._begun.wait()
             rest = self._used + self._idle - time.monotonic()

@@ -2,8 +2,8 @@
 
 The pace: the first notice after a quiet time is acted upon at once. Notices that follow it closely are collected
 until no more come for a moment, but only for a limited time, so that a target that changes constantly is still
-reported, at a bounded rate and with its last change. Each target has its own pace, so a busy one does not delay
-others.
+reported, at a bounded rate and with its last change. Each target has its own pace, so a busy target does not delay
+the others.
 
 The watcher's threads have their own limits, so that watching takes no threads from calls. Threads for remote file
 systems are limited separately, so that one that does not respond delays only its own targets.
@@ -61,7 +61,7 @@ class Target(Protocol):
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedTarget:
     """A target with its callback, and the notices since its last check."""
 
     target: Target

@@ -1,8 +1,8 @@
 """Subscriptions other than to single files: to globs, and to the entries of parts of the roots.
 
 A URI such as `file:///root/src/**/*.py` is a glob for the entries that it matches. A literal `*` makes a URI a glob;
-in a file name it is written as %2A. The glob begins with the component that contains the first `*`, and from there on
-is percent-decoded and interpreted as in `search_files`. The part before it is an ordinary directory.
+in a file name it is written as %2A. The glob begins with the component that contains the first `*`, and everything
+after that point is percent-decoded and interpreted as in `search_files`. The part before it is an ordinary directory.
 
 All globs that begin in one directory and have the same depth share one tree: a file is checked once, however many
 globs there are, and a change is compared only with globs that begin above it and reach its depth. A key is notified

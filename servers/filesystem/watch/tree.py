@@ -59,7 +59,7 @@ class EntryQuota:
 
     def take(self, owner: str = "") -> bool:
         """Reserve space for one entry, and return True if there was any. No owner may use more than is left for the
-        others; the owner "" is exempt, and may use all of it.
+        other owners; the owner "" is exempt, and may use all of it.
         """
         with self._lock:
             if self._left <= 0 or (owner and self._shares[owner] >= self._left):

@@ -30,7 +30,7 @@ from servers.common.globs import Glob
 from servers.common.notices import Notices
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import Spot
-from servers.filesystem.watch.pacing import Pace, Target, Threads, Watched, look_at
+from servers.filesystem.watch.pacing import Pace, Target, Threads, WatchedTarget, look_at
 from servers.filesystem.watch.tree import EntryQuota, Event, Tree
 from shared.program.files.entries import Place
 
@@ -76,11 +76,11 @@ class Watcher:
         self.on_polling: Callable[[bool], None] = lambda _: None
         """Called when polling may have begun or ended, with True if some targets are checked every second. It must
         not block."""
-        self._watched: dict[Hashable, Watched] = {}
-        self._ended: list[Watched] = []
+        self._watched: dict[Hashable, WatchedTarget] = {}
+        self._ended: list[WatchedTarget] = []
         self._quota = EntryQuota()
-        self._on_trail: defaultdict[str, list[Watched]] = defaultdict(list)
-        self._inside: defaultdict[str, list[Watched]] = defaultdict(list)
+        self._on_trail: defaultdict[str, list[WatchedTarget]] = defaultdict(list)
+        self._inside: defaultdict[str, list[WatchedTarget]] = defaultdict(list)
         self._directories: set[str] = set()
         """The directories whose notices were last requested."""
         self._stale = False
@@ -192,7 +192,7 @@ class Watcher:
             # Checks take at most a tenth of a slow file system's time.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
-    def _which(self, remote: bool) -> list[Watched]:
+    def _which(self, remote: bool) -> list[WatchedTarget]:
         return [watched for watched in self._watched.values() if watched.remote == remote]
 
     async def _first_spot(self, place: Place, rooted: RootedFiles | None) -> Spot:
@@ -207,7 +207,7 @@ class Watcher:
         await self.run_for(target.place, target.look, None)
 
     def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
-        watched = Watched(target, tell, pace, remote=not self._local(target.place))
+        watched = WatchedTarget(target, tell, pace, remote=not self._local(target.place))
         if key in self._watched:
             # Another call came first. Its check is older, so no change is missed.
             target.close()
@@ -322,7 +322,7 @@ class Watcher:
             self._register(watched)
         return {*self._inside, *(os.path.dirname(path) for path in self._on_trail)}  # noqa: PTH120
 
-    def _register(self, watched: Watched) -> None:
+    def _register(self, watched: WatchedTarget) -> None:
         for path in watched.target.trail:
             self._on_trail[path].append(watched)
         for path in watched.target.directories:

@@ -116,7 +116,7 @@ class Base:
         removes the listener."""
         return _joined(self._listeners, listener)
 
-    def doubt(self) -> None:
+    def check_liveness(self) -> None:
         """Check if the server still answers, after a request without an answer."""
         self._doubted.set()
 

@@ -155,7 +155,7 @@ class Bridge:
         except (TaskLost, InvalidResult) as error:
             raise RpcError(f"the task at the server {name} returned no result: {reason_of(error)}") from None
         except (OSError, TimeoutError) as error:
-            self.base.doubt()
+            self.base.check_liveness()
             raise lost_error(name, error) from None
 
 

@@ -19,7 +19,7 @@ UNKNOWN: Mapping[str, Any] = {
     "logging": {},
 }
 """The capabilities that are declared before the server is first reached. A client that connects before that never
-gets others."""
+learns of any other capabilities."""
 
 
 def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[str, Any]:

@@ -1,6 +1,5 @@
-"""Translation of requests, results and errors between the eras, for all kinds of calls over a bridge: requests
-without the data of one connection, the identity of the caller, and results and errors in the form of the other
-era."""
+"""Translates requests, results and errors between the eras, for all kinds of calls over a bridge: requests without
+the data of one connection, the identity of the caller, and results and errors in the form of the other era."""
 
 import logging
 from dataclasses import replace
@@ -41,7 +40,7 @@ def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
     URI and cursor from `params`, a model, which may have been changed on the way here."""
     raw, dropped = context.call.raw, _OF_A_ROUND if context.call.method.multi_round else ()
     sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
-    # The current trace context continues that of the client, if tracing is on here.
+    # The current trace context continues the client's, if tracing is on here.
     dropped_meta = _OURS if current.get() is None else _OURS | _OF_TRACES
     meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in dropped_meta}
     if meta:

@@ -57,8 +57,8 @@ class SessionMessages:
         self.level.forget(link)
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
-        """Set the log level for a client: that of the bridge's own messages, and that of its `session`, if it has
-        one. Raises PeerError, ConnectionError and TimeoutError, and RpcError while the server is not available."""
+        """Set the log level for a client: for the bridge's own messages, and in its `session`, if it has one. Raises
+        PeerError, ConnectionError and TimeoutError, and RpcError while the server is not available."""
         link = context.link
         link.session.set_log_level(level)
         # A client of several joined servers gets their conditions from the gateway.

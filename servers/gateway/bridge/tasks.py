@@ -72,7 +72,7 @@ def related_task(params: dict[str, Any]) -> str | None:
 
 
 def unrelated(params: dict[str, Any]) -> dict[str, Any]:
-    """Return `params`, or a result, without the reference to a task of the server's, which no client knows."""
+    """Return `params`, or a result, without the reference to a task at the server, which no client knows."""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or RELATED_TASK not in meta:
         return params
@@ -146,10 +146,10 @@ async def through_task(
     task = read_state(method, result["task"])
     await client.became_task()
     return unrelated(
-        await follow(task.id, TaskChannel(ask, nobody, is_experimental=True, on_task=client.on_status), task)
+        await follow(task.id, TaskChannel(ask, reject_question, is_experimental=True, on_task=client.on_status), task)
     )
 
 
-async def nobody(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
+async def reject_question(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Reject a question that arrives as a separate request."""
     raise MethodNotFound(f"this client accepts questions only in results, not by {method}")

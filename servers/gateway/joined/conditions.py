@@ -8,8 +8,8 @@ from .part import Part
 
 
 class Conditions(MutableMapping[str, LogMessage]):
-    """The conditions of all servers that are open now, and those of the gateway itself. Only the gateway's own can be
-    changed."""
+    """The conditions of all servers that are open now, and the gateway's own conditions. Only the gateway's own can
+    be changed."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts

@@ -21,7 +21,7 @@ from .part import Part, absent
 
 
 def methods_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
-    """Return the methods that the servers have in addition to those in `own`, which are handled here."""
+    """Return the methods that the servers have in addition to the methods in `own`, which are handled here."""
     ours = {method.name for method in own}
     methods: dict[str, Method] = {}
     for part in parts:

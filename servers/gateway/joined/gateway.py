@@ -37,7 +37,7 @@ from shared.version import __version__
 
 from .conditions import Conditions
 from .directory import Place, Prefix
-from .joined import Joined
+from .joined import JoinedServers
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
 from .part import Member, Part, absent
 from .uris import full_uri, with_uris
@@ -57,7 +57,7 @@ def gateway(
     prefix: Prefix = "auto",
     implementation: Implementation | None = None,
     foreign: Collection[str] = (),
-) -> Server[Joined]:
+) -> Server[JoinedServers]:
     """Return a server that joins all `members`; it opens none of them. Names of tools and prompts get the name of
     their server as a prefix if several servers use them, or `always`; `implementation` is the name that it reports.
     The names in `foreign` are third-party servers, which come after the bundle's own.
@@ -67,7 +67,7 @@ def gateway(
     names = [check_server_name(member.name) for member in members]
     if len(set(names)) < len(names):
         raise ValueError(f"two servers have the same name: {', '.join(names)}")
-    server = Server[Joined](
+    server = Server[JoinedServers](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
         settings=JoinedSettings,
         extensions=[_handing_on(), tasks(support=_task_support)],
@@ -75,8 +75,8 @@ def gateway(
     server.log_level = None
 
     @server.lifespan
-    async def open_joined(opening: Opening) -> AsyncIterator[Joined]:
-        joined = Joined(opening, members, prefix, foreign)
+    async def open_joined(opening: Opening) -> AsyncIterator[JoinedServers]:
+        joined = JoinedServers(opening, members, prefix, foreign)
         opening.conditions.active = Conditions(joined.parts)
         async with joined.living():
             yield joined
@@ -87,7 +87,7 @@ def gateway(
     return server
 
 
-def _handing_on() -> Extension[Joined]:
+def _handing_on() -> Extension[JoinedServers]:
     """Return an extension that forwards every method, of the protocol or not, to its server."""
     rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
     handlers: dict[str, Handler] = {
@@ -105,20 +105,20 @@ def _handing_on() -> Extension[Joined]:
 
 
 def _listing(kind: Kind) -> Handler:
-    async def list_all(running: Run[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
+    async def list_all(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
         directory = context.state.tools_of(context) if kind is TOOLS else context.state.directory
         return await directory.page(kind, context, params.cursor)
 
     return list_all
 
 
-async def _list_resources(running: Run[Any], context: Context[Joined], params: ListParams) -> dict[str, Any]:
+async def _list_resources(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
     await running.changes.want_resources()
     name, size, signer = context.call.method.name, running.server.page_size, running.signer
     return await context.state.resources.page(context, name, params.cursor, size=size, signer=signer)
 
 
-async def _call_tool(running: Run[Any], context: Context[Joined], params: CallToolParams) -> dict[str, Any]:
+async def _call_tool(running: Run[Any], context: Context[JoinedServers], params: CallToolParams) -> dict[str, Any]:
     directory = context.state.tools_of(context)
     place = directory.known(TOOLS, params.name, context)
     if place is not None:
@@ -134,7 +134,7 @@ async def _call_tool(running: Run[Any], context: Context[Joined], params: CallTo
     return await _at(current, context, params)
 
 
-async def _task_support(running: Run[Any], context: Context[Joined], name: str) -> ToolTasks:
+async def _task_support(running: Run[Any], context: Context[JoinedServers], name: str) -> ToolTasks:
     directory = context.state.tools_of(context)
     if not any(part.has_tasks for part in context.state.parts):
         return None
@@ -142,11 +142,11 @@ async def _task_support(running: Run[Any], context: Context[Joined], name: str) 
     return None if place is None else await place.part.task_support(context, place.own, place.task)
 
 
-async def _get_prompt(running: Run[Any], context: Context[Joined], params: GetPromptParams) -> dict[str, Any]:
+async def _get_prompt(running: Run[Any], context: Context[JoinedServers], params: GetPromptParams) -> dict[str, Any]:
     return await _at(await _prompt(context, params.name), context, params)
 
 
-async def _prompt(context: Context[Joined], name: str) -> Place:
+async def _prompt(context: Context[JoinedServers], name: str) -> Place:
     directory = context.state.directory
     place = directory.known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
     if place is None:
@@ -154,14 +154,16 @@ async def _prompt(context: Context[Joined], name: str) -> Place:
     return place
 
 
-async def _at(place: Place, context: Context[Joined], params: Any) -> dict[str, Any]:
+async def _at(place: Place, context: Context[JoinedServers], params: Any) -> dict[str, Any]:
     if params.name != place.own:
         params = params.model_copy(update={"name": place.own})
     result = await place.part.hand_on(context, context.call.method, params)
     return context.state.owners.with_shown_uris(place.part, result)
 
 
-async def _read_resource(running: Run[Any], context: Context[Joined], params: ReadResourceParams) -> dict[str, Any]:
+async def _read_resource(
+    running: Run[Any], context: Context[JoinedServers], params: ReadResourceParams
+) -> dict[str, Any]:
     async def read(part: Part, own: str) -> dict[str, Any]:
         if own == params.uri:
             return await part.hand_on(context, context.call.method, params)
@@ -171,7 +173,7 @@ async def _read_resource(running: Run[Any], context: Context[Joined], params: Re
     return await context.state.owners.first(context, params.uri, read)
 
 
-async def _complete(running: Run[Any], context: Context[Joined], params: CompleteParams) -> dict[str, Any]:
+async def _complete(running: Run[Any], context: Context[JoinedServers], params: CompleteParams) -> dict[str, Any]:
     if isinstance(params.ref, PromptReference):
         place = await _prompt(context, params.ref.name)
         part = place.part
@@ -186,7 +188,7 @@ async def _complete(running: Run[Any], context: Context[Joined], params: Complet
     return completion([], 0) if row is None else await part.ask(context, row, params)
 
 
-async def _set_level(running: Run[Any], context: Context[Joined], params: SetLevelParams) -> dict[str, Any]:
+async def _set_level(running: Run[Any], context: Context[JoinedServers], params: SetLevelParams) -> dict[str, Any]:
     session = context.link.session
     session.set_log_level(params.level)
     for message in running.conditions.active.values():
@@ -204,17 +206,17 @@ async def _set_level(running: Run[Any], context: Context[Joined], params: SetLev
     return {}
 
 
-async def _handle_other(running: Run[Any], context: Context[Joined], params: Any) -> dict[str, Any]:
+async def _handle_other(running: Run[Any], context: Context[JoinedServers], params: Any) -> dict[str, Any]:
     return await context.state.extension_methods.handle(running, context, params)
 
 
-async def _subscribe(context: Context[Joined], uri: str) -> str:
+async def _subscribe(context: Context[JoinedServers], uri: str) -> str:
     return await context.state.subscriptions.begin(context, uri)
 
 
-async def _unsubscribe(running: Run[Joined], key: str) -> None:
+async def _unsubscribe(running: Run[JoinedServers], key: str) -> None:
     await running.state.subscriptions.end(key)
 
 
-async def _want(running: Run[Joined]) -> None:
+async def _want(running: Run[JoinedServers]) -> None:
     await running.state.want_resources()

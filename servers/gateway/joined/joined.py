@@ -35,7 +35,7 @@ PAUSE_SECONDS = 0.1
 _ALL = [kind for kinds in _KINDS.values() for kind in kinds]
 
 
-class Joined:
+class JoinedServers:
     """The state of the gateway: the servers behind it, and what it knows about them."""
 
     def __init__(
@@ -173,7 +173,7 @@ class Joined:
 class _Presence:
     """Watches one of the servers, and its changes while it is open."""
 
-    def __init__(self, joined: Joined, part: Part) -> None:
+    def __init__(self, joined: JoinedServers, part: Part) -> None:
         self._joined, self._part = joined, part
         self._running: Run[Any] | None = None
 

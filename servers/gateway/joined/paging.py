@@ -1,4 +1,4 @@
-"""Lists that are too long to cache: the pages of one server after those of another."""
+"""Lists that are too long to cache: the pages of one server after the pages of another."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,8 +29,8 @@ class Pages:
     async def page(
         self, context: Context[Any], method: str, cursor: str | None, *, size: int, signer: Signer
     ) -> dict[str, Any]:
-        """Fetch one page of the list: the next page of the current server, followed by those of later servers while
-        there is room for `size` entries. A server that fails is left out.
+        """Fetch one page of the list: the next page of the current server, followed by the pages of later servers
+        while there is room for `size` entries. A server that fails is left out.
 
         Raises InvalidParams for a cursor that was not issued for this list, MethodNotFound if no server has it, and
         the last error if no server returns a page.

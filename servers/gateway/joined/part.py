@@ -87,7 +87,7 @@ class Part:
         )
 
     def row(self, context: Context[Any], method: str) -> Method | None:
-        """Return the method with which it would serve such a request from the client of `context`; None if it would
+        """Return the method with which it would serve this request from the client of `context`; None if it would
         not, or is not open."""
         running = self.running
         return None if running is None else row_for(running.method_table, method, context.peer)

@@ -24,7 +24,8 @@ def full_uri(server: str, uri: str) -> str:
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """Return the server of a full URI and its URI there; the server is empty if the URI is not a full one."""
+    """Return the server that a full URI names, and the URI that this server uses; the server is empty if the URI is
+    not a full one."""
     scheme = _scheme_of(uri)
     server, separator, rest = uri[len(scheme) :].partition(SEPARATOR)
     return (server, scheme + rest) if separator and not scheme.lower().startswith(_WEB) else ("", uri)

@@ -1,4 +1,4 @@
-"""Comparison of the tools of a server with their pins: which match, which are withheld, and what changed.
+"""Compares the tools of a server with their pins: which match, which are withheld, and what changed.
 
 Changes are shown line by line, for the operator, who has to evaluate them. The text of a third-party server may try
 to look like something else, or to control a terminal. So control characters and text direction marks are shown as

@@ -3,7 +3,7 @@
     bridge(upstream, extensions=[rules(Rules(deny=("delete_*",), seconds=60), pins=Pins(path), name="github")])
 
 A denied tool does not exist: it is not listed, and a call of it is answered like any unknown name. The pages of a
-list are those of the server without the hidden entries.
+list are the server's own pages without the hidden entries.
 """
 
 import logging

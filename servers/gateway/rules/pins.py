@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from shared.program.files.atomic import beside, prepared, put_in_place
+from shared.program.files.atomic import beside, prepare_replacement, put_in_place
 from shared.program.files.entries import current, entry_at
 
 log = logging.getLogger("shared.gateway")
@@ -118,7 +118,7 @@ class Pins:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         entry = entry_at(self.path.resolve())
         existing = current(entry)
-        put_in_place(prepared(entry, text.encode(), existing, beside(entry), 0o600), entry, existing)
+        put_in_place(prepare_replacement(entry, text.encode(), existing, beside(entry), 0o600), entry, existing)
         self._stamp = _stamp_of(self.path)
 
     @staticmethod

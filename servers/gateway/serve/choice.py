@@ -1,4 +1,4 @@
-"""Choice of the servers to run, each with its settings: those of a configuration, or some useful defaults."""
+"""Chooses the servers to run, each with settings from a configuration, or with some useful defaults."""
 
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from shared.auth.policy import Rules
 from shared.program.process import Options, set_limits
 from shared.program.rules import keeping_to
 from shared.program.run import own_prefix
-from shared.program.settings.options import Words, Written, read_options
+from shared.program.settings.options import FileValue, Words, read_options
 from shared.program.settings.tables import TABLES
 from shared.server.extension import Extension
 from shared.server.server import NoSettings
@@ -47,7 +47,7 @@ _SETTINGS_HELP = (
 )
 
 
-class Chosen(NamedTuple):
+class ChosenServer(NamedTuple):
     """A server to run."""
 
     name: str
@@ -56,7 +56,7 @@ class Chosen(NamedTuple):
     exposed: str | None
     """A secret in the configuration that others on this machine can read."""
     budget: Mapping[str, Any] = {}
-    """The limits of one call that override those of the options."""
+    """The limits of one call that override the limits in the options."""
     rules: Rules = Rules()
     """The permissions by principal and scope."""
     is_foreign: bool = False
@@ -77,7 +77,7 @@ class Chosen(NamedTuple):
 class Choice(NamedTuple):
     """The servers that a program runs."""
 
-    servers: Sequence[Chosen]
+    servers: Sequence[ChosenServer]
     joined: Sequence[str] = ()
     """The names of those that are joined as one."""
     prefix: Literal["auto", "always"] = "auto"
@@ -85,7 +85,7 @@ class Choice(NamedTuple):
 
 def choose(
     names: Sequence[str], catalog: Catalog, configuration: Configuration, *, is_local: bool = True
-) -> list[Chosen]:
+) -> list[ChosenServer]:
     """Return the servers called `names`, or all configured ones, or those that are useful without a configuration.
 
     A server that can't be loaded is included, and fails when it is started, so that the others can run.
@@ -122,7 +122,7 @@ def choose_joined(
     return Choice(servers, joining.members(served, list(configuration.servers or served)), joining.prefix)
 
 
-def foreign_names(servers: Sequence[Chosen]) -> list[str]:
+def foreign_names(servers: Sequence[ChosenServer]) -> list[str]:
     """Return the names of the third-party servers."""
     return [server.name for server in servers if server.is_foreign]
 
@@ -154,11 +154,11 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}") from None
 
 
-def _chosen(entry: Entry, configuration: Configuration, *, is_local: bool) -> Chosen:
+def _chosen(entry: Entry, configuration: Configuration, *, is_local: bool) -> ChosenServer:
     app = _loaded(entry)
     if isinstance(app, BaseException):
         # Its settings can't be checked.
-        return Chosen(entry.name, _failing(entry, app), NoSettings(), None)
+        return ChosenServer(entry.name, _failing(entry, app), NoSettings(), None)
     fields = {**app.settings_model.model_fields, **TABLES}
     written = configuration.settings(entry.name, fields)
     default = ""
@@ -170,14 +170,16 @@ def _chosen(entry: Entry, configuration: Configuration, *, is_local: bool) -> Ch
     except ValueError as error:
         named = str(error).startswith(f"{configuration.path}: ")
         raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
-    return Chosen(entry.name, app, settings, configuration.exposed(written, fields), rules=rules, default=default)
+    return ChosenServer(
+        entry.name, app, settings, configuration.exposed(written, fields), rules=rules, default=default
+    )
 
 
-def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, Written], str]:
+def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[str, FileValue], str]:
     """Return the settings of a server without a configuration, and a note on them. Raises ValueError if the server
     would open the current directory to other machines, since that may be any directory."""
     words, values = DEFAULTS.get(entry.module, ("", {}))
-    written = {name: Written(value, f"the default of {name}") for name, value in values.items()}
+    written = {name: FileValue(value, f"the default of {name}") for name, value in values.items()}
     variable = f"{own_prefix(app)}_ROOTS".upper()
     if "roots" not in values or os.environ.get(variable):
         return written, ""
@@ -187,11 +189,11 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
     return written, f"{entry.name} serves {words}: {Path.cwd()}; set {variable} to serve others"
 
 
-def _foreign(foreign: Foreign, configuration: Configuration) -> Chosen:
+def _foreign(foreign: Foreign, configuration: Configuration) -> ChosenServer:
     limits = {"result_bytes": foreign.settings.max_result, "seconds": foreign.settings.max_seconds}
     budget = {name: limit for name, limit in limits.items() if limit is not None}
     rules = configuration.rules(foreign.name, foreign.written, None)
-    return Chosen(
+    return ChosenServer(
         foreign.name, foreign_server(foreign), NoSettings(), foreign.exposed, budget, rules, is_foreign=True
     )
 

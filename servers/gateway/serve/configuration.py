@@ -1,4 +1,5 @@
-"""A configuration: a file of settings for several servers, in YAML: the options of every server, and those of each.
+"""A configuration: a file of settings for several servers, in YAML: the options that every server has, and the
+options of each server.
 
     port: 8080
     token-file: token
@@ -8,7 +9,7 @@
       github: {command: npx -y some-server}
     join: true
 
-Names, checks and paths are those of a file of settings for one server (`shared/program/settings/settings_file.py`).
+Names, checks and paths work as in a settings file for one server (`shared/program/settings/settings_file.py`).
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ from pydantic.fields import FieldInfo
 
 from shared.auth.policy import Rules
 from shared.program.process import Options
-from shared.program.settings.options import Written, is_secret
+from shared.program.settings.options import FileValue, is_secret
 from shared.program.settings.settings_file import read_text, settings_in
 from shared.program.settings.tables import TABLES, read_rules
 from shared.yaml import YamlError, read_yaml
@@ -38,33 +39,33 @@ OPTIONS: Mapping[str, FieldInfo] = {
 
 
 class Configuration(NamedTuple):
-    """The content of such a file."""
+    """The content of a configuration file."""
 
     path: Path | None = None
-    options: Mapping[str, Written] = {}
-    joining: Mapping[str, Written] = {}
-    page: Mapping[str, Written] = {}
+    options: Mapping[str, FileValue] = {}
+    joining: Mapping[str, FileValue] = {}
+    page: Mapping[str, FileValue] = {}
     servers: Mapping[str, Mapping[str, Any]] | None = None
     """The settings of each server as written; None if the file has no servers."""
     readable_by_others: bool = False
-    principals: Written | None = None
+    principals: FileValue | None = None
     """The tables of principals for all servers."""
 
-    def rules(self, name: str, written: Mapping[str, Written], settings: BaseModel | None) -> Rules:
+    def rules(self, name: str, written: Mapping[str, FileValue], settings: BaseModel | None) -> Rules:
         """Return the rules from the tables of the server called `name`, which has these `settings`. Raises
         ValueError."""
         if self.path is None:
             return Rules()
         return read_rules(written, self.path, settings, self.principals, f"servers.{name}.")
 
-    def settings(self, name: str, fields: Mapping[str, FieldInfo]) -> Mapping[str, Written]:
+    def settings(self, name: str, fields: Mapping[str, FieldInfo]) -> Mapping[str, FileValue]:
         """Return the settings of the server called `name`. Raises ValueError for a key that is not one of
         `fields`."""
         if self.path is None or self.servers is None:
             return {}
         return settings_in(self.servers.get(name, {}), fields, self.path, f"servers.{name}.")
 
-    def exposed(self, settings: Mapping[str, Written], fields: Mapping[str, FieldInfo]) -> str | None:
+    def exposed(self, settings: Mapping[str, FileValue], fields: Mapping[str, FieldInfo]) -> str | None:
         """Return the source of the first secret among `settings` that other users of the machine can read; None if
         there is none."""
         if not self.readable_by_others:
@@ -81,7 +82,7 @@ class Configuration(NamedTuple):
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read the file at `path`. Raises ValueError with a one-line message if it is not such a file."""
+    """Read the file at `path`. Raises ValueError with a one-line message if it is not a configuration."""
     text, readable_by_others = read_text(path)
     try:
         content = read_yaml(text)

@@ -28,7 +28,7 @@ from shared.client.connect import connect, fixed_headers
 from shared.client.group.names import check_server_name
 from shared.client.options import ClientOptions
 from shared.program.messages import needs_extra
-from shared.program.settings.options import Written, option, read_options, secret
+from shared.program.settings.options import FileValue, option, read_options, secret
 from shared.program.settings.settings_file import settings_in
 from shared.program.settings.tables import TABLES
 
@@ -85,7 +85,7 @@ class Foreign:
     """The configuration. Its directory is the base of paths, and the default working directory of a command."""
     exposed: str | None
     """The location at which other users of the machine can read one of its secrets; None if they can't read any."""
-    written: Mapping[str, Written]
+    written: Mapping[str, FileValue]
     """All its settings, by key."""
 
     @property
@@ -170,7 +170,7 @@ def _named(path: Path, within: str) -> Iterator[None]:
         raise ValueError(text if text.startswith(f"{path}: ") else f"{path}: {within}: {text}") from None
 
 
-def _check_together(settings: ForeignSettings, written: Mapping[str, Written]) -> None:
+def _check_together(settings: ForeignSettings, written: Mapping[str, FileValue]) -> None:
     """Check the settings that depend on each other. Raises ValueError for a wrong combination and for a missing
     library."""
     if (settings.command is None) is (settings.url is None):

@@ -1,4 +1,4 @@
-"""The server that joins several others, for a program that runs them."""
+"""The server that joins several servers, for a program that runs them."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from shared.extensions.narrowing import narrowing
 from shared.server.declaration import Declaration
 from shared.server.dispatch.limits import CallLimits
 from shared.server.extension import Extension
-from shared.telemetry.supervised import Supervised
+from shared.telemetry.supervised import SupervisedServer
 
 from ..joined.gateway import JoinedSettings, gateway
 
@@ -20,14 +20,14 @@ OPENING_SECONDS = 8.0
 never again. Some allow a server ten seconds to answer."""
 
 
-async def settled(members: Sequence[Supervised]) -> None:
+async def wait_until_settled(members: Sequence[SupervisedServer]) -> None:
     """Wait until each of `members` is open or has failed, for at most `OPENING_SECONDS`."""
     with anyio.move_on_after(OPENING_SECONDS):
         for member in members:
             await _settled(member)
 
 
-async def _settled(member: Supervised) -> None:
+async def _settled(member: SupervisedServer) -> None:
     moved = anyio.Event()
     unwatch = member.watch(moved.set)
     try:
@@ -45,7 +45,7 @@ def run_per_principal(rules: Sequence[Rules]) -> list[Extension[Any]]:
 
 
 def joined_server(
-    members: Sequence[Supervised],
+    members: Sequence[SupervisedServer],
     declared: Sequence[Declaration[Any]],
     prefix: Literal["auto", "always"],
     foreign: Collection[str],

@@ -21,29 +21,29 @@ from shared.program.process import Options, exit_at_once, explain_in_terminal, r
 from shared.program.run import count, is_ready, open_audit, open_trace, recording, run_stdio, tracing
 from shared.server.run import Run
 from shared.server.server import Server
-from shared.telemetry.supervised import Supervised
+from shared.telemetry.supervised import SupervisedServer
 
-from .choice import Chosen, foreign_names
+from .choice import ChosenServer, foreign_names
 from .foreign_server import log_commands
-from .joined import joined_server, settled
+from .joined import joined_server, wait_until_settled
 from .selection import JOINED
 
 
-class Joined:
+class JoinedProgram:
     """Several servers that a client starts as one."""
 
-    def __init__(self, servers: Sequence[Chosen], prefix: Literal["auto", "always"], options: Options) -> None:
+    def __init__(self, servers: Sequence[ChosenServer], prefix: Literal["auto", "always"], options: Options) -> None:
         for server in servers:
             server.limit(options)
         self.audit: Any = None
         self.telemetry: Any = None
-        self.members = [Supervised(server.name, partial(self._open, server)) for server in servers]
+        self.members = [SupervisedServer(server.name, partial(self._open, server)) for server in servers]
         apps = [server.app for server in servers]
         self.app: Server[Any] = joined_server(self.members, apps, prefix, foreign_names(servers))
         self.drain_seconds = max(app.limits.drain_seconds for app in apps)
         self.options = options
 
-    def _open(self, server: Chosen) -> AbstractAsyncContextManager[Run[Any]]:
+    def _open(self, server: ChosenServer) -> AbstractAsyncContextManager[Run[Any]]:
         extensions = [*server.extensions(self.options), *recording(self.audit, server.name)]
         extensions += tracing(self.telemetry, server.name, over_http=False)
         return server.app.open(server.settings, extensions=extensions)
@@ -77,7 +77,7 @@ class Joined:
             running: Run[Any] = await stack.enter_async_context(self.app.open(extensions=extensions))
             running.hooks.trace = trace
             count(self.telemetry, running, JOINED)
-            if await is_ready(partial(settled, self.members)):
+            if await is_ready(partial(wait_until_settled, self.members)):
                 await run_stdio(running, self.options, tasks)
 
     @asynccontextmanager

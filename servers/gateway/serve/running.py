@@ -33,7 +33,7 @@ from shared.transports.http.server import run_mounts
 from ..joined.gateway import JoinedSettings
 from .choice import Choice, foreign_names
 from .foreign_server import log_commands
-from .joined import joined_server, run_per_principal, settled
+from .joined import joined_server, run_per_principal, wait_until_settled
 from .selection import JOINED
 
 
@@ -73,7 +73,7 @@ def run_all(
             [server.rules for server in choice.servers if server.name in choice.joined]
         )
         mount.scopes = partial(_united, members)
-        mount.before = partial(settled, supervised)
+        mount.before = partial(wait_until_settled, supervised)
         mount.trace = trace and trace.of(JOINED)
         mounts.append(mount)
     for mount in mounts:

@@ -10,7 +10,7 @@ from shared.client.group.names import check_server_name
 from shared.program.settings.options import option, positional
 
 JOINED = "joined"
-"""The name of all of them together."""
+"""The name of the server that joins all of them."""
 
 
 class Selection(BaseModel):

@@ -25,23 +25,23 @@ class Value(NamedTuple):
     """A value and its location."""
 
     kind: Literal["text", "env", "file"]
-    said: str
+    written: str
     """The value itself, or the name of the variable or file that contains it."""
 
     def now(self, directory: Path) -> str:
         """Return the current value; a path is relative to `directory`. Raises ValueError with a one-line message if
         it is missing."""
         if self.kind == "text":
-            return self.said
+            return self.written
         if self.kind == "env":
-            if self.said not in os.environ:
-                raise ValueError(f"the environment variable {self.said} is not set")
-            return os.environ[self.said]
+            if self.written not in os.environ:
+                raise ValueError(f"the environment variable {self.written} is not set")
+            return os.environ[self.written]
         return read_value(self.path(directory))[0]
 
     def path(self, directory: Path) -> Path:
         """Return the path of its file."""
-        return directory / expand_home(self.said)
+        return directory / expand_home(self.written)
 
     def exposed(self, name: str, directory: Path, *, readable: bool) -> bool:
         """Return True if other users of the machine can read it and its `name` suggests a secret. `readable` is true

@@ -1,4 +1,4 @@
-"""Conversion between PostgreSQL's texts and Python values, for the server's own queries.
+"""Converts between PostgreSQL's text format and Python values, for the server's own queries.
 
 `values.py` converts values for clients.
 """
@@ -86,7 +86,7 @@ def encode(value: object) -> Cell:
 
 
 def encode_text(text: str, code: str = "bad_parameters") -> bytes:
-    """Encode a text to send. Raises SqlError with that `code` for a text that PostgreSQL can't store."""
+    """Encode a string to send. Raises SqlError with that `code` for a string that PostgreSQL can't store."""
     if "\0" in text:
         raise SqlError(code, "a text contains the character U+0000, which PostgreSQL does not allow in text")
     try:

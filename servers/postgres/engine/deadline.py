@@ -15,7 +15,7 @@ class Limits(NamedTuple):
     busy_seconds: float = 5.0
     """Time to wait for a lock that another session holds."""
     value_bytes: int = 16_000_000
-    """Maximum size of one row received from the database, and of all rows of one result together."""
+    """Maximum size of one row received from the database, and of all rows of one result combined."""
 
 
 class Deadline(WorkDeadline):

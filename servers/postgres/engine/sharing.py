@@ -1,8 +1,8 @@
-"""Detection of a pooler in transaction mode, with which a PostgreSQL process serves other clients between this
-server's transactions.
+"""Detects a pooler in transaction mode, with which a PostgreSQL process serves other clients between this server's
+transactions.
 
 Everything works with such a pooler, with two exceptions: LISTEN, whose notices would reach another client, and a
-transaction that waits for the next call, which would take one of the pooler's few connections from others.
+transaction that waits for the next call, which would take one of the pooler's few connections from other clients.
 """
 
 from collections.abc import Awaitable, Callable

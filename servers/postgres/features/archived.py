@@ -12,11 +12,11 @@ from urllib.parse import quote
 from pydantic import Field
 
 from servers.common.sql.database import Database
-from servers.common.sql.features.context import Ctx, Opened, job_of, limit_answer, turn_to_read
+from servers.common.sql.features.context import Ctx, SqlServerState, job_of, limit_answer, turn_to_read
 from servers.common.sql.query.query import Query, QueryRows
 from shared import Features, Resource, ResourceNotFound, TextContent
 
-features = Features[Opened]()
+features = Features[SqlServerState]()
 
 _TABLES = """
     SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY table_name"""

@@ -10,7 +10,7 @@ from servers.common.sql.features.context import (
     SAME_PARAMETERS,
     Ctx,
     DatabaseArgument,
-    Opened,
+    SqlServerState,
     limit_answer,
     turn_to_read,
 )
@@ -21,7 +21,7 @@ from shared import Features
 
 from ..database import PostgresDatabase
 
-features = Features[Opened]()
+features = Features[SqlServerState]()
 
 
 @features.tool(read_only=True)

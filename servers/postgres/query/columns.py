@@ -15,7 +15,7 @@ _QUESTION = """
     JOIN pg_catalog.pg_attribute AS a ON a.attrelid = w.relation AND a.attnum = w.number"""
 
 
-class Described(NamedTuple):
+class ColumnDescriptions(NamedTuple):
     """The columns of a result."""
 
     names: tuple[str, ...]
@@ -32,7 +32,7 @@ class ColumnTypes:
         self._declared: dict[tuple[int, int, int, int], str] = {}
         """By table and column number, and the type's oid and modifier, so that a changed type has another entry."""
 
-    async def describe(self, columns: Sequence[Column], ask: Ask) -> Described:
+    async def describe(self, columns: Sequence[Column], ask: Ask) -> ColumnDescriptions:
         """Describe the columns, and look up those that are not cached. Raises SqlError."""
         types = await self._types.read([column.oid for column in columns], ask)
         keys = [(column.table, column.number, column.oid, column.modifier) for column in columns]
@@ -43,4 +43,4 @@ class ColumnTypes:
             rows = await ask(_QUESTION, [key[0] for key in missing], [key[1] for key in missing])
             self._declared |= {missing[place]: declared for place, declared in rows}
         declared = tuple(self._declared.get(key) for key in keys)
-        return Described(tuple(column.name for column in columns), tuple(types), declared)
+        return ColumnDescriptions(tuple(column.name for column in columns), tuple(types), declared)

@@ -18,7 +18,7 @@ from servers.postgres.engine.answers import Cell
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Column, Link
 from servers.postgres.engine.statement_text import CURSORED, Statement, bind_named, check_reads
-from servers.postgres.query.columns import ColumnTypes, Described
+from servers.postgres.query.columns import ColumnDescriptions, ColumnTypes
 from servers.postgres.values import Codec, encode_parameter
 
 Row = tuple[Cell, ...]
@@ -50,7 +50,7 @@ class Remainder(NamedTuple):
 class Answer(NamedTuple):
     """Some rows of a query."""
 
-    columns: Described
+    columns: ColumnDescriptions
     page: Page
     rest: Remainder | None
     """None after the last rows."""
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
 
 
 class _Source:
-    """The source of rows: first the waiting ones, then those of the cursor."""
+    """The source of rows: first the waiting rows, then the rows of the cursor."""
 
     def __init__(self, link: Link, deadline: Deadline, rest: Remainder) -> None:
         self._link = link
@@ -130,7 +130,7 @@ async def run_query(
         await link.run(statement.body, values, deadline=deadline, before=declare)
         if query.offset:
             await link.run(f"MOVE FORWARD {query.offset} FROM {_CURSOR}", deadline=deadline)
-        # A waiting transaction would take one of the pooler's connections from others.
+        # A waiting transaction would take one of the pooler's connections from other clients.
         source = _Source(link, deadline, Remainder((), not link.is_shared, False))
         rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
     else:
@@ -148,7 +148,7 @@ async def run_query(
 
 
 async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimits, deadline: Deadline) -> Answer:
-    """Return the rows after those of `answer`, from the transaction kept for them. Raises SqlError."""
+    """Return the rows after the rows in `answer`, from the transaction kept for them. Raises SqlError."""
     began = time.monotonic()
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
@@ -157,7 +157,7 @@ async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimi
 
 
 async def _fill(
-    columns: Described, source: _Source, rows: Sequence[Row], limits: AnswerLimits
+    columns: ColumnDescriptions, source: _Source, rows: Sequence[Row], limits: AnswerLimits
 ) -> tuple[Page, Remainder | None]:
     """Return a page of the `rows` and those after them, and the rest of the query."""
     page = PageBuilder(columns.names, limits, Codec(columns.types).encode)

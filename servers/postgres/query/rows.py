@@ -1,7 +1,7 @@
 """The first rows of a table, one row by its key, and the completion of keys.
 
-A key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are texts;
-PostgreSQL reads them as the types of their columns, and a text that is not of the type matches no row.
+A key is the primary key, or else a unique index on columns that are never NULL. In a URI its values are strings;
+PostgreSQL reads them as the types of their columns, and a string that is not a value of the type matches no row.
 """
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Resolution of the names of tables and columns that clients use, with suggestions of similar names."""
+"""Resolves the names of tables and columns that clients use, and suggests similar names."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -126,7 +126,8 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
 
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
-    """Suggest names for the one at character `position` in a statement, depending on the SQLSTATE of its error.
+    """Suggest names similar to the name at character `position` in a statement, depending on the SQLSTATE of its
+    error.
 
     Return "" if no name is similar.
     """

@@ -1,4 +1,4 @@
-"""Further details of one table or view: constraints, partitions, policies, triggers and others."""
+"""Further details of one table or view: constraints, partitions, policies, triggers and more."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -27,7 +27,7 @@ _MAX_COLUMNS = 1_000
 """Maximum number of columns of one table that are examined."""
 
 # Types are comparable if they have an order, without which min() is an error. json, xml and point have no B-tree
-# operator class; a domain or an array has that of its base or element type.
+# operator class; a domain or an array has the operator class of its base or element type.
 _COMPARABLE = """
     WITH RECURSIVE based(number, oid) AS (
         SELECT a.attnum, a.atttypid FROM pg_catalog.pg_attribute AS a

@@ -1,8 +1,8 @@
-"""Detection of changes without changing the database: by PostgreSQL's counts for each table, and by the versions of
+"""Detects changes without changing the database: by PostgreSQL's counts for each table, and by the versions of
 catalog rows for the schema.
 
-A connection reports its counts when its transactions have ended, but at most once per second; since version 15, those
-of a last short transaction about ten seconds later. Changes of foreign tables are not counted.
+A connection reports its counts when its transactions have ended, but at most once per second; since version 15, the
+counts of a last short transaction arrive about ten seconds later. Changes of foreign tables are not counted.
 """
 
 from collections import defaultdict

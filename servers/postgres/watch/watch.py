@@ -10,10 +10,10 @@ from servers.common.sql.uris import Target
 from servers.common.sql.watch import LISTING, DatabaseWatch
 from servers.postgres.commits import Commit
 from servers.postgres.dialect import POSTGRES
-from servers.postgres.watch.watched_database import Source, Watched
+from servers.postgres.watch.watched_database import Source, WatchedPostgresDatabase
 
 
-class Watch(DatabaseWatch[Watched]):
+class Watch(DatabaseWatch[WatchedPostgresDatabase]):
     """The watch of a server's databases, which runs in `tasks`.
 
     It creates triggers in the databases listed in `triggers`.
@@ -63,9 +63,9 @@ class Watch(DatabaseWatch[Watched]):
     async def _find_table(self, database: str, table: str) -> str:
         return await self._databases.get(database).find_name(table)
 
-    def _start(self, database: Source) -> Watched:
+    def _start(self, database: Source) -> WatchedPostgresDatabase:
         schema_uris = {LISTING, self._uris.format(Target(database.name))}
-        watched = Watched(database, schema_uris, self._report, database.name in self._triggers)
+        watched = WatchedPostgresDatabase(database, schema_uris, self._report, database.name in self._triggers)
         watched.on_mode_changed = lambda: self.on_polling(self._lacks_triggers(self._triggers))
         self._watched[database.name] = watched
         self._tasks.start_soon(watched.run)

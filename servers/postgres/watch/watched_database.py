@@ -51,7 +51,7 @@ class Source(Protocol):
         table."""
 
 
-class Watched(watch.Watched):
+class WatchedPostgresDatabase(watch.WatchedDatabase):
     """A database, and the keys under which its changes are reported. `run` it in a task."""
 
     def __init__(

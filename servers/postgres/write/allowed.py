@@ -79,7 +79,7 @@ _ROLE_OPTIONS = {
     *("WITH", "LOGIN", "NOLOGIN", "INHERIT", "NOINHERIT", "NOSUPERUSER", "NOCREATEDB", "NOCREATEROLE"),
     *("NOREPLICATION", "NOBYPASSRLS", "ENCRYPTED", "PASSWORD", "NULL", "CONNECTION", "LIMIT", "VALID", "UNTIL"),
 }
-"""Options of a new role that give it no power over others."""
+"""Options of a new role that give it no power over other roles."""
 _GRANTED_ELSEWHERE = frozenset({"DATABASE", "FOREIGN", "LANGUAGE", "LARGE", "PARAMETER", "TABLESPACE"})
 """Kinds of objects other than tables of one database on which permissions can be granted."""
 _REASONS: Mapping[str, tuple[str, str]] = {
@@ -110,7 +110,7 @@ class AllowedDdl(NamedTuple):
     extensions: frozenset[str] = frozenset()
     """The names of extensions."""
     roles: bool = False
-    """Roles without power over others."""
+    """Roles without power over other roles."""
 
 
 NOTHING_MORE = AllowedDdl()

@@ -16,7 +16,7 @@ _XIDS = 1 << 24
 
 A transaction number is older than this one if it is not among this many that follow it.
 """
-# Oids from 16384 (FirstNormalObjectId) on belong to objects that users created. An xmin has the last 32 bits of a
+# Oids of at least 16384 (FirstNormalObjectId) belong to objects that users created. An xmin has the last 32 bits of a
 # transaction's number.
 _COUNTS = f"""
     WITH counted AS (

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
+from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement, make_result, sum_figures
 from servers.postgres.write.allowed import check_change, check_table
 from servers.postgres.write.previews import show_changes
 from servers.postgres.write.session import Session
@@ -16,7 +16,7 @@ _KNOWN = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
 
 async def execute(
     statements: Sequence[Statement], limits: ResponseLimits, consent: Consent, session: Session, *, only_tables: bool
-) -> Written | Figures:
+) -> FormattedResult | Figures:
     """Run the statements in one transaction and commit it.
 
     If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
@@ -38,7 +38,7 @@ async def execute(
     return result
 
 
-async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
+async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:
     """Run the statements in one transaction, record the changes, and roll it back.
 
     Values taken from sequences are not returned.

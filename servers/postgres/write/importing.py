@@ -1,4 +1,4 @@
-"""Import of a file's rows into a table by COPY; a missing table is created.
+"""Imports the rows of a file into a table by COPY; a missing table is created.
 
 The file is read in a thread, some rows at a time, because it may be slow. Each part is sent as soon as it is read.
 """
@@ -12,10 +12,10 @@ from anyio import to_thread
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import DAY_OR_MONTH, Column
-from servers.common.sql.importing.imports import Import, Imported, match_columns, open_rows
+from servers.common.sql.importing.imports import Import, ImportResult, match_columns, open_rows
 from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.records import Records
-from servers.common.sql.importing.survey import Expected, Plan, survey
+from servers.common.sql.importing.survey import Plan, TargetTable, survey
 from servers.common.sql.texts import SqlName
 from servers.common.sql.write.consent import Consent, Figures
 from servers.postgres.errors import PostgresError
@@ -53,7 +53,7 @@ _MAX_COLUMNS = 1_600
 Columns = Sequence[tuple[str, str]]
 
 
-async def import_csv(request: Import, consent: Consent, session: Session) -> Imported | Figures:
+async def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
     """Insert all rows into the table, in one transaction, or none.
 
     If a user must agree first, change nothing and return the figures for the question. Raises SqlError with the row.
@@ -65,7 +65,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
     if request.preview:
         columns = _match(plan, expected) if relation else _define(plan)
         name, seconds = relation.name if relation else request.table, time.monotonic() - began
-        return Imported(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
+        return ImportResult(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
     async with session.transaction():
         (relation, there), before = await _find_table(session, request.table), await read_changes(session.ask)
         if there != expected:
@@ -79,7 +79,7 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
         if not consent.covers(figures):
             return figures
         await session.commit(figures)
-    return Imported(table, relation is None, plan.rows, columns, time.monotonic() - began, plan.words)
+    return ImportResult(table, relation is None, plan.rows, columns, time.monotonic() - began, plan.words)
 
 
 async def _find_table(session: Session, name: str) -> tuple[Relation | None, Columns]:
@@ -94,7 +94,7 @@ async def _find_table(session: Session, name: str) -> tuple[Relation | None, Col
 
 
 async def _survey(request: Import, there: Columns, session: Session) -> Plan:
-    expected = Expected(there, _keeps_text, _NAME_BYTES, _MAX_COLUMNS)
+    expected = TargetTable(there, _keeps_text, _NAME_BYTES, _MAX_COLUMNS)
     steps = survey(request.opener, request.written, expected, session.deadline)
     # The survey can be cancelled between two steps.
     while (plan := await to_thread.run_sync(_step, steps)) is None:

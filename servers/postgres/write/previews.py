@@ -178,7 +178,7 @@ class _Preview:
     async def _find_gone(self, table: _Table) -> list[_ChangedRow]:
         """Return rows that existed before and no longer do."""
         candidates = await self._find(self._then, table.find("xmax"))
-        # A row that is only locked looks the same to others, so look whether it is still there.
+        # A row that is only locked looks the same to other connections, so check whether it still exists.
         still = await self._find(self._now, table.find_places(), [row.place for row in candidates])
         places = {row.place for row in still}
         return [row for row in candidates if row.place not in places]

@@ -53,7 +53,7 @@ class Session:
         self.allowed = places.allowed
         self.deadline = deadline
         self.types = Types()
-        """Includes types that the transaction creates, which must not be cached for others."""
+        """Includes types that the transaction creates, which must not be cached for other calls."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
         self._committed = places.committed
         self._before: list[tuple[Any, ...]] = []

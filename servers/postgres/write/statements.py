@@ -31,7 +31,7 @@ _FILES = """
     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND relpersistence <> 't' AND oid >= 16384"""
 
 
-class Done(NamedTuple):
+class BatchResult(NamedTuple):
     """The effects of the statements of a call."""
 
     effects: list[Effect]
@@ -47,9 +47,9 @@ class _Batch:
         self._limits = limits
         self._counted = NONE
         """The changes before the next statement."""
-        self._done = Done([], NONE)
+        self._done = BatchResult([], NONE)
 
-    async def run(self, statements: Sequence[Statement]) -> Done:
+    async def run(self, statements: Sequence[Statement]) -> BatchResult:
         self._counted = await read_changes(self._session.ask)
         for number, statement in enumerate(statements, 1):
             self._session.deadline.where = where = f"statement {number}" if len(statements) > 1 else ""
@@ -146,6 +146,6 @@ def _is_conditional(words: Words) -> bool:
     return has_one and "EXISTS" in words[:7] and "CASCADE" not in words
 
 
-async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> Done:
+async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> BatchResult:
     """Run the statements in the current transaction, without committing it. Raises SqlError with the statement."""
     return await _Batch(session, limits).run(statements)

@@ -12,7 +12,7 @@ from ..library.watch import Watch
 from ..settings import Settings
 
 
-class Opened(NamedTuple):
+class LibraryState(NamedTuple):
     """The state of one run of the server."""
 
     libraries: Libraries
@@ -25,7 +25,7 @@ class Opened(NamedTuple):
     """The subscription keys, with the prompt of each."""
 
 
-Ctx = Context[Opened]
+Ctx = Context[LibraryState]
 
 
 def explain(error: PromptError) -> str:

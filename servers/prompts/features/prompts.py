@@ -40,8 +40,8 @@ from ..format import definitions
 from ..library.folder import find_paths
 from ..library.libraries import Libraries
 from ..templates.budget import RENDER_SECONDS
-from ..templates.rendering import Rendered, Rendering, Text
-from .context import Opened, make_refusal
+from ..templates.rendering import RenderedMessage, Rendering, Text
+from .context import LibraryState, make_refusal
 from .resources import make_contents
 
 _KEY = "arguments"
@@ -56,7 +56,7 @@ _MAX_AT_ONCE = 10_000
 class LibraryPrompts:
     """The prompts of all libraries. File access and rendering run in a thread, in the client's turn."""
 
-    async def page(self, context: Context[Opened], after: str, limit: int) -> Sequence[Prompt]:
+    async def page(self, context: Context[LibraryState], after: str, limit: int) -> Sequence[Prompt]:
         """Return the next prompts by name, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
@@ -66,7 +66,9 @@ class LibraryPrompts:
                 prompts = await to_thread.run_sync(list_page, libraries, after, limit)
         return prompts
 
-    async def get(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+    async def get(
+        self, context: Context[LibraryState], name: str, arguments: dict[str, str]
+    ) -> GetPromptResult | None:
         """Return the rendered prompt; the user is asked for missing required arguments. Raises InvalidParams."""
         libraries = context.state.libraries
         if not await _has(context.state, name) and not libraries.find_missing():
@@ -92,7 +94,7 @@ class LibraryPrompts:
         return rendered
 
     async def complete(
-        self, context: Context[Opened], name: str, argument: CompletionArgument, settled: dict[str, str]
+        self, context: Context[LibraryState], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """Return completions of the argument. Raises InvalidParams for an argument that the prompt does not have."""
         if not await _has(context.state, name):
@@ -103,7 +105,9 @@ class LibraryPrompts:
         except PromptError as error:
             raise make_refusal(error) from None
 
-    def get_at_once(self, context: Context[Opened], name: str, arguments: dict[str, str]) -> GetPromptResult | None:
+    def get_at_once(
+        self, context: Context[LibraryState], name: str, arguments: dict[str, str]
+    ) -> GetPromptResult | None:
         """Return the rendered prompt if rendering it takes only a moment; None if a thread has to render it, or to
         report an error."""
         rendering = context.state.libraries.compiled(name)
@@ -120,7 +124,7 @@ class LibraryPrompts:
                 rendering.is_quick, rendering.was_late = False, True
 
     def complete_at_once(
-        self, context: Context[Opened], name: str, argument: CompletionArgument
+        self, context: Context[LibraryState], name: str, argument: CompletionArgument
     ) -> Completion | None:
         """Return completions of the argument; None if a thread is needed, to read the prompt, to find files, or to
         search many values."""
@@ -133,11 +137,11 @@ class LibraryPrompts:
         return None
 
 
-features = Features[Opened]()
+features = Features[LibraryState]()
 features.prompts_from(LibraryPrompts())
 
 
-async def _has(opened: Opened, name: str) -> bool:
+async def _has(opened: LibraryState, name: str) -> bool:
     """Return True if there is a prompt with this name."""
     # A library that is behind its folder is read again before the answer is False.
     if name not in opened.libraries and await to_thread.run_sync(opened.libraries.is_behind):
@@ -210,7 +214,7 @@ def _make_missing(name: str, absent: Sequence[definitions.Argument], why: str = 
     return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(absent)}{why}")
 
 
-def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Completion:
+def _complete(opened: LibraryState, name: str, argument: CompletionArgument) -> Completion:
     declared = {item.name: item for item in opened.libraries.prompt(name).arguments}
     if argument.name not in declared:
         suggestion = f"Its arguments: {format_names(declared.values())}."
@@ -219,7 +223,7 @@ def _complete(opened: Opened, name: str, argument: CompletionArgument) -> Comple
     return complete(declared[argument.name], argument.value, paths)
 
 
-def make_message(name: str, rendered: Rendered) -> PromptMessage:
+def make_message(name: str, rendered: RenderedMessage) -> PromptMessage:
     """Return a message of the prompt `name`. A damaged image, which some hosts can't recover from, is a resource."""
     content = rendered.content
     block: TextContent | ImageContent | AudioContent | EmbeddedResource

@@ -24,9 +24,9 @@ from shared.text import escape, format_count, join_lines
 from ..arguments import parse_values
 from ..errors import PromptError
 from ..library.libraries import Libraries, Origin
-from ..library.snapshot import Changed
-from ..templates.rendering import Embedded, Rendered, Text
-from .context import Ctx, Opened, make_refusal
+from ..library.snapshot import ScanChanges
+from ..templates.rendering import EmbeddedFile, RenderedMessage, Text
+from .context import Ctx, LibraryState, make_refusal
 
 INDEX = "prompt://"
 SOURCE = "prompt://{name}"
@@ -41,7 +41,7 @@ _ENDINGS = {SOURCE: "", RENDERED: "/rendered", FILE: "/files", _SKILL: "/skill"}
 """The kinds of resources, with the suffix of the key of each."""
 _TEMPLATES = {UriTemplate(uri): ending for uri, ending in _ENDINGS.items()}
 
-features = Features[Opened]()
+features = Features[LibraryState]()
 
 
 @features.resource(INDEX, name="library", title="The prompt library", mime_type="application/json")
@@ -131,12 +131,12 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     raise ResourceNotFound(uri)
 
 
-async def unsubscribe(running: Run[Opened], key: str) -> None:
+async def unsubscribe(running: Run[LibraryState], key: str) -> None:
     """Forget a key without subscriptions."""
     running.state.subscribed.pop(key, None)
 
 
-def notify(opened: Opened, changes: Changes, changed: Changed) -> None:
+def notify(opened: LibraryState, changes: Changes, changed: ScanChanges) -> None:
     """Notify the subscriptions that a burst of changes affects."""
     changes.resource(INDEX)
     if changed.names:
@@ -155,7 +155,7 @@ def format_uri(name: str) -> str:
     return f"{INDEX}{quote(name, safe='')}"
 
 
-def make_contents(name: str, file: Embedded) -> TextResourceContents | BlobResourceContents:
+def make_contents(name: str, file: EmbeddedFile) -> TextResourceContents | BlobResourceContents:
     """Return a file in the messages of the prompt `name`, as a resource."""
     uri = f"{format_uri(name)}/files/{quote(file.path)}"
     try:
@@ -175,12 +175,12 @@ def _parse_query(query: str) -> dict[str, str]:
     return arguments
 
 
-def _render(libraries: Libraries, name: str, arguments: Mapping[str, str]) -> tuple[Rendered, ...]:
+def _render(libraries: Libraries, name: str, arguments: Mapping[str, str]) -> tuple[RenderedMessage, ...]:
     rendering = libraries.rendering(name)
     return rendering.render(parse_values(rendering.prompt, arguments))
 
 
-def _format_message(message: Rendered) -> str:
+def _format_message(message: RenderedMessage) -> str:
     content = message.content
     if isinstance(content, Text):
         return content.text

@@ -1,4 +1,4 @@
-"""The tools: search and rendering of prompts for clients that do not support them, and saving of prompts."""
+"""The tools that find and render prompts, for clients that do not support prompts, and the tools that change them."""
 
 import json
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from ..format.definitions import Prompt
 from ..library.libraries import Libraries
 from ..library.search import search
 from ..settings import Settings
-from ..templates.rendering import Rendered
-from .context import Ctx, Opened
+from ..templates.rendering import RenderedMessage
+from .context import Ctx, LibraryState
 from .prompts import make_message
 
 PROMPT_APP = "ui://prompts/prompt"
@@ -28,7 +28,7 @@ _MAX_PROBLEM = 300
 _MAX_ECHOED = 10_000
 """Maximum characters of arguments sent to the page."""
 
-features = Features[Opened]()
+features = Features[LibraryState]()
 
 # A model does not need the limit of a name's length.
 NameArgument = Annotated[str, Field(max_length=128), WithJsonSchema({"type": "string"})]
@@ -162,7 +162,9 @@ def _format_problems(libraries: Libraries, maximum: int) -> list[str]:
     return ["", f"{format_count(len(problems), 'problem')}:", *lines, *more] if problems else []
 
 
-def _render(libraries: Libraries, name: str, arguments: Sequence[GivenArgument]) -> tuple[Prompt, Sequence[Rendered]]:
+def _render(
+    libraries: Libraries, name: str, arguments: Sequence[GivenArgument]
+) -> tuple[Prompt, Sequence[RenderedMessage]]:
     texts = {argument["name"]: argument["value"] for argument in arguments}
     if len(texts) < len(arguments):
         raise PromptError("bad_arguments", "an argument is given twice")

@@ -1,4 +1,4 @@
-"""Classification of the files of a library: by path, or if that does not decide, by content.
+"""Classifies the files of a library by path or, if the path does not decide, by content.
 
 Each host has its own folders for commands. Elsewhere a Markdown file is in this server's own format if it declares
 arguments or messages, or includes another file: nothing else in it would need a template. All others are commands,

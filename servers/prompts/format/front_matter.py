@@ -65,7 +65,7 @@ def parse_document(data: bytes) -> Document:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     match = _FORM.match(text)
     if match is None:
-        # A text may begin with a horizontal rule, which looks the same.
+        # Text may begin with a horizontal rule, which looks the same.
         if _BEGUN.match(text):
             raise PromptError("bad_prompt", "its front matter has no closing --- line", line=1)
         return Document(None, text.strip(), _find_line(text, 0))

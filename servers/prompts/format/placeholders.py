@@ -5,8 +5,8 @@ whose numbered placeholders have no gaps therefore gets one argument per number.
 a single argument, `arguments`, which is split as the host would split it. Nothing is executed (`!`) or read (`@`),
 and the user's input is never searched for placeholders.
 
-The rules of Claude Code and Codex are those observed with their versions 2.1.330 and 0.80.0; those of Gemini CLI and
-VS Code are documented. Those of opencode are partly documented, and otherwise taken from compatible programs.
+The rules of Claude Code and Codex were observed in their versions 2.1.330 and 0.80.0; the rules of Gemini CLI and VS
+Code are documented. The rules of opencode are partly documented; the rest is taken from compatible programs.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Several libraries as one. A name refers to the first library that has such a prompt."""
+"""Several libraries as one. A name refers to the first library that has a prompt with that name."""
 
 import os
 from bisect import bisect_right
@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 from servers.prompts.errors import Problem, PromptError
 from servers.prompts.format.definitions import Prompt
 from servers.prompts.library.library import Library
-from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.snapshot import ScanChanges
 from servers.prompts.templates.rendering import Rendering
 
 STARTER = Path(__file__).parents[1] / "starter"
@@ -47,7 +47,7 @@ class Libraries:
         self.origins = origins
         """The sources of the folders that are fetched."""
         self.all = tuple(Library(root) for root in dict.fromkeys(roots))
-        """The libraries, the one with precedence first."""
+        """The libraries, in order of precedence."""
         self._names: list[str] = []
 
     @property
@@ -124,11 +124,11 @@ class Libraries:
         """Return True if a change that affects lists has not been read yet. Blocks."""
         return any(library.is_behind() for library in self.all)
 
-    def look(self) -> Changed | None:
+    def look(self) -> ScanChanges | None:
         """Read new and changed files of all libraries since the last scan. Return None if there are none. Blocks."""
         changes = [change for change in [item.look() for item in self.all] if change is not None]
         self._names = sorted({name for item in self.all for name in item.names})
         if not changes:
             return None
         names = frozenset().union(*(item.names for item in changes))
-        return Changed(names, any(item.other_files_changed for item in changes))
+        return ScanChanges(names, any(item.other_files_changed for item in changes))

@@ -20,7 +20,7 @@ from servers.prompts.format.forms import HIDDEN_FOLDERS, SKILL, Kind, find_kind,
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MAX_BYTES, find_excess_files, format_manifest, require_named, require_size
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
-from servers.prompts.library.snapshot import NOTHING, Changed, File, Snapshot, advance, compare
+from servers.prompts.library.snapshot import NOTHING, File, ScanChanges, Snapshot, advance, compare
 from servers.prompts.templates.budget import MAX_FILE_BYTES
 from servers.prompts.templates.plain_words import put_in_words
 from servers.prompts.templates.rendering import Read, Rendering
@@ -248,7 +248,7 @@ class Library:
         faulty = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
         return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **faulty}.items())
 
-    def look(self) -> Changed | None:
+    def look(self) -> ScanChanges | None:
         """Read new and changed files since the last scan. Return None if there are none. Blocks: 10,000 files take
         half a second at first, and less later. A folder that can't be read is a problem, and keeps its last state."""
         old = self._snapshot

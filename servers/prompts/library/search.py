@@ -108,7 +108,7 @@ def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:
 
 
 def _find_head(data: bytes) -> bytes:
-    """Return the part of a lower-case file that describes its prompt: letters, digits and spaces.
+    """Return the part of a file, already in lowercase, that describes its prompt: letters, digits and spaces.
 
     That is its front matter without arguments and messages, or its first line if it has no front matter.
     """

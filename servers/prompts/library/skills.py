@@ -20,7 +20,7 @@ from servers.prompts.format.front_matter import parse_document
 from servers.prompts.format.skills import MAX_BYTES, NAME, require_size
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Library
-from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.snapshot import ScanChanges
 
 MAX_LISTED = 500
 """Maximum number of skills in a list. A host shows all of them to its model; others can be requested by name."""
@@ -97,7 +97,7 @@ class SkillCache:
         self._libraries = libraries
         self._skills: dict[str, BuiltSkill | None] = {}
 
-    def forget(self, changed: Changed) -> None:
+    def forget(self, changed: ScanChanges) -> None:
         """Drop the skills that may have changed."""
         if not changed.names and not changed.other_files_changed:
             return

@@ -53,7 +53,7 @@ class Snapshot(NamedTuple):
 NOTHING = Snapshot(0, {}, {}, {}, {"": None}, {}, ())
 
 
-class Changed(NamedTuple):
+class ScanChanges(NamedTuple):
     """The changes that a scan found."""
 
     names: frozenset[str]
@@ -69,9 +69,9 @@ FindProblem = Callable[[File], Problem | None]
 def advance(
     old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], find_problem: FindProblem, read: Read
 ) -> Snapshot:
-    """Return the state after a scan that found `entries` in the folder at `root`, the first of which is the folder
+    """Return the state after a scan of the folder at `root` that found `entries`, of which the first is the folder
     itself."""
-    looking = _Look(old, root, find_problem, read)
+    looking = _Scan(old, root, find_problem, read)
     listed = list(entries)
     skills = _find_skills(item.path for item in listed if item.kind != "directory")
     # The kind of a file that existed before is unchanged, unless a skill around it was added or removed.
@@ -88,7 +88,7 @@ def _find_skills(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(above for above, _, name in parts if name == SKILL)
 
 
-def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
+def _find_excess_files(seen: Mapping[str, Signature | None]) -> Iterator[str]:
     """Yield the files that exceed the limits of the skill whose directory contains them."""
     sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(seen)}
     for path, signature in seen.items() if sizes else ():
@@ -102,12 +102,12 @@ def _find_unfitting(seen: Mapping[str, Signature | None]) -> Iterator[str]:
         yield from (f"{above}/{path}".lstrip("/") for path in find_excess_files(inside, manifest))
 
 
-def compare(old: Snapshot, new: Snapshot) -> Changed:
+def compare(old: Snapshot, new: Snapshot) -> ScanChanges:
     """Return the changes of names and files."""
     names = {name for name in old.names.keys() | new.names.keys() if _get_text(old, name) != _get_text(new, name)}
     files = old.files.keys() | new.files.keys()
     others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
-    return Changed(frozenset(names), bool(others - files))
+    return ScanChanges(frozenset(names), bool(others - files))
 
 
 def _get_precedence(item: tuple[str, File]) -> tuple[bool, int, str]:
@@ -123,7 +123,7 @@ def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
     return None if file is None else (file.path, file.data)
 
 
-class _Look:
+class _Scan:
     """A scan in progress."""
 
     def __init__(self, old: Snapshot, root: tuple[str, ...], find_problem: FindProblem, read: Read) -> None:
@@ -178,7 +178,7 @@ class _Look:
             elif file.name != file.declared:
                 names[file.declared] = self._files[path] = file._replace(name=file.declared)
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
-        for path in _find_unfitting(self._seen):
+        for path in _find_excess_files(self._seen):
             self._problem(path, f"it is not part of the skill: {LIMIT}")
         number = self._old.number + 1
         return Snapshot(

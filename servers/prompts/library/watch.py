@@ -1,4 +1,4 @@
-"""Watching the libraries' folders for changes.
+"""Watches the libraries' folders for changes.
 
 A notification only causes a scan, and the scan decides whether something has changed, so it does not matter how a
 change is made. Nothing is lost between two watches, since everything is scanned after each new one: at once, or a
@@ -18,7 +18,7 @@ from anyio import CapacityLimiter, to_thread
 from servers.common.notices import Notices, wait_in_thread
 from servers.prompts.errors import PromptError
 from servers.prompts.library.libraries import Libraries, LibraryProblem
-from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.snapshot import ScanChanges
 from shared.text import escape
 
 log = logging.getLogger("servers.prompts")
@@ -47,7 +47,7 @@ class Watch:
         """For the threads that wait for notifications, and for `arm`."""
         self._looks = CapacityLimiter(1)
         """For scans, one at a time."""
-        self._on_change: Callable[[Changed], None] = _ignore
+        self._on_change: Callable[[ScanChanges], None] = _ignore
         self.on_problems: Callable[[Sequence[LibraryProblem]], None] = _ignore
         """Called with all problems of files whenever they change. It must not block."""
         self.on_polling: Callable[[bool], None] = _ignore
@@ -72,7 +72,7 @@ class Watch:
         """True if no scan has finished for far too long."""
         return time.monotonic() - self._looked_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._scan_seconds
 
-    async def run(self, on_change: Callable[[Changed], None]) -> None:
+    async def run(self, on_change: Callable[[ScanChanges], None]) -> None:
         """Watch until cancelled. After each burst of changes, once the libraries have been updated, call `on_change`
         with the names of available prompts only. Before this the libraries must have been read, and then `arm`
         called."""
@@ -130,7 +130,7 @@ class Watch:
         try:
             return await wait_in_thread(self._wait_for_notice, seconds, self._limiter, self._stop)
         finally:
-            # Requests from here on cause another scan after the next one.
+            # Requests after this point cause another scan after the next one.
             self._stop = threading.Event()
 
     async def look(self) -> None:
@@ -141,7 +141,7 @@ class Watch:
         if changed is not None:
             self._on_change(changed)
 
-    def _find_changed(self) -> Changed | None:
+    def _find_changed(self) -> ScanChanges | None:
         begun = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
         changed = self._libraries.look()
@@ -158,7 +158,7 @@ class Watch:
                 broken.add(name)
         self._broken = self._broken - changed.names | broken
         # A prompt that was broken from the beginning was never available: it is announced once it is valid.
-        return Changed(changed.names & before | there - broken, changed.other_files_changed)
+        return ScanChanges(changed.names & before | there - broken, changed.other_files_changed)
 
     def _report_problems(self) -> None:
         """Log the problems that are new."""

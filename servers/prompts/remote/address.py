@@ -102,7 +102,7 @@ def is_package(path: Path) -> bool:
 
 
 def is_address(text: str) -> bool:
-    """Return True if a text is an address, and not the path of a directory."""
+    """Return True if a string is an address, and not the path of a directory."""
     return text.startswith("git+")
 
 

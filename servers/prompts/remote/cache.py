@@ -35,7 +35,7 @@ _MAX_FILES = 50_000
 _MAX_NAMED = 1_000
 """Maximum number of omitted files that are listed."""
 _MAX_NAME, _MAX_PATH = 255, 700
-"""Maximum lengths in bytes that every system supports, for a name and for a path including that of the cache."""
+"""Maximum lengths in bytes that every system supports, for a name, and for a path including the path of the cache."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _NO_FILE = {
     "120000": "it is a link, and links are not followed",

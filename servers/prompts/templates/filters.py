@@ -1,4 +1,4 @@
-"""The template filters. Each call counts as a step, and none returns a text larger than the limit of a prompt."""
+"""The template filters. Each call counts as a step, and none returns text larger than the limit of a prompt."""
 
 import json
 import re
@@ -18,7 +18,7 @@ STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
 
 
 def require_size(value: int, maximum: int = MAX_CHARACTERS) -> None:
-    """Check the size of a text or list. Raises PromptError if it would become too large."""
+    """Check the size of text or list. Raises PromptError if it would become too large."""
     if value > maximum:
         raise PromptError("too_large", f"a text or list in a template grows larger than {maximum:,}")
 
@@ -66,7 +66,7 @@ def _indent(value: Any, width: int = 4, first: bool = False) -> str:
 
 
 def _default(value: Any, default_value: Any = "", boolean: bool = True) -> Any:
-    """Like Jinja's, except that an empty value counts as missing, as for arguments."""
+    """Like Jinja's filter, except that an empty value counts as missing, as for arguments."""
     return default_value if isinstance(value, Undefined) or value is None or (boolean and not value) else value
 
 

@@ -1,4 +1,4 @@
-"""Export of a prompt as a command of a host.
+"""Exports a prompt as a command of a host.
 
 The text of the command is the prompt rendered with the host's own placeholders as arguments. Hosts have no
 conditions. If a template does more with an optional argument than insert it, the argument keeps its default, which is
@@ -44,7 +44,7 @@ _AS_SKILL = "Export it as a skill: without --as."
 _MAX_SHOWN = 80
 """Maximum number of characters of a line in an error."""
 
-Place = Callable[[int, Argument], str]
+MakePlaceholder = Callable[[int, Argument], str]
 """Returns the placeholder for an argument with this number, from 0."""
 
 
@@ -59,9 +59,9 @@ class Host(NamedTuple):
     """The front matter keys that it supports, of those that other hosts support too."""
     all: str | None
     """The placeholder for all typed text; None if the host has none."""
-    word: Place | None = None
+    word: MakePlaceholder | None = None
     """The placeholder for an argument that is one of the typed words."""
-    named: Place | None = None
+    named: MakePlaceholder | None = None
     """The placeholder for an argument with a name."""
 
 
@@ -243,12 +243,12 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
     starts = [keys.lines[key] - _FIRST_LINE for key in keys]
     parts = zip(keys, starts, [*starts[1:], None], strict=True)
     written = "".join("".join(lines[start:end]) for key, start, end in parts if key in supported)
-    return written if _says(written, supported) else write_yaml(supported), tuple(
+    return written if _has_keys(written, supported) else write_yaml(supported), tuple(
         key for key in keys if key not in supported
     )
 
 
-def _says(written: str, keys: Mapping[str, Any]) -> bool:
+def _has_keys(written: str, keys: Mapping[str, Any]) -> bool:
     """Return True if the lines `written` are front matter with these `keys`. In some YAML styles, a line depends on
     other lines."""
     with suppress(PromptError):

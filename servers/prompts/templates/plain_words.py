@@ -18,7 +18,7 @@ _GONE_BY = "If the request gives one of these, use it; otherwise leave it out:"
 
 
 class _Absent(str):
-    """A string that represents a missing text. It is false, so that a template treats it as missing."""
+    """A string that represents missing text. It is false, so that a template treats it as missing."""
 
     __slots__ = ()
 

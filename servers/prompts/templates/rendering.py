@@ -36,7 +36,7 @@ class Text(NamedTuple):
     text: str
 
 
-class Embedded(NamedTuple):
+class EmbeddedFile(NamedTuple):
     """A file in a message."""
 
     kind: str
@@ -47,11 +47,11 @@ class Embedded(NamedTuple):
     data: bytes
 
 
-class Rendered(NamedTuple):
+class RenderedMessage(NamedTuple):
     """A message for a client."""
 
     role: Role
-    content: Text | Embedded
+    content: Text | EmbeddedFile
 
 
 class Rendering:
@@ -79,7 +79,7 @@ class Rendering:
 
     @property
     def depends_only_on_prompt(self) -> bool:
-        """True if it needs no file other than the prompt's."""
+        """True if it needs no file except the prompt's own."""
         return not self._partials and not self.embeds
 
     def uses(self) -> "Iterator[Use]":
@@ -91,7 +91,7 @@ class Rendering:
         for source in _read_sources(self.prompt, self._read).values() if self._partials else ():
             yield from (use._replace(line=None) for use in _get_sandbox().uses(source))
 
-    def render(self, values: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> tuple[Rendered, ...]:
+    def render(self, values: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> tuple[RenderedMessage, ...]:
         """Return the messages, with the values of all arguments. Raises PromptError, also after about `seconds`."""
         budget = RenderBudget(self._partials, seconds)
         token = spending.set(budget)
@@ -100,7 +100,7 @@ class Rendering:
         finally:
             spending.reset(token)
 
-    def get_file(self, path: str) -> Embedded:
+    def get_file(self, path: str) -> EmbeddedFile:
         """Return the file with that path in a message, with its current contents. Raises PromptError if there is no
         such file."""
         for message in self.prompt.messages:
@@ -108,23 +108,25 @@ class Rendering:
                 return self._read_file(message)
         raise PromptError("not_found", f"the prompt has no file {path[:200]!r}")
 
-    def _read_file(self, message: Message) -> Embedded:
+    def _read_file(self, message: Message) -> EmbeddedFile:
         path, data = message.content, self._read(message.content, MAX_FILE_BYTES)
         otherwise = "application/octet-stream" if b"\0" in data else "text/plain"
-        return Embedded(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), otherwise), data)
+        return EmbeddedFile(message.kind, path, _MIME.get(PurePosixPath(path).suffix.lower(), otherwise), data)
 
-    def _message(self, index: int, message: Message, values: Mapping[str, Any], budget: RenderBudget) -> Rendered:
+    def _message(
+        self, index: int, message: Message, values: Mapping[str, Any], budget: RenderBudget
+    ) -> RenderedMessage:
         if message.kind != "text":
             file = self._read_file(message)
             budget.embed(len(file.data))
-            return Rendered(message.role, file)
+            return RenderedMessage(message.role, file)
         template = self._templates.get(index)
         if template is not None:
             with _translate_errors("", message.line):
                 text = _join_pieces(template.root_render_func(template.new_context(dict(values))), budget)
         else:
             text = _join_pieces(fill_placeholders(message.content, self.prompt, values), budget)
-        return Rendered(message.role, Text(text))
+        return RenderedMessage(message.role, Text(text))
 
 
 def find_used_names(prompt: Prompt, read: Read) -> frozenset[str]:

@@ -1,10 +1,11 @@
 """Jinja for prompts: the immutable sandbox, restricted to the part of the language that can be bounded.
 
 A template has outputs, filters, tests, comparisons, arithmetic, `if`, `for`, `set`, `with` and includes of constant
-names. It has no macros, no inheritance, no imports, no attributes except those of `loop`, and no calls except
-`range(...)`. Everything that could recurse, access objects or escape the counting is refused, with its line, when the
-template is read. For the rest, sizes are limited where values grow (arithmetic, `~`, filters), and steps are counted
-where they repeat (loops, filters, includes). Jinja's sandbox is a second barrier, which should never be reached.
+names. It has no macros, no inheritance, no imports, no attributes except the attributes of `loop`, and no calls
+except `range(...)`. Everything that could recurse, access objects or escape the counting is refused, with its line,
+when the template is read. For the rest, sizes are limited where values grow (arithmetic, `~`, filters), and steps are
+counted where they repeat (loops, filters, includes). Jinja's sandbox is a second barrier, which should never be
+reached.
 """
 
 import math
@@ -105,8 +106,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self.globals = {"range": _range}
 
     def template(self, source: str, name: str) -> Template:
-        """Compile a text to a template. Raises TemplateSyntaxError, and Python's errors for too deeply nested
-        code."""
+        """Compile text to a template. Raises TemplateSyntaxError, and Python's errors for too deeply nested code."""
         return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
 
     def look_through(self, source: str) -> tuple[tuple[str, ...], int]:
@@ -135,7 +135,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return an item of a list or a text. Jinja's own method would also try attributes."""
+        """Return an item of a list or a string. Jinja's own method would also try attributes."""
         try:
             return obj[argument]
         except (LookupError, TypeError):

@@ -13,7 +13,7 @@ from servers.common.files.directories import entry_in, read_file
 from servers.prompts.errors import PromptError
 from servers.prompts.format.forms import SKILL
 from servers.prompts.library.folder import Folder, check_path
-from shared.program.files.atomic import fresh_name, prepared, put_in_place, rename_to_free, sync_directory
+from shared.program.files.atomic import fresh_name, prepare_replacement, put_in_place, rename_to_free, sync_directory
 from shared.program.files.entries import Entry, current, remove_tree, unlink
 
 _MAX_BYTES = 16_000_000
@@ -38,7 +38,7 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
     """
     with _open_entry(folder, path, make=True) as entry:
         existing = _look_at(entry, check)
-        fresh = prepared(entry, data, existing, mode=0o777 if executable else 0o666)
+        fresh = prepare_replacement(entry, data, existing, mode=0o777 if executable else 0o666)
         put_in_place(fresh, entry, existing)
         return existing is None
 

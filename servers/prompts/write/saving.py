@@ -17,7 +17,7 @@ from servers.prompts.write.files import Check, delete, look, make_etag, put
 _DRAFTS = "_drafts"
 
 
-class Saved(NamedTuple):
+class SaveResult(NamedTuple):
     """The result of saving a prompt."""
 
     path: str
@@ -29,7 +29,7 @@ class Saved(NamedTuple):
 
 def save_prompt(
     libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
-) -> Saved:
+) -> SaveResult:
     """Write the file of a prompt, front matter and body, atomically. Blocks.
 
     It is saved in the first library, and replaces the prompt with that name there. An existing file is replaced only
@@ -38,16 +38,16 @@ def save_prompt(
     """
     folder, path, data = _prepare(libraries, name, text, draft)
     created = put(folder, path, data, _check_replacing(path, if_match))
-    return Saved(path, make_etag(data), created)
+    return SaveResult(path, make_etag(data), created)
 
 
 def check_saving(
     libraries: Libraries, name: str, text: str, draft: bool = False, if_match: str | None = None
-) -> Saved:
+) -> SaveResult:
     """Return the result that `save_prompt` would have, without saving. Blocks. Raises the same errors."""
     folder, path, data = _prepare(libraries, name, text, draft)
     look(folder, path, _check_replacing(path, if_match))
-    return Saved(path, make_etag(data), created=if_match is None)
+    return SaveResult(path, make_etag(data), created=if_match is None)
 
 
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:

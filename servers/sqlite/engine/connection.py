@@ -50,14 +50,14 @@ class Connection(aiosqlite.Connection):
         followed: Callable[[], None] = lambda: None,
         *,
         recovers: bool = False,
-        connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
+        connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
         """Prepare the connection, which `open` opens.
 
         `followed` is called in the connection's thread whenever it has opened another file. If it `recovers`, changes
         that a killed writer left unfinished are undone before anything is read.
         """
-        opening = OpenOptions(path, mode, limits, recovers, connecting=connecting)
+        opening = OpenOptions(path, mode, limits, recovers, connection_options=connection_options)
         self.opening = next(OPENINGS)
         """A number that changes when the connection opens another file, or is replaced."""
         self._limits = limits
@@ -75,7 +75,7 @@ class Connection(aiosqlite.Connection):
         """Do `work` within the time limit of a statement or of its `job`.
 
         Work that can't be interrupted is done by a process that can be killed, where `elsewhere`, if given, replaces
-        it. Since there are few such processes, the time limit there is always that of a statement.
+        it. Since there are few of these processes, the time limit there is always the time limit of a statement.
         """
         try:
             return await self._run(work, job)

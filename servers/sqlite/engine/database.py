@@ -39,7 +39,7 @@ It is a file in a temporary directory, so that readers see the writer's changes.
 _MAX_KNOWN = 256
 """Maximum number of queries whose declared types are cached."""
 _MAX_KNOWN_LENGTH = 10_000
-"""Maximum length of such a query, in characters."""
+"""Maximum length of a cached query, in characters."""
 
 
 def ignore_commit(_tables: Collection[str], _defines: bool) -> None:
@@ -64,9 +64,9 @@ class Database:
         source: Source,
         limits: Limits,
         readers: int,
-        connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
+        connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
-        self._connecting = connecting
+        self._connecting = connection_options
         self.name = source.name
         self.path = source.path
         self.writable = source.writable
@@ -74,14 +74,14 @@ class Database:
         self.openings = 0
         """Increases when another file has replaced this one; a part of cache keys."""
         self.readers = self._pool("ro", readers)
-        self.quick = QuickReader(source.path, limits, connecting)
+        self.quick = QuickReader(source.path, limits, connection_options)
         """Runs statements that end immediately, after it has learned them."""
         self._writers = self._pool("rw", 1)
         self._declarers = self._pool("views", 1)
         self.onlookers = self._writers if source.writable else self._pool("ro", 1)
         """The connection whose `data_version` shows that another connection changed the database.
 
-        It is the writer's, since a connection never counts its own changes.
+        It is the writer's connection, since a connection never counts its own changes.
         """
         self.on_committed: Committed = ignore_commit
         """Called right after COMMIT by every function that changes the database.
@@ -153,7 +153,7 @@ class Database:
             self.limits,
             self._count_opening,
             recovers=self.writable,
-            connecting=self._connecting,
+            connection_options=self._connecting,
         )
         return Pool(make, size, self.limits.seconds)
 
@@ -169,17 +169,22 @@ async def open_databases(
     *,
     create: bool = False,
     attach: bool = False,
-    connecting: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
+    connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
 ) -> AsyncIterator[Databases[Database]]:
     """Open the databases for the duration of the block; with `create`, missing files are created; with `attach`,
-    statements on one can read the others.
+    statements on one database can read the others.
 
     Raises ValueError if one can't be opened, or if none contains a name to be hidden.
     """
     with ExitStack() as temporary:
         placed = [_place(source, temporary) for source in sources]
         databases = [
-            Database(source, limits, readers, _attach_others(source, placed, connecting) if attach else connecting)
+            Database(
+                source,
+                limits,
+                readers,
+                _attach_others(source, placed, connection_options) if attach else connection_options,
+            )
             for source in placed
         ]
         try:
@@ -187,7 +192,7 @@ async def open_databases(
                 await _make_missing(database, create=create or str(source.path) == MEMORY)
             for database in databases:
                 await _check(database)
-            await _check_hidden(databases, connecting.hidden)
+            await _check_hidden(databases, connection_options.hidden)
             yield Databases(databases)
         finally:
             for database in databases:
@@ -206,10 +211,10 @@ def _place(source: Source, temporary: ExitStack) -> Source:
 
 
 def _attach_others(
-    source: Source, every_source: Sequence[Source], connecting: ConnectionOptions
+    source: Source, every_source: Sequence[Source], connection_options: ConnectionOptions
 ) -> ConnectionOptions:
     others = (AttachedDatabase(other.name, other.path) for other in every_source if other is not source)
-    return connecting._replace(attached=tuple(others))
+    return connection_options._replace(attached=tuple(others))
 
 
 async def _make_missing(database: Database, *, create: bool) -> None:

@@ -14,11 +14,11 @@ from servers.common.sql.jobs import Job, WorkDeadline
 _SQL_BYTES = 1_000_000
 _MAX_EXPRESSION_DEPTH = 200
 _MAX_PATTERN_BYTES = 1_000
-"""Maximum size of a pattern in bytes. Matching takes time proportional to its length times the text's, and can't be
-stopped."""
+"""Maximum size of a pattern in bytes. Matching takes time proportional to the length of the pattern times the length
+of the text, and can't be stopped."""
 _MAX_QUICK_VALUE_BYTES, _MAX_QUICK_PATTERN_BYTES = 16_384, 50
-"""Maximum size in bytes of a value and of a pattern in a statement that blocks all others. The longest match takes a
-millisecond."""
+"""Maximum size in bytes of a value and of a pattern in a statement that blocks all other work. The longest match
+takes a millisecond."""
 _MAX_COLUMNS = 2_000
 _MAX_COMPOUND_SELECT = 500
 _MAX_VARIABLES = 32_766
@@ -62,7 +62,8 @@ def impose_limits(connection: sqlite3.Connection, limits: Limits) -> None:
 
 
 def impose_quick_limits(connection: sqlite3.Connection, limits: Limits) -> None:
-    """Set tighter limits in addition to those of `impose_limits`, so that no single instruction takes long."""
+    """Set tighter limits in addition to the limits that `impose_limits` sets, so that no single instruction takes
+    long."""
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_MAX_QUICK_VALUE_BYTES, limits.value_bytes))
     connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _MAX_QUICK_PATTERN_BYTES)
 

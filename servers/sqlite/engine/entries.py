@@ -127,7 +127,7 @@ def execute_schema(connection: sqlite3.Connection, question: str, *values: Any) 
 
 
 def ask_schema(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of such a query."""
+    """Return the rows of one of the server's own queries on the schema."""
     return _readable(execute_schema(connection, question, *values))
 
 

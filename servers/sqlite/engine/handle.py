@@ -52,7 +52,7 @@ class Handle:
         return self._identify() != self._files
 
     def _identify(self) -> list[tuple[int, int] | None]:
-        attached = self._opening.connecting.attached
+        attached = self._opening.connection_options.attached
         return [_identify(self._opening.path), *(_identify(database.path) for database in attached)]
 
     def follow(self) -> bool:

@@ -46,7 +46,7 @@ _LOG_UNREAD = (
     "its write-ahead log can't be read, because the directory is not writable",
     "The operator can copy all files of the database to a writable directory, and open it there.",
 )
-_BESIDE = ("", "-journal", _LOG, "-shm")
+_COMPANION_SUFFIXES = ("", "-journal", _LOG, "-shm")
 """Suffixes of the names of the files that SQLite opens for a database."""
 
 
@@ -78,7 +78,7 @@ class OpenOptions(NamedTuple):
     """True if changes that a killed writer left unfinished are undone first."""
     killable: bool = False
     """True if this process can be killed when a statement's time limit has passed."""
-    connecting: ConnectionOptions = ConnectionOptions()
+    connection_options: ConnectionOptions = ConnectionOptions()
 
 
 class GuardedConnection(sqlite3.Connection):
@@ -165,7 +165,7 @@ def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
 
 def _require_regular(path: Path) -> None:
     """Raise SqlError if SQLite would wait for the other end of a named pipe."""
-    for ending in _BESIDE:
+    for ending in _COMPANION_SUFFIXES:
         with suppress(OSError):
             # Not opened for this: closing a descriptor would release SQLite's own locks
             # (https://sqlite.org/howtocorrupt.html, 2.2).
@@ -197,9 +197,9 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
         # Bytes that are not UTF-8 become lone surrogates, from which they can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
         # With the limits set, nothing more can be attached.
-        for database in opening.connecting.attached:
+        for database in opening.connection_options.attached:
             _attach(connection, database)
-        schemas = ("main", *(database.name for database in opening.connecting.attached))
+        schemas = ("main", *(database.name for database in opening.connection_options.attached))
         impose_limits(connection, opening.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
@@ -207,8 +207,8 @@ def _guard(opening: OpenOptions) -> GuardedConnection:
         # functions that are known to be harmless, and damaged pages are detected when they are read.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
-        modules = load_extensions(connection, opening.connecting.extensions)
-        hidden = hide(connection, opening.connecting.hidden) if opening.connecting.hidden else None
+        modules = load_extensions(connection, opening.connection_options.extensions)
+        hidden = hide(connection, opening.connection_options.hidden) if opening.connection_options.hidden else None
         if mode in _RUNS_READS:
             connection.execute("PRAGMA query_only = ON")
         closed = find_closed_modules(connection, modules, schemas)

@@ -1,4 +1,4 @@
-"""Authorization of statements, by the actions that SQLite reports (https://sqlite.org/c3ref/set_authorizer.html).
+"""Authorizes statements by the actions that SQLite reports (https://sqlite.org/c3ref/set_authorizer.html).
 
 SQLite calls the authorizer once for each action while it compiles a statement, including its views and triggers.
 Everything that is not allowed here is refused. The text of the statement is never examined.
@@ -141,7 +141,7 @@ class Policy:
         self._closed_modules = frozenset(closed_modules)
         self._lifted = False
         self._only_tables = False
-        self.acts = 0
+        self.action_count = 0
         """Number of actions that SQLite has reported since `forget`; 0 if the statement was already compiled."""
         self.refused: str | None = None
         """The reason for the last refusal."""
@@ -160,7 +160,7 @@ class Policy:
 
     def forget(self) -> None:
         """Begin a new statement."""
-        self.acts, self.uninterruptible, self.defines, self.changed = 0, False, False, set()
+        self.action_count, self.uninterruptible, self.defines, self.changed = 0, False, False, set()
         self.refused, self.suggestion = None, ""
         self._selects = self._peeks = False
 
@@ -200,7 +200,7 @@ class Policy:
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
         """Decide whether SQLite may perform this action."""
-        self.acts += 1
+        self.action_count += 1
         if self._lifted:
             return sqlite3.SQLITE_OK
         if self._elsewhere is not None and self._belongs_elsewhere(action, first or "", second or ""):
@@ -325,8 +325,8 @@ def find_virtual_tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def find_uninterruptible_tables(connection: sqlite3.Connection, schemas: Sequence[str] = ("main",)) -> set[str]:
-    """Return the tables of the databases `schemas` whose own definition, or that of an index on them, calls a
-    function that can't be interrupted."""
+    """Return the tables of the databases `schemas` that call a function that can't be interrupted, in their own
+    definition or in the definition of an index on them."""
     defined = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
     return {str(name).lower() for name, sql in defined if _CALLS_ONE.search(str(sql))}
 

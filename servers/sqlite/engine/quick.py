@@ -40,7 +40,7 @@ _SECONDS = 0.001
 _MAX_THREAD_SECONDS = 0.1
 """A statement is tried here if a thread took at most this many seconds for it, including waits for other threads."""
 _TURN_SECONDS = 0.05
-"""Maximum seconds of processor time for one turn of the event loop, from its first read on.
+"""Maximum seconds of processor time for one turn of the event loop, counted from its first read.
 
 The requests in one read of a pipe take less. A call that is not answered immediately delays all calls after it.
 """
@@ -65,7 +65,7 @@ _RELEARN_SECONDS, _MAX_DROPS = 5.0, 4
 """Seconds after which a statement that took too long is learned again, and the maximum number of times that they are
 doubled.
 
-The time may include that of other processes.
+The time may include time spent in other processes.
 """
 _REOPEN_SECONDS = 1.0
 """Seconds after which opening a file is tried again."""
@@ -107,8 +107,10 @@ class _Known:
 class QuickReader:
     """Runs statements that end immediately, for one event loop."""
 
-    def __init__(self, path: Path, limits: Limits, connecting: ConnectionOptions) -> None:
-        self._opening = OpenOptions(path, "quick", limits._replace(busy_seconds=_NO_LOCK), connecting=connecting)
+    def __init__(self, path: Path, limits: Limits, connection_options: ConnectionOptions) -> None:
+        self._opening = OpenOptions(
+            path, "quick", limits._replace(busy_seconds=_NO_LOCK), connection_options=connection_options
+        )
         self._seconds = min(_SECONDS, limits.seconds)
         self._handle: Handle | None = None
         self._schema_version = 0
@@ -176,7 +178,7 @@ class QuickReader:
 
     def wants(self, statement: str, seconds: float) -> bool:
         """Return True if a statement that a thread has answered in `seconds` should be learned now."""
-        if len(statement) > _MAX_KNOWN_LENGTH or self._opening.connecting.attached:
+        if len(statement) > _MAX_KNOWN_LENGTH or self._opening.connection_options.attached:
             return False
         entry = self._known.get(statement)
         if entry is not None and (entry.tries or time.monotonic() < entry.learns_at):
@@ -230,7 +232,7 @@ class QuickReader:
         connection.policy.forget()
         result = work(connection, self._schema_version)
         # A statement compiled just now may have seen a newer schema.
-        if connection.policy.acts and _read_schema_version(connection) != self._schema_version:
+        if connection.policy.action_count and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
         entry.is_compiled = True

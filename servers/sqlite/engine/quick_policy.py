@@ -1,5 +1,4 @@
-"""Authorization of statements that the event loop itself runs: only those that end immediately whatever the values
-are.
+"""Authorizes statements that the event loop itself runs: only those that end immediately whatever the values are.
 
 SQLite can only be stopped between two instructions of its virtual machine. So the allowed functions take time
 proportional to their values, and no instruction may read a whole table, as `count(*)` does, or belong to a virtual
@@ -12,7 +11,7 @@ from collections.abc import Iterable
 from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import Policy
 
-_MAX_ACTS = 500
+_MAX_ACTIONS = 500
 """Maximum number of actions of one statement; more take long to compile."""
 _OVER_AT_ONCE = frozenset(
     {
@@ -41,7 +40,9 @@ class QuickPolicy(Policy):
     ) -> int:
         """Decide whether SQLite may do this."""
         verdict = super().__call__(action, first, second, schema, source)
-        if self.acts > _MAX_ACTS or not _is_over_at_once(action, (first or "").lower(), (second or "").lower()):
+        if self.action_count > _MAX_ACTIONS or not _is_over_at_once(
+            action, (first or "").lower(), (second or "").lower()
+        ):
             return sqlite3.SQLITE_DENY
         return verdict
 

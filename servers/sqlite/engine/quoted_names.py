@@ -2,7 +2,7 @@
 
 If nothing has the quoted name, SQLite treats it as text (https://sqlite.org/quirks.html, 8): a misspelled column name
 would be returned, or stored as a value. SQLite does not do this for names in backquotes. So a statement that compiles
-as written, but not with backquotes, contains such a text.
+as written, but not with backquotes, contains a text in double quotes.
 """
 
 import sqlite3

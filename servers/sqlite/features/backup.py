@@ -2,7 +2,14 @@
 
 from functools import partial
 
-from servers.common.sql.features.context import Ctx, DatabaseArgument, Opened, job_of, tell_progress, turn_to_read
+from servers.common.sql.features.context import (
+    Ctx,
+    DatabaseArgument,
+    SqlServerState,
+    job_of,
+    tell_progress,
+    turn_to_read,
+)
 from servers.common.sql.features.writing import require_files
 from shared import Features
 
@@ -10,7 +17,7 @@ from ..database import SqliteDatabase
 from ..settings import Settings
 from ..write.backups import format_backup
 
-features = Features[Opened]()
+features = Features[SqlServerState]()
 
 
 def _check_files(settings: Settings) -> str | None:

@@ -1,4 +1,4 @@
-"""Export of all rows of a query to a file."""
+"""Exports all rows of a query to a file."""
 
 import sqlite3
 from base64 import b64encode

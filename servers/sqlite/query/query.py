@@ -79,7 +79,7 @@ def run_query(
         try:
             cursor = retry_locked(deadline, partial(execute, connection, query.sql, query.parameters))
         except sqlite3.OperationalError as error:
-            raise _explain(error, query.sql, connection) from None
+            raise _error_with_advice(error, query.sql, connection) from None
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         if not names:
@@ -96,7 +96,7 @@ def run_query(
     return Answer(names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - began)
 
 
-def _explain(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
+def _error_with_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
     """Return the error of a statement, with advice if it is a command that SQLite does not have, or if SQLite may not
     be able to parse the text after MATCH."""
     if isinstance(error, QuotedTextError):
@@ -140,7 +140,7 @@ def run_at_once(
 def resume(
     answer: Answer, rest: Remainder, limits: AnswerLimits, _: sqlite3.Connection, deadline: StatementDeadline
 ) -> Answer:
-    """Return the rows after those of `answer`, from the statement kept for them."""
+    """Return the rows after the rows in `answer`, from the statement kept for them."""
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)

@@ -19,13 +19,13 @@ from servers.common.sql.database import Databases
 from servers.common.sql.watch import DatabaseWatch, watch_events
 from servers.sqlite.dialect import SQLITE
 from servers.sqlite.engine.database import Database
-from servers.sqlite.watch.watched_database import UNSEEN, Watched, fold_name, read_fingerprint
+from servers.sqlite.watch.watched_database import UNSEEN, WatchedSqliteDatabase, fold_name, read_fingerprint
 
 _FILE_SUFFIXES = ("", "-wal", "-journal")
 """Suffixes of the names of the files that a commit writes to."""
 
 
-class Watch(DatabaseWatch[Watched]):
+class Watch(DatabaseWatch[WatchedSqliteDatabase]):
     """The watch of a server's databases, which runs in `tasks`."""
 
     def __init__(
@@ -80,16 +80,18 @@ class Watch(DatabaseWatch[Watched]):
         if watched is None:
             fingerprint = await read_fingerprint(database) or UNSEEN
             # Another call may have come first. Its fingerprint is older, so no change is missed.
-            watched = self._watched.get(name) or self._start(Watched(database, fingerprint, self._report))
+            watched = self._watched.get(name) or self._start(
+                WatchedSqliteDatabase(database, fingerprint, self._report)
+            )
         watched.keys[key] = table
         return key
 
     async def _find_table(self, database: str, table: str) -> str:
         return fold_name(table)
 
-    def _start(self, watched: Watched) -> Watched:
+    def _start(self, watched: WatchedSqliteDatabase) -> WatchedSqliteDatabase:
         if not self._watched:
-            # An earlier watch may still wait for a thread.
+            # An earlier watch may still be waiting for a thread.
             self._scope, self._notices = anyio.CancelScope(), Notices()
             self._tasks.start_soon(self._watch_events, self._scope, self._notices)
         self._watched[watched.database.name] = watched

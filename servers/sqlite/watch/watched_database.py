@@ -78,7 +78,7 @@ def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[
     return data_version, schema_version, tables
 
 
-class Watched(watch.Watched):
+class WatchedSqliteDatabase(watch.WatchedDatabase):
     """A database, and the keys under which its changes are reported. `run` it in a task."""
 
     def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:

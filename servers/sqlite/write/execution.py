@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import ResponseLimits, Statement, Written, make_result, sum_figures
+from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement, make_result, sum_figures
 from servers.sqlite.write.previews import Preview
 from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
@@ -15,7 +15,7 @@ from servers.sqlite.write.statements import run_all
 
 def execute(
     statements: Sequence[Statement], limits: ResponseLimits, only_tables: bool, consent: Consent, session: Session
-) -> Written | Figures:
+) -> FormattedResult | Figures:
     """Run the statements in one transaction and commit it.
 
     If a user must agree first, change nothing and return the figures for the question. With `only_tables`, the
@@ -37,7 +37,7 @@ def execute(
     return done
 
 
-def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> Written:
+def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:
     """Run the statements in one transaction, record the changes, and roll it back."""
     began = time.monotonic()
     with Preview(session, limits.rows) as preview, session.transaction():

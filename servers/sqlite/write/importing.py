@@ -1,4 +1,4 @@
-"""Import of a file's rows into a table; a missing table is created."""
+"""Imports the rows of a file into a table; a missing table is created."""
 
 import re
 import sqlite3
@@ -10,9 +10,9 @@ from operator import length_hint
 from typing import Any
 
 from servers.common.sql.importing.columns import Column
-from servers.common.sql.importing.imports import Import, Imported, match_columns, open_rows
+from servers.common.sql.importing.imports import Import, ImportResult, match_columns, open_rows
 from servers.common.sql.importing.readings import Kind
-from servers.common.sql.importing.survey import Expected, Plan, survey
+from servers.common.sql.importing.survey import Plan, TargetTable, survey
 from servers.common.sql.write.consent import Consent, Figures
 from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
@@ -29,7 +29,7 @@ _TRUE = frozenset({"true", "yes", "t", "y", "on", "1"})
 Rows = Sequence[Sequence[str]]
 
 
-def import_csv(request: Import, consent: Consent, session: Session) -> Imported | Figures:
+def import_csv(request: Import, consent: Consent, session: Session) -> ImportResult | Figures:
     """Insert all rows into the table, in one transaction, or none.
 
     If a user must agree first, change nothing and return the figures for the question. Raises SqlError with the row.
@@ -41,7 +41,7 @@ def import_csv(request: Import, consent: Consent, session: Session) -> Imported 
     if request.preview:
         columns = match_columns(plan, expected) if expected else _define(plan)
         seconds = time.monotonic() - began
-        return Imported(request.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
+        return ImportResult(request.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
         there = _list_columns(session, request.table)
         if there != expected:
@@ -54,11 +54,11 @@ def import_csv(request: Import, consent: Consent, session: Session) -> Imported 
         if not consent.covers(figures):
             return figures
         session.commit(figures)
-    return Imported(request.table, not there, plan.rows, columns, time.monotonic() - began, plan.words)
+    return ImportResult(request.table, not there, plan.rows, columns, time.monotonic() - began, plan.words)
 
 
 def _survey(request: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
-    expected = Expected(there, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
+    expected = TargetTable(there, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
     steps = survey(request.opener, request.written, expected, session.deadline)
     while True:
         try:

@@ -28,7 +28,7 @@ _MAX_COLUMNS = 60
 """Maximum number of columns of a table that are shown. A SQLite function takes at most 127 arguments."""
 _MAX_CELL_BYTES = 200
 """Maximum number of bytes shown of a value."""
-_ACTS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
+_ACTIONS = {"INSERT": (False, True), "UPDATE": (True, True), "DELETE": (True, False)}
 """For each action, whether the row exists before and after it."""
 _WORDS = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
 _VIRTUAL = "a virtual table, whose rows are not shown"
@@ -42,7 +42,7 @@ class _RecordedRows:
         self.table = table
         self.columns = columns
         self.note = note
-        self.counts = dict.fromkeys(_ACTS, 0)
+        self.counts = dict.fromkeys(_ACTIONS, 0)
         self.rows: list[tuple[Any, Any]] = []
 
     def change(self) -> TableChange:
@@ -100,7 +100,7 @@ class Preview:
             yield
         # A failed transaction removes them itself.
         for index in watched:
-            for act in _ACTS:
+            for act in _ACTIONS:
                 self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
 
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
@@ -129,7 +129,7 @@ class Preview:
         names = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
         index = self._index(table, names, note)
         columns = [quote(name) for name in names]
-        for act, sides in _ACTS.items():
+        for act, sides in _ACTIONS.items():
             expressions = [
                 _build_expressions(side, columns if there else ())
                 for side, there in zip(("OLD", "NEW"), sides, strict=True)

@@ -87,7 +87,8 @@ class Session:
 async def write(database: Database, work: Callable[[Session], T], job: Job | None = None) -> T:
     """Do `work` on the connection that changes `database`. Raises SqlError with the position.
 
-    Work that can't be interrupted is done by another process, whose commits are detected like those of any other.
+    Work that can't be interrupted is done by another process, whose commits are detected like the commits of any
+    other process.
     """
     here, elsewhere = (
         partial(_run_in_session, work, database.on_committed),

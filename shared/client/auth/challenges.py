@@ -62,7 +62,7 @@ def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
 
 
 def pick_challenge(header: str | None) -> Challenge | None:
-    """Return the challenge that OAuth answers, preferring the one with the stronger proof, or None."""
+    """Return the challenge that OAuth answers, preferably with the stronger proof, or None."""
     challenges = parse_challenges(header)
     for scheme in _SCHEMES:
         for challenge in challenges:

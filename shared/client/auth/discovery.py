@@ -45,9 +45,9 @@ class Discovery:
 
     def choose_scopes(self, challenged: Collection[str], before: Collection[str], *, lasting: bool) -> frozenset[str]:
         """Choose the scopes to request: those that the server requires, otherwise all that it supports, together with
-        those of the request `before`, so that a token for a new purpose still serves the old one. The result is empty
-        if neither the server nor the challenge names any. `lasting` is true if a person would have to log in again.
-        (2026-07-28, Authorization, Scope Selection Strategy.)"""
+        the scopes of the request `before`, so that a token for a new purpose still serves the old purpose. The result
+        is empty if neither the server nor the challenge names any. `lasting` is true if a person would have to log in
+        again. (2026-07-28, Authorization, Scope Selection Strategy.)"""
         metadata = self.resource_metadata
         supported = (metadata.scopes_supported if metadata is not None else None) or ()
         chosen = frozenset(challenged or supported) | frozenset(before)
@@ -61,9 +61,9 @@ class Discovery:
 
 
 async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer: str | None) -> Discovery:
-    """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. Of several
-    issuers, the result is `bound_issuer`, to which the client's credentials are bound, or else the first. Raises
-    `AuthError`."""
+    """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
+    several issuers, the result is `bound_issuer`, to which the client's credentials are bound, or else the first.
+    Raises `AuthError`."""
     metadata = await _resource(web, url, challenge)
     if metadata is None:
         return Discovery(await _origin_issuer(web, url), None, None)
@@ -75,14 +75,14 @@ async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer
         raise AuthError(
             f"the credentials are for the issuer {escape(bound_issuer)}, which the server no longer names"
         )
-    return Discovery(await find_metadata(web, issuer, near=url), metadata.resource, metadata)
+    return Discovery(await find_metadata(web, issuer, referrer=url), metadata.resource, metadata)
 
 
 async def _resource(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:
     named = challenge.parameters.get("resource_metadata") if challenge else None
     urls = ((named,) if named else ()) + resource_metadata_urls(url)
     for metadata_url in dict.fromkeys(urls):
-        answer = await web.get_json(metadata_url, near=url)
+        answer = await web.get_json(metadata_url, referrer=url)
         # An error is not treated as a server without metadata, whose own origin would then be asked for tokens.
         if answer.status >= 500:
             raise AuthError(f"the server does not name a token issuer: HTTP {answer.status}")

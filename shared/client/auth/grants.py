@@ -92,7 +92,7 @@ class AuthorizationCode:
             request.issuer, request.client.client_id, redirect_uri, request.scopes, request.resource
         )
         code = authorization.code(await self.redirect.open(login_url), request.issuer)
-        # The scopes of a code are those of its request (RFC 6749, section 4.1.3).
+        # A code has the scopes of its request (RFC 6749, section 4.1.3).
         return await request.endpoint.ask(
             "authorization_code",
             {

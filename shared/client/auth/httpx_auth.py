@@ -33,6 +33,6 @@ class HttpxAuth(httpx.Auth):
                 return
 
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Raise RuntimeError: obtaining a token waits for others, which is impossible in a client without `await`."""
+        """Raise RuntimeError: obtaining a token may have to wait, which is impossible in a client without `await`."""
         raise RuntimeError("these credentials work only with httpx.AsyncClient")
         yield request

@@ -98,7 +98,7 @@ async def register(
     }
     if scopes:
         document["scope"] = " ".join(scopes)
-    answer = await web.post_json(issuer.registration_endpoint, document, near=issuer.issuer)
+    answer = await web.post_json(issuer.registration_endpoint, document, referrer=issuer.issuer)
     answered = answer.document if isinstance(answer.document, dict) else {}
     if answer.status not in (200, 201):
         reason = " ".join(str(answered[key])[:200] for key in ("error", "error_description") if key in answered)

@@ -16,7 +16,7 @@ import anyio
 import filelock
 
 from ...errors import AuthError
-from ...program.files.atomic import prepared, put_in_place
+from ...program.files.atomic import prepare_replacement, put_in_place
 from ...program.files.entries import current, entry_at
 from .tokens import Key
 
@@ -116,7 +116,7 @@ class FileTokens:
                 # The new file inherits the mode, which is wrong if someone has copied this file or changed its mode.
                 self.path.chmod(0o600)
                 status = current(entry)
-            put_in_place(prepared(entry, text, status, mode=0o600), entry, status)
+            put_in_place(prepare_replacement(entry, text, status, mode=0o600), entry, status)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

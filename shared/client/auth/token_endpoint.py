@@ -109,22 +109,24 @@ class TokenEndpoint:
         hint, secret = ("refresh_token", token.refresh) if token.refresh else ("access_token", token.access)
         with _sendable():
             headers, body = self._authenticated(prepare_revoke_token_request(secret, hint)[0])
-        answer = await self._web.post_form(endpoint, dict(parse_qsl(body)), near=self._issuer.issuer, headers=headers)
+        answer = await self._web.post_form(
+            endpoint, dict(parse_qsl(body)), referrer=self._issuer.issuer, headers=headers
+        )
         return answer.status == 200
 
     async def _post(self, fields: Mapping[str, str], headers: Mapping[str, str]) -> Answer:
         issuer, proofs = self._issuer.issuer, self._proofs
         if proofs is None:
-            return await self._web.post_form(self._url, fields, near=issuer, headers=headers)
+            return await self._web.post_form(self._url, fields, referrer=issuer, headers=headers)
         proof = proofs.headers("POST", self._url)
-        answer = await self._web.post_form(self._url, fields, near=issuer, headers={**headers, **proof})
+        answer = await self._web.post_form(self._url, fields, referrer=issuer, headers={**headers, **proof})
         is_new, document = proofs.learn(self._url, answer.headers), answer.document
         # One retry, with the nonce: an issuer that requires another nonce each time would be asked forever (RFC 9449,
         # section 8).
         if not is_new or not isinstance(document, dict) or document.get("error") != "use_dpop_nonce":
             return answer
         proof = proofs.headers("POST", self._url)
-        answer = await self._web.post_form(self._url, fields, near=issuer, headers={**headers, **proof})
+        answer = await self._web.post_form(self._url, fields, referrer=issuer, headers={**headers, **proof})
         proofs.learn(self._url, answer.headers)
         return answer
 

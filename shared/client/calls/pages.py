@@ -1,4 +1,4 @@
-"""Conversion of results to models, and lists page by page."""
+"""Converts results to models, and reads lists page by page."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar

@@ -101,7 +101,7 @@ def result_of(answer: Response | Failure) -> dict[str, Any]:
     return answer.result
 
 
-class Offered(Protocol):
+class ChangeReceiver(Protocol):
     """A receiver of changes."""
 
     uris: Sequence[str]
@@ -127,7 +127,7 @@ class Connection:
     ) -> None:
         """`relay` replaces the handlers."""
         self.session = session
-        self.subscriptions: list[Offered] = []
+        self.subscriptions: list[ChangeReceiver] = []
         """The open subscriptions."""
         self.last_received = 0.0
         """The time of the last received message, by the clock of the event loop."""

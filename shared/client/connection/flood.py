@@ -1,8 +1,8 @@
 """The rate at which a server may send unrequested notifications before it is read more slowly.
 
 Unread data fills the pipe or the socket, so only the server waits. This protects the reader, such as a gateway that
-reads for many clients, since each notification costs time. Answers wait behind the notifications, but only those of
-the same server.
+reads for many clients, since each notification costs time. Answers wait behind the notifications, but only answers
+from the same server.
 """
 
 import logging

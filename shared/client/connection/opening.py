@@ -10,7 +10,7 @@ import re
 import anyio
 
 from ...errors import PeerError
-from ...protocol.session.client import ClientSession, Era
+from ...protocol.session.client import ClientSession, OpeningStep
 from ...protocol.session.client_events import InputWanted
 from ...protocol.wire.jsonrpc import Failure, Response
 from ..errors import Unreached
@@ -48,17 +48,17 @@ async def open_session(connection: Connection, options: ClientOptions) -> None:
 async def _open(connection: Connection, options: ClientOptions) -> None:
     session = connection.session
     # `server/discover` harms no server: an old one answers with an error of some kind, or not at all.
-    era = await _discover(connection, options) if session.stateless else Era.HANDSHAKE
-    if era is Era.AGAIN:
-        era = await _discover(connection, options)
-    if era is Era.STATELESS:
+    step = await _discover(connection, options) if session.stateless else OpeningStep.HANDSHAKE
+    if step is OpeningStep.AGAIN:
+        step = await _discover(connection, options)
+    if step is OpeningStep.STATELESS:
         return
     with connection.sent(session.initialize()) as waiter:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure):
         is_version = session.refused(answer)
         # The server was slow to start: the probe timed out, but still reached the server.
-        if session.switch_to_stateless() and await _discover(connection, options) is Era.STATELESS:
+        if session.switch_to_stateless() and await _discover(connection, options) is OpeningStep.STATELESS:
             return
         if is_version:
             raise _nothing_shared(session, options)
@@ -75,7 +75,7 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
             _log.warning("the server refuses the log level %s: %s", options.log_level, error)
 
 
-async def _discover(connection: Connection, options: ClientOptions) -> Era:
+async def _discover(connection: Connection, options: ClientOptions) -> OpeningStep:
     """Try to discover the server. The result says whether the session is now open, a handshake is to be tried, or
     discovery is to be repeated."""
     session = connection.session
@@ -92,12 +92,12 @@ async def _discover(connection: Connection, options: ClientOptions) -> Era:
             # No answer, or an unusable one: old servers know neither the method nor its params.
             if connection.gone.is_set() or not session.may_shake_hands:
                 raise
-    era = session.discovered(answer if isinstance(answer, Response | Failure) else None)
-    if era is Era.NONE or (era is Era.HANDSHAKE and not session.may_shake_hands):
+    step = session.discovered(answer if isinstance(answer, Response | Failure) else None)
+    if step is OpeningStep.NONE or (step is OpeningStep.HANDSHAKE and not session.may_shake_hands):
         if isinstance(answer, Failure) and not session.named:
             result_of(answer)
         raise _nothing_shared(session, options)
-    return era
+    return step
 
 
 def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:

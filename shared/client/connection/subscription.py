@@ -52,7 +52,8 @@ def change_of(notice: Notified) -> Change | None:
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Passes to `tell` the changes of `uris`, and with `lists` those of the lists of tools, prompts and resources."""
+    """Passes to `tell` the changes of `uris` and, with `lists`, the changes of the lists of tools, prompts and
+    resources."""
 
     uris: Sequence[str]
     tell: Callable[[Change], None]
@@ -84,7 +85,7 @@ class Subscription:
 
     def offer(self, notice: Notified) -> bool:
         """Handle a notification of the handshake era, which does not name its subscription. Returns False if it
-        belongs to another one."""
+        belongs to another subscription."""
         change = change_of(notice)
         if change is None:
             return False

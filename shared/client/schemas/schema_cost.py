@@ -5,7 +5,7 @@ forever.
 
 Each definition of such a chain doubles the work, and so does each level of a value that is checked twice. The cost is
 the number of schemas that may be applied to a value with a given number of levels, assuming that each of them always
-is: `$ref` is followed, schemas in place are applied to the same level, and those of parts to the next.
+is: `$ref` is followed, schemas in place are applied to the same level, and schemas of parts to the next.
 """
 
 from collections.abc import Iterable, Iterator
@@ -62,11 +62,11 @@ class Cost:
             self._levels.append(deeper)
         return self._levels[min(levels, len(self._levels) - 1)][0]
 
-    def _next(self, beneath: list[int]) -> list[int]:
+    def _next(self, part_work: list[int]) -> list[int]:
         work = [0] * len(self._in_place)
         for number in self._order:
             work[number] = self._own[number] + sum(work[other] for other in self._in_place[number])
-            work[number] += sum(beneath[other] for other in self._of_parts[number])
+            work[number] += sum(part_work[other] for other in self._of_parts[number])
         return work
 
     def _read(self) -> None:

@@ -1,8 +1,8 @@
 """JSON Schemas from a server, and checks of values against them, within limits.
 
 An untrusted schema may be invalid, refer to documents that must not be fetched, or be designed to take forever; and
-the library blocks the program. Nothing is checked against such a schema: the value is not at fault. Without `$schema`
-it is one of 2020-12 (2026-07-28, Tools).
+the library blocks the program. Values are not checked against a schema of this kind, since they are not at fault.
+Without `$schema` it is one of 2020-12 (2026-07-28, Tools).
 """
 
 from dataclasses import dataclass
@@ -131,17 +131,17 @@ def _size_of(value: object) -> _Size:
         size.count += len(level)
         size.levels += 1
         texts = [len(item) for item in level if isinstance(item, str)]
-        beneath: list[object] = []
+        children: list[object] = []
         for item in level:
             # A value that is too large, or contains itself, is not measured to its end.
-            if size.count + len(beneath) > MAX_VALUES:
+            if size.count + len(children) > MAX_VALUES:
                 return _Size(count=MAX_VALUES + 1)
             if isinstance(item, dict):
                 texts += [len(name) for name in item if isinstance(name, str)]
-                beneath += item.values()
+                children += item.values()
             elif isinstance(item, list | tuple):
-                beneath += item
+                children += item
         size.characters += sum(texts)
         size.squares += sum(length * length for length in texts)
-        level = beneath
+        level = children
     return size

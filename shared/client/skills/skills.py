@@ -141,8 +141,8 @@ class LoadedSkill:
         """Return the contents of a file of the skill, given by its path in SKILL.md or by its URI. A listed file is
         fetched once.
 
-        Raises SkillRefused for a file that is not the skill's, which affects only this call, and for one that does
-        not match the entry, which ends the skill. Raises the same errors as `Client.request`.
+        Raises SkillRefused for a file that is not part of the skill, which affects only this call, and for one that
+        does not match the entry, which ends the skill. Raises the same errors as `Client.request`.
         """
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))

@@ -1,1 +1,1 @@
-"""The tasks of a client: those of its server, and those that it runs for the server."""
+"""The tasks of a client: tasks that run at its server, and tasks that it runs for the server."""

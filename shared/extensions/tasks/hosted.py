@@ -47,7 +47,7 @@ class Report(NamedTuple):
 
 
 class Form(Protocol):
-    """The messages about a task: those of the extension, or those of 2025-11-25."""
+    """The messages about a task, in the form of the extension or of 2025-11-25."""
 
     name: str
 
@@ -117,7 +117,7 @@ class HostedCall:
     # Becoming a task
 
     def detach_after(self, seconds: float) -> None:
-        """Turn the call into a task if it still runs after `seconds`."""
+        """Turn the call into a task if it is still running after `seconds`."""
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
     def stay(self) -> None:
@@ -135,7 +135,7 @@ class HostedCall:
 
     def _detach_soon(self) -> asyncio.Task[None]:
         if self._becoming is None or self._becoming.done():
-            self._becoming = self._tasks.crew.start(self._become())
+            self._becoming = self._tasks.background.start(self._become())
         return self._becoming
 
     async def _become(self) -> None:
@@ -166,7 +166,8 @@ class HostedCall:
     # Reports and questions of the call
 
     async def report(self, progress: float, total: float | None, message: str | None) -> None:
-        """Record the progress of the call. Of reports in quick succession, only the last reaches the store."""
+        """Record the progress of the call. If several reports come in quick succession, only the last one reaches the
+        store."""
         self.note(progress, total, message)
 
     def note(self, progress: float, total: float | None, message: str | None) -> None:
@@ -190,7 +191,7 @@ class HostedCall:
     def _write_report(self) -> None:
         # The call does not wait for the store, nor fail with it.
         self._reporting, self._reported = None, asyncio.get_running_loop().time()
-        self._tasks.crew.start(self._change(partial(_report, self._text or "")))
+        self._tasks.background.start(self._change(partial(_report, self._text or "")))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Return the raw answers to `questions`, by key."""
@@ -203,7 +204,7 @@ class HostedCall:
                 await self._moved.wait()  # if the task is cancelled or gone the call is cancelled
             answers = self._known.answers
         finally:
-            self._tasks.crew.start(self._change(lambda task, now: states.withdrawn(task, requests, now)))
+            self._tasks.background.start(self._change(lambda task, now: states.withdrawn(task, requests, now)))
         return {key: _result_in(answers[fresh]) for fresh, key in keys.items()}
 
     def _fresh(self, key: str) -> str:
@@ -224,10 +225,10 @@ class HostedCall:
             outcome = InternalError("the call asked for input after it had become a task; call again")
         answer = settle(outcome, call.method, call.peer)
         if isinstance(answer, RpcError):
-            self._tasks.crew.start(self._end("failed", _error_of(answer), answer.message[:MAX_REASON_LENGTH]))
+            self._tasks.background.start(self._end("failed", _error_of(answer), answer.message[:MAX_REASON_LENGTH]))
         else:
             status = self._form.status_of(answer)
-            self._tasks.crew.start(
+            self._tasks.background.start(
                 self._end(status, {"result": answer}, _reason(answer) if status == "failed" else None)
             )
 
@@ -252,13 +253,13 @@ class HostedCall:
     async def _change(self, change: Callable[[TaskRecord, float], TaskRecord]) -> None:
         self._note(await self._tasks.change(self.id, change))
 
-    # Changes made by others
+    # Changes made elsewhere
 
     def _on_change(self) -> None:
         # A pending look sees this change as well.
         if not self._is_reloading:
             self._is_reloading = True
-            self._tasks.crew.start(self._reload())
+            self._tasks.background.start(self._reload())
 
     async def _reload(self) -> None:
         self._is_reloading = False

@@ -84,7 +84,7 @@ class Tasks:
         self.support = support
         """Returns the task support of tools; None if the tools of the server declare it."""
         self.limits = running.server.task_limits
-        self.crew = TaskSet(_failed)
+        self.background = TaskSet(_failed)
         """Tasks that wait for the store, started by code that must not wait."""
         self.at_work: dict[str, AtWork] = {}
         """The unfinished calls of this process that are tasks, by id."""
@@ -118,8 +118,8 @@ class Tasks:
         return None
 
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
-        """Iterate over the states of the task, from the current state on, until the task is over or gone. Changes in
-        quick succession are combined."""
+        """Iterate over the states of the task, beginning with the current one, until the task is over or gone.
+        Changes in quick succession are combined."""
         moved, seen = asyncio.Event(), -1
         unlisten = self.store.listen(id, moved.set)
         try:
@@ -145,7 +145,7 @@ class Tasks:
             hosted.give_up()
 
     def returned(self) -> None:
-        """Do nothing: this replica has rejoined the others."""
+        """Do nothing: this replica has rejoined the other replicas."""
 
     def left(self) -> None:
         """Do nothing: the listeners to the tasks of a lost replica detect the loss themselves."""
@@ -154,17 +154,17 @@ class Tasks:
         """Prepare to stop: the tasks that run here fail with a reason, and no call becomes a task."""
         self.is_stopping = True
         for hosted in tuple(self.at_work.values()):
-            self.crew.start(hosted.fail(STOPPED))
+            self.background.start(hosted.fail(STOPPED))
 
     async def rest(self) -> None:
         """Wait until all writes to the store are done, within the time limit when the server stops."""
-        await self.crew.finish(LAST_WORDS_SECONDS)
+        await self.background.finish(LAST_WORDS_SECONDS)
 
 
 @asynccontextmanager
 async def living(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
-    """Open the tasks of `running`, in the stores that it shares with others, or in its own memory. `support` returns
-    the task support of tools, if the tools belong to other servers."""
+    """Open the tasks of `running`, in the stores that it shares with other replicas, or in its own memory. `support`
+    returns the task support of tools, if the tools belong to other servers."""
     replica = running.replication.replica
     own = MemoryTasks(running.server.task_limits) if replica is None else None
     store = own if replica is None else replica.tasks(running.server.task_limits)
@@ -179,7 +179,7 @@ async def living(running: Run[Any], *, support: Support | None = None) -> AsyncI
     finally:
         tasks.stop()
         await tasks.rest()
-        await tasks.crew.stop()
+        await tasks.background.stop()
         if own is not None:
             own.close()
 

@@ -64,7 +64,9 @@ def replace(
     `put`; `attributes` are that file's attributes, if they were read. If `existing` is None and the name exists,
     raises FileExistsError. Raises OSError.
     """
-    return put_in_place(prepared(entry, data, existing, attributes=attributes), entry, existing, check, put)
+    return put_in_place(
+        prepare_replacement(entry, data, existing, attributes=attributes), entry, existing, check, put
+    )
 
 
 def put_in_place(
@@ -74,7 +76,7 @@ def put_in_place(
     check: Callable[[], None] = lambda: None,
     put: Put | None = None,
 ) -> os.stat_result:
-    """Do the second half of `replace`, for a file from `prepared`. After an error, the file is removed."""
+    """Do the second half of `replace`, for a file from `prepare_replacement`. After an error, the file is removed."""
     with ExitStack() as leftovers:
         # After an exchange of names, this is the old file.
         leftovers.callback(discard, fresh)
@@ -85,10 +87,10 @@ def put_in_place(
             (put or _rename_over)(fresh, entry)
     # Last: a name that is durable before its bytes could lead to an empty file after a crash.
     sync_directory(entry)
-    return landed(fresh, entry, existing)
+    return final_stat(fresh, entry, existing)
 
 
-def prepared(
+def prepare_replacement(
     entry: Entry,
     data: bytes,
     existing: os.stat_result | None,
@@ -119,7 +121,7 @@ def prepared(
     return fresh._replace(stat=stat_)
 
 
-def landed(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
+def final_stat(fresh: Entry, entry: Entry, existing: os.stat_result | None) -> os.stat_result:
     """Return the stat of the file that was `fresh`, under the entry's name, or of `existing` if that file was
     overwritten. A rename changes the time of the inode."""
     now, prepared_stat = current(entry), fresh.stat
@@ -183,7 +185,7 @@ def _rename_over(fresh: Entry, entry: Entry) -> None:
 
 
 def overwrite(fresh: Entry, entry: Entry) -> None:
-    """Write the contents of `fresh` over those of the file at the entry, which stays the same inode. Raises OSError.
+    """Overwrite the file at the entry, which stays the same inode, with the contents of `fresh`. Raises OSError.
 
     The write is not atomic: a process killed in the middle leaves a part of the contents there, and all of them in
     `fresh`. Space is reserved first, if the system supports it, so that a full disk changes nothing.

@@ -72,7 +72,7 @@ class Handle(NamedTuple):
     stat: os.stat_result
 
 
-class Held(NamedTuple):
+class SmallFile(NamedTuple):
     """The complete contents of a small file."""
 
     data: bytes

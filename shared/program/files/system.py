@@ -69,7 +69,7 @@ class System:
         return os.open(name, _APPEND, dir_fd=directory)
 
     def open_to_write(self, directory: int | None, name: str) -> int:
-        """Open a file for writing from its start on, without waiting for the other end of a pipe."""
+        """Open a file for writing at its start, without waiting for the other end of a pipe."""
         return os.open(name, _WRITE, dir_fd=directory)
 
     def create(self, directory: int | None, name: str, mode: int) -> int:

@@ -3,10 +3,10 @@
 A server parses its own arguments with it. So do commands that write or check a command line for a server that is
 started later: they must parse it like the server, and change a part of a word in place.
 
-The rules are argparse's, with names in full only: `--name VALUE` or `--name=VALUE`, switches as `--name` and
-`--no-name`, in any order with positional words; after `--` there are no options. A word that looks like a negative
-number, or has a space in it, is an option only if it is known as one. argparse itself reports no positions, and would
-cost every server 0.4 MiB of memory; it is used only to write the help.
+The rules are those of argparse, but names can't be abbreviated: `--name VALUE` or `--name=VALUE`, switches as
+`--name` and `--no-name`, in any order with positional words; after `--` there are no options. A word that looks like
+a negative number, or has a space in it, is an option only if it is known as one. argparse itself reports no
+positions, and would cost every server 0.4 MiB of memory; it is used only to write the help.
 """
 
 import re
@@ -27,7 +27,7 @@ class Spelling(NamedTuple):
     """The values it takes; any if empty."""
 
 
-class Given(NamedTuple):
+class GivenValue(NamedTuple):
     """A value that is set."""
 
     name: str | None
@@ -52,7 +52,7 @@ class Fault(NamedTuple):
 class CommandLine(NamedTuple):
     """The values and errors, in the order of the words."""
 
-    given: list[Given]
+    given: list[GivenValue]
     faults: list[Fault]
 
 
@@ -73,13 +73,13 @@ def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> 
     while number < end:
         word = words[number]
         if not _is_option(word, options):
-            line.given.append(Given(None, word, number, number, 0))
+            line.given.append(GivenValue(None, word, number, number, 0))
         elif (option := options.get(word.partition("=")[0])) is None:
             line.faults.append(Fault(number, ""))
         else:
             number = _read_option(line, words[:end], number, option, options)
         number += 1
-    line.given.extend(Given(None, word, place, place, 0) for place, word in enumerate(words) if place > end)
+    line.given.extend(GivenValue(None, word, place, place, 0) for place, word in enumerate(words) if place > end)
     return line
 
 
@@ -103,7 +103,7 @@ def _read_option(
     if option.choices and value not in option.choices:
         choices = ", ".join(map(repr, option.choices))
         line.faults.append(Fault(first, f"argument {spelling}: invalid choice: {value!r} (choose from {choices})"))
-    line.given.append(Given(option.name, value, first, last, start))
+    line.given.append(GivenValue(option.name, value, first, last, start))
     return last
 
 

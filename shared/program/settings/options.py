@@ -45,7 +45,7 @@ class FieldError(ValueError):
         super().__init__(reason)
 
 
-class Written(NamedTuple):
+class FileValue(NamedTuple):
     """A value in a file, and its place there: `FILE: key`."""
 
     value: Any
@@ -128,7 +128,7 @@ def read_options(
     words: Words,
     environment: Mapping[str, str] = _NOTHING,
     prefix: str = "",
-    file: Mapping[str, Written] = _NOTHING,
+    file: Mapping[str, FileValue] = _NOTHING,
 ) -> Model:
     """Return the model with values from the command line, the environment, the file or its defaults, in this order of
     precedence.

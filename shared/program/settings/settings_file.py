@@ -5,7 +5,7 @@
     port = 8080
 
 A name may be written with `-` or with `_`. Paths are relative to the directory of the file, so that it means the same
-wherever the program is started. This module is imported only if there is such a file.
+wherever the program is started. This module is imported only if there is a settings file.
 """
 
 import os
@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from pydantic.fields import FieldInfo
 
 from ...text import nearest
-from .options import Written, is_secret, paths_after
+from .options import FileValue, is_secret, paths_after
 
 
 class SettingsFile(NamedTuple):
     """The values in a file of settings, by field; `exposed` names a secret that others on this machine can read."""
 
-    options: dict[str, Written]
+    options: dict[str, FileValue]
     exposed: str | None
 
 
@@ -46,10 +46,10 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
 
 def settings_in(
     content: Mapping[str, Any], fields: Mapping[str, FieldInfo], path: Path, within: str = ""
-) -> dict[str, Written]:
+) -> dict[str, FileValue]:
     """Return the values of `fields` from the content of the file at `path`, by field; `within` is the prefix of the
     keys, such as "servers.fetch.". Raises ValueError with a one-line message if a key is unknown."""
-    options: dict[str, Written] = {}
+    options: dict[str, FileValue] = {}
     for key, value in content.items():
         name = key.replace("-", "_")
         if name not in fields:
@@ -59,7 +59,7 @@ def settings_in(
         if name in options:
             raise ValueError(f"{path}: {within}{key} is given twice")
         source = f"{path}: {within}{key}"
-        options[name] = Written(placed(value, fields[name], path.absolute().parent, source), source)
+        options[name] = FileValue(make_absolute(value, fields[name], path.absolute().parent, source), source)
     return options
 
 
@@ -77,7 +77,7 @@ def read_text(path: Path) -> tuple[str, bool]:
     return text, os.name == "posix" and bool(mode & (stat.S_IRGRP | stat.S_IROTH))
 
 
-def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
+def make_absolute(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
     """Return the value of a field, with its paths made absolute from `directory`.
 
     Raises ValueError, which names `source`, for an unknown home directory.
@@ -87,7 +87,7 @@ def placed(value: Any, field: FieldInfo, directory: Path, source: str) -> Any:
         return value
     if isinstance(value, list):
         # Nested lists are not converted: they would be refused anyway, and in YAML a list may contain itself.
-        return [item if isinstance(item, list) else placed(item, field, directory, source) for item in value]
+        return [item if isinstance(item, list) else make_absolute(item, field, directory, source) for item in value]
     if not isinstance(value, str):
         return value
     start = value.find(before) + len(before)

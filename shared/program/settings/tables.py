@@ -22,7 +22,7 @@ from pydantic import BaseModel, Field
 from pydantic.fields import FieldInfo
 
 from ...auth.policy import Entitlement, Rules, read_scopes
-from .options import Written, read_options
+from .options import FileValue, read_options
 from .settings_file import settings_in
 
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,128}|resource:.+|prompt:.+", re.DOTALL)
@@ -50,15 +50,15 @@ class Narrowable(Protocol):
 
 
 def read_rules(
-    written: Mapping[str, Written],
+    written: Mapping[str, FileValue],
     path: Path,
     settings: BaseModel | None,
-    common: Written | None = None,
+    common: FileValue | None = None,
     within: str = "",
 ) -> Rules:
-    """Return the rules in the tables of `written`, which was read from the file at `path`. `settings` are those of
-    the server, if it has any; `common` is the table of principals for several servers; `within` is the prefix of the
-    keys.
+    """Return the rules in the tables of `written`, which was read from the file at `path`. `settings` are the
+    server's own, if it has any; `common` is the table of principals for several servers; `within` is the prefix of
+    the keys.
 
     Raises ValueError with a one-line message for an error.
     """
@@ -77,7 +77,7 @@ def read_rules(
     )
 
 
-def _table(written: Written | None) -> dict[str, tuple[Any, str]]:
+def _table(written: FileValue | None) -> dict[str, tuple[Any, str]]:
     """Return the values of a table, by its keys, with their places."""
     if written is None:
         return {}
@@ -120,7 +120,7 @@ def _entitlement(content: dict[str, Any], path: Path, settings: object, within: 
 
 
 def _united(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -> dict[str, Entitlement]:
-    """Combine the entries of a server with those of all servers: both apply."""
+    """Combine the entries for one server with the entries for all servers: both apply."""
     united: dict[str, Entitlement] = {}
     for name in {**common, **own}:
         mine, ours = (entries.get(name) or entries.get("*") or Entitlement() for entries in (own, common))

@@ -83,7 +83,8 @@ class HostPolicy:
             return None
         origin = _origin(sent)
         if origin is not None:
-            # Any port, since a page under development on this machine is served from another port than this server's.
+            # Any port, since a page under development on this machine is served from a different port than this
+            # server.
             is_own_page = origin[0] in _DEFAULT_PORTS and self._is_own_host(origin[1])
             if self._any_origin or origin in self._origins or is_own_page:
                 return None

@@ -120,7 +120,7 @@ _NONE: frozenset[str] = frozenset()
 
 @record
 class Headers:
-    """A request's headers by lower-case name. `repeated` contains the headers that occur more than once although only
+    """A request's headers by lowercase name. `repeated` contains the headers that occur more than once although only
     one is allowed."""
 
     values: Mapping[str, str]
@@ -290,8 +290,8 @@ def is_upgrade(headers: Headers) -> bool:
 
 
 def is_stateless(headers: Headers, message: Message | None = None) -> bool:
-    """Return True if a request belongs to the era without sessions, because its header or its body contains such a
-    version.
+    """Return True if a request belongs to the era without sessions, because its header or its body contains a version
+    of that era.
 
     The version in the body is enough: a missing or older header is then reported as an error of this era.
     """
@@ -314,8 +314,8 @@ def check_version_header(headers: Headers, version: Version | None) -> Refusal |
         supported = [supported_version.date for supported_version in HANDSHAKE_VERSIONS]
         error = InvalidRequest("unsupported MCP-Protocol-Version", data={"supported": supported})
         return Refusal(400, failure(None, error))
-    # The specification does not say what to do with a supported version that is not the session's. Serving it would
-    # shape answers for a client other than that of the handshake.
+    # The specification does not say what to do with a supported version other than the session's. Serving it would
+    # shape answers for a client other than the one that made the handshake.
     if version is not None and named is not version:
         return refuse(400, "MCP-Protocol-Version is not the version that this session negotiated")
     return None

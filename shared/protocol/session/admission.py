@@ -41,7 +41,7 @@ class Admission:
             peer = admit(request.params, principal)
         elif self._handshake.peer is not None:
             peer = self._handshake.peer
-            if peer.principal is not principal:  # with a newer token than that of the handshake
+            if peer.principal is not principal:  # with a newer token than in the handshake
                 peer = replace(peer, principal=principal)
         elif request.method in _BEFORE_INITIALIZE:
             peer = FIRST_PEER

@@ -116,7 +116,7 @@ class ServerDescription:
         return self.has_task_requests and self.can("tasks", "requests", "tools", "call")
 
 
-class Era(Enum):
+class OpeningStep(Enum):
     """The next step after `server/discover`."""
 
     STATELESS = "stateless"
@@ -205,7 +205,7 @@ class ClientSession:
         """Request the description of the server and its versions."""
         return self.request("server/discover", {})
 
-    def discovered(self, answer: Response | Failure | None) -> Era:
+    def discovered(self, answer: Response | Failure | None) -> OpeningStep:
         """Handle the answer to `discover`, or None if there was none in time, and return the next step.
 
         Servers of the handshake era may answer anything, or nothing, so the stateless era is only used after an
@@ -216,14 +216,14 @@ class ClientSession:
             return self._choose(answer.result.get("supportedVersions"), answer.result)
         if answer is None:
             self._is_unanswered = True
-            return Era.HANDSHAKE
+            return OpeningStep.HANDSHAKE
         # Older servers don't use these codes, so this one supports the era and refused only this request.
         if answer.code in _MODERN_ERRORS:
             self.server = ServerDescription(self._mode.date, {}, {})
-            return Era.STATELESS
+            return OpeningStep.STATELESS
         if answer.code == _UNSUPPORTED_VERSION and isinstance(answer.data, dict):
             return self._choose(answer.data.get("supported"), None)
-        return Era.NONE if answer.code in _SAYS_NOTHING else Era.HANDSHAKE
+        return OpeningStep.NONE if answer.code in _SAYS_NOTHING else OpeningStep.HANDSHAKE
 
     def initialize(self) -> RequestId:
         """Offer a handshake."""
@@ -274,32 +274,32 @@ class ClientSession:
     def _note_versions(self, dates: list[Any]) -> None:
         self.named = [date for date in dates if isinstance(date, str)]
 
-    def _choose(self, dates: object, result: dict[str, Any] | None) -> Era:
+    def _choose(self, dates: object, result: dict[str, Any] | None) -> OpeningStep:
         if not isinstance(dates, list):
-            return Era.HANDSHAKE
+            return OpeningStep.HANDSHAKE
         self._note_versions(dates)
         if self._mode.date in dates and result is not None:
             self.server = _describe(self._mode, result, _meta(result).get(SERVER_INFO))
-            return Era.STATELESS
+            return OpeningStep.STATELESS
         common = [version for version in self._accepted if version.date in dates]
         if result is None and common and common[-1].stateless and not self._asked_again:
             # It may be the version that was refused before, since another replica may have answered now.
             self._asked_again = True
             self._mode = common[-1]
-            return Era.AGAIN
+            return OpeningStep.AGAIN
         common = [version for version in common if not version.stateless]
         if not common:
-            return Era.NONE
+            return OpeningStep.NONE
         self._mode = common[-1]
-        return Era.HANDSHAKE
+        return OpeningStep.HANDSHAKE
 
     # Sending
 
     def request(
         self, method: str, params: dict[str, Any], *, progress: bool = False, caller: ClientIdentity | None = None
     ) -> RequestId:
-        """Queue a request, and return its id. `caller` is the client for which it is made, if that is another one; a
-        stateless request contains its identity."""
+        """Queue a request, and return its id. `caller` is the client for which it is made, if that is another client;
+        a stateless request contains its identity."""
         self._last_id += 1
         id_ = self._last_id
         # The id is also the progress token: it is unique among the requests in progress, and needs no second table.

@@ -109,8 +109,8 @@ class Handshake:
         self._replica = replica
 
     def initialize(self, params: InitializeParams, identity: Identity) -> dict[str, Any]:
-        """Return the result of `initialize`, with the requested version, or the newest one if that is not supported.
-        Raises InvalidRequest if the session is already initialized.
+        """Return the result of `initialize`, with the requested version, or the newest version if the requested one
+        is not supported. Raises InvalidRequest if the session is already initialized.
         """
         if self.state is not State.NEW:
             raise InvalidRequest("this session is already initialized")

@@ -183,7 +183,7 @@ def asker(id: RequestId | None) -> int | None:
 
 
 class PendingQuestions:
-    """The server's own requests without an answer yet, each with its subject: a request of the peer, or
+    """The server's own requests that have no answer yet, each with its subject: a request of the peer, or
     STANDALONE."""
 
     __slots__ = ("_about", "_last_id", "numbers")

@@ -419,7 +419,7 @@ class ServerSession:
 
     def pause(self, call: Call, retry_ms: int) -> None:
         """Let the client disconnect while the call continues, if version and transport support it."""
-        # Older clients have no event from which to resume, and treat the end of the stream as that of the request.
+        # Older clients have no event from which to resume, and treat the end of the stream as the end of the request.
         if not call.is_over and call.peer.version.priming_events:
             self.waiting.append(Outgoing(None, call.id, retry_ms))
 

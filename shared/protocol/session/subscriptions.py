@@ -3,7 +3,7 @@
 The server identifies a resource by a key, the client by the URI it wrote; several spellings may share a key. A change
 is matched by key and reported with the client's own spelling.
 
-In the handshake era list changes go to every open session, and there is one subscription per URI. From 2026-07-28 on
+In the handshake era list changes go to every open session, and there is one subscription per URI. From 2026-07-28 on,
 each listen stream has its own filter and gets its own copy, marked with its subscription id.
 """
 

@@ -1,4 +1,4 @@
-"""Conversion between the bytes of one connection and its messages, in both directions.
+"""Converts between the bytes of one connection and its messages, in both directions.
 
 A `Codec` stores the properties of the connection that the peer's first data determines. The first bytes determine the
 framing: lines, or headers with `Content-Length`, which a server accepts if it accepts dialects. The first message
@@ -11,9 +11,9 @@ Decisions where the specifications leave room:
 * the parser is pydantic-core's: at most 200 levels of nesting, NaN and Infinity refused, integers of any
   size up to 4,300 digits, invalid UTF-8 and lone surrogates refused; a number beyond the range of a double, such
   as 1e999, reads as infinity, as in Python's own parser;
-* a text that it refuses is read again, leniently, and answered under its id: -32602 with the place in the params,
-  -32600 with any other place, -32700 if no place is known. In a notification, which has no answer, U+FFFD replaces
-  invalid text; an answer to a request that we sent becomes an error, so that nobody waits for it;
+* a JSON text that it refuses is read again, leniently, and answered under its id: -32602 with the place in the
+  params, -32600 with any other place, -32700 if no place is known. In a notification, which has no answer, U+FFFD
+  replaces invalid text; an answer to a request that we sent becomes an error, so that nobody waits for it;
 * the last of duplicate keys counts, as in nearly every parser; names are compared exactly, so `"Method"` is an
   unknown key and not a method;
 * an `id` is a string or an integer; `true`, `1.5` and `null` are refused (-32600), "7" and 7 differ;
@@ -260,7 +260,7 @@ class Codec:
         return [replace(item, weight=weight) if isinstance(item, Request) else item for item in messages]
 
     def _no_object(self, message: Message) -> Message:
-        """Return the replacement for a text that is not a JSON object, which the specification would read as
+        """Return the replacement for text that is not a JSON object, which the specification would read as
         `message`."""
         if self.dialect is None:
             return message

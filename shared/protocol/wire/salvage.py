@@ -1,4 +1,4 @@
-"""Salvage of invalid texts: the id for the answer, and the position of the error.
+"""Salvages invalid texts: finds the id for the answer, and the position of the error.
 
 JSON can contain what UTF-8 can't: `"\\ud83d"`, half of the surrogate pair of an emoji, comes from clients that cut
 text by UTF-16 units. Others send NaN, or bytes that are not UTF-8. The parser in `codec` rejects all of this,
@@ -18,7 +18,7 @@ from ..records import record
 from .jsonrpc import Batch, Failure, Malformed, Message, Notification, Request, Response, failure, scrubbed
 
 EDGE_BYTES = 4_096
-"""The number of bytes at the beginning and at the end of a text that `read_edges` reads."""
+"""The number of bytes at the beginning and at the end of a JSON text that `read_edges` reads."""
 MAX_DEPTH = 200
 """Maximum number of nesting levels that the parser accepts."""
 MAX_VALUES = 100_000
@@ -47,8 +47,8 @@ class Fault:
 def salvage(
     data: bytes, error: ParseError, read: Callable[[Any], Message], refuse: Callable[[Failure], Malformed] = Malformed
 ) -> Steps[Message]:
-    """Return the message for a text that the parser rejects with `error`. `read` converts a value to a message;
-    `refuse` converts the answer for a text that can't be parsed. A large text takes several steps."""
+    """Return the message for text that the parser rejects with `error`. `read` converts a value to a message;
+    `refuse` converts the answer for text that can't be parsed. A large text takes several steps."""
     try:
         value = read_leniently(data)
     except (RecursionError, ValueError) as reason:
@@ -171,8 +171,8 @@ def read_edges(head: bytes, tail: bytes) -> str | int | None:
 
 
 def read_answered(head: bytes, tail: bytes) -> str | int | None:
-    """Return the id of the request that a text with this beginning and end answers; None if they don't show an answer
-    and its id."""
+    """Return the id of the request that a JSON text with this beginning and end answers; None if they don't show an
+    answer and its id."""
     begun = re.match(_HEAD, head)
     if begun is None or _OUTCOME.match(head, begun.end()) is None:
         return None
@@ -182,7 +182,8 @@ def read_answered(head: bytes, tail: bytes) -> str | int | None:
 
 def _members(head: bytes, tail: bytes) -> dict[bytes, bytes]:
     members: dict[bytes, bytes] = {}
-    # A text that is cut off may end in members of a nested object, so the members at the beginning take precedence.
+    # A JSON text that is cut off may end in members of a nested object, so the members at the beginning take
+    # precedence.
     for part in (re.search(_TAIL, tail), re.match(_HEAD, head)):
         if part is not None:
             members.update(re.findall(_MEMBER, part[1]))

@@ -1,6 +1,6 @@
 """Estimates of the memory that a JSON text takes once it is parsed, made from its bytes before that.
 
-A text of 4 MB may contain a million empty lists, which take twenty times as much memory, and parsing them blocks
+A JSON text of 4 MB may contain a million empty lists, which take twenty times as much memory, and parsing them blocks
 everything else for half a second. So the beginnings of values are counted: commas, colons and brackets outside
 strings. A name counts as a value, because an object with as many names takes more time than a list of its values.
 """
@@ -39,8 +39,8 @@ _MANY_PARTS = 1_000
 
 
 def count_values(text: bytes) -> int:
-    """Return the number of values and names in a JSON text, counting an empty array or object twice. For a text with
-    too many values, or integers that are too long, return any number beyond the maximum."""
+    """Return the number of values and names in a JSON text, counting an empty array or object twice. For a JSON text
+    with too many values, or integers that are too long, return any number beyond the maximum."""
     return complete(count_steps(text))
 
 

@@ -87,8 +87,8 @@ class Work(Protocol):
         """The methods that may be answered at once."""
 
     def answer_at_once(self, link: Any, call: Call) -> dict[str, Any] | None:
-        """Answer a call of such a method on its link; return None if the call needs `answer`. Raises the same errors
-        as a handler."""
+        """Answer a call of one of these methods on its link; return None if the call needs `answer`. Raises the same
+        errors as a handler."""
 
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""
@@ -279,7 +279,7 @@ class Calls:
                     self._ended.wake()
 
     async def drain(self, link: Link | None = None) -> None:
-        """Wait for the end of all calls, or of those of one link."""
+        """Wait for the end of all calls, or of the calls of one link."""
         if link is None:
             while self._tasks or self._guests:
                 self._ended = self._ended or Signal()  # few tasks ever wait
@@ -396,7 +396,7 @@ def _stop(call: Call) -> None:
 def _finish(call: Call, outcome: Outcome) -> None:
     """Answer `call`, which has an outlet."""
     link = call.link
-    # The answer waits behind others, or for the rest of its batch.
+    # The answer waits behind other answers, or for the rest of its batch.
     if link is not None and (link.sending or link.session.waiting or link.session.is_in_batch(call)):
         outcome = link.count(call, outcome)
     call.outlet.finish(call, outcome)

@@ -1,7 +1,7 @@
 """The change bus, which notifies listeners of changes, at most once per pause.
 
 Changes in quick succession are reported once: a change whose notification is pending is not added again. A peer that
-reads slowly does not delay the others, and its pending notifications are bounded by the number of its subscriptions.
+reads slowly does not delay other peers, and its pending notifications are bounded by the number of its subscriptions.
 
 Resources are watched while a client subscribes to them: `on_subscribe` is called for each subscription and returns
 the key under which changes of the resource are published; `on_unsubscribe` is called when the last subscription under
@@ -24,7 +24,7 @@ from ...protocol.session.events import Change
 from ...protocol.session.subscriptions import LISTS
 
 MAX_SUBSCRIPTIONS = 10_000
-"""Maximum number of subscriptions of all clients together."""
+"""Maximum number of subscriptions of all clients combined."""
 
 Share = Callable[[Change], None]
 Subscribed = Callable[[Any, str], Awaitable[str]]
@@ -53,7 +53,7 @@ class Changes:
         self.on_unsubscribe: Unsubscribed | None = None
         self.on_wanted: OnWanted | None = None
         self.share: Share | None = None
-        """Notifies other replicas of the server of a change; None if there are no others."""
+        """Notifies other replicas of the server of a change; None if there are no other replicas."""
         self.on_remote_change: OnRemoteChange | None = None
         """Returns the keys whose subscribers to notify here of a change of a resource in another replica, instead of
         the key of the change: for a `written` change, all keys that it concerns. A server that detects changes itself
@@ -128,8 +128,8 @@ class Changes:
             raise ResourceNotFound(uri)
         # A disconnected client must not begin the rest of its subscriptions.
         await checkpoint_if_cancelled()
-        # A client may have as many as remain for others: half of them if it is alone, a third each of two, and so on.
-        # Without a name, there is only one client, which may have all.
+        # A client may have as many as remain for other clients: half of them if it is alone, a third each of two, and
+        # so on. Without a name, there is only one client, which may have all.
         remaining = MAX_SUBSCRIPTIONS - self._total
         if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
             raise InvalidParams(

@@ -3,8 +3,8 @@
     messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored
     calls ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
-A connection is driven by the owner of the peer: `serve` for a stream of messages, an HTTP session and a single HTTP
-request on their own. An idle connection is an object without a task. Its calls end with it.
+A connection is driven by the owner of the peer: `serve` drives one with a stream of messages; an HTTP session, or a
+single HTTP request, drives its own. An idle connection is an object without a task. Its calls end with it.
 
 `serve` stops reading only while a peer does not read its answers, so cancellations always get through.
 """

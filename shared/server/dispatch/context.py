@@ -207,7 +207,7 @@ class Context(Generic[State]):
 
     @must_be_awaited
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
-        """Ask the client's model to complete a conversation; `params` are those of `sampling/createMessage`."""
+        """Ask the client's model to complete a conversation; `params` are as in `sampling/createMessage`."""
         result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
         return result
 

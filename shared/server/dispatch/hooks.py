@@ -21,7 +21,7 @@ class Hooks:
         self.meter: Callable[[], Observer] | None = None
         """Creates an observer that counts for a new connection, if counts are needed."""
         self.quota: Quota | None = None
-        """Limits the number of calls that each client may have in progress, if there is such a limit."""
+        """Limits the number of calls that each client may have in progress; None for no limit."""
         self.on_refused: Callable[[LimitExceeded], None] | None = None
         """Called with each call that is refused before any handler, to count it."""
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None

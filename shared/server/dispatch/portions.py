@@ -1,11 +1,11 @@
-"""A quantity that clients share, of which a part always remains for others."""
+"""A quantity that clients share, of which a part always remains for other clients."""
 
 from collections import Counter
 
 
 class Portions:
-    """The portion of `limit` that each client holds: at most as much as remains for others, so a single client can
-    hold half of it."""
+    """The portion of `limit` that each client holds: at most as much as remains for other clients, so a single client
+    can hold half of it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -15,7 +15,7 @@ class Portions:
     def take(self, client: str, amount: int = 1) -> bool:
         """Take that amount, if the client may have it. More than half of the limit is granted only while nothing is
         taken."""
-        # Half of the free part, and then half of that: early clients, however many, can't keep out others.
+        # Half of the free part, and then half of that: early clients, however many, can't keep out later ones.
         if self._used and self._by_client.get(client, 0) + amount > self._limit - self._used:
             return False
         self._by_client[client] += amount

@@ -1,4 +1,4 @@
-"""The types that an author declares: their evaluation, and what values of them can be."""
+"""The types that an author declares: their evaluation, and the values that they allow."""
 
 from collections import abc
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def format_type(declared: Any) -> str:
 
 
 def name_of_argument(name: str, hint: Any, default: Any) -> str:
-    """Return the name under which clients send a parameter: its own, or that of `Field(alias=...)`."""
+    """Return the name under which clients send a parameter: its own, or the alias in `Field(alias=...)`."""
     fields = [default, *(get_args(hint)[1:] if get_origin(hint) is Annotated else ())]
     aliases = (part.validation_alias for part in fields if isinstance(part, FieldInfo))
     return next((alias for alias in aliases if isinstance(alias, str)), name)

@@ -1,5 +1,5 @@
-"""Conversion of arguments to a form that their schema accepts, if the client has sent them in another form with the
-same meaning.
+"""Converts arguments to a form that their schema accepts, if the client has sent them in another form with the same
+meaning.
 
 1.0 is an integer to JSON Schema (2020-12, section 6.1.1), and some clients write every number that way. Many hosts
 send a value that is not a string as a string with its JSON (anthropics/claude-code#29104,

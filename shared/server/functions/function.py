@@ -30,7 +30,8 @@ from .threads import in_thread
 
 _AS_IN_JSON = (str, int, bool, NoneType)
 _MAX_COERCIONS = 4
-"""Maximum number of successive conversions of arguments: an array sent as a string may contain another one."""
+"""Maximum number of successive conversions of arguments: an array sent as a string may contain another array sent as
+a string."""
 _ANYTHING = {"anyOf": [{"type": kind} for kind in ("string", "number", "boolean", "object", "array", "null")]}
 
 
@@ -151,7 +152,7 @@ class Function:
         return self._model.model_fields[self._names[name]].description
 
     def bind(self, arguments: dict[str, Any], context: object = None) -> dict[str, Any]:
-        """Return `arguments` as the function accepts them, with the `context` if the function has such a parameter.
+        """Return `arguments` as the function accepts them, with the `context` if the function has a parameter for it.
         Raises InvalidArguments with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
             raise self._too_many(arguments)
@@ -280,7 +281,7 @@ class Function:
                 raise DeclarationError(f"{self._what}: {fault}") from None
 
     def check_texts(self) -> None:
-        """Raise DeclarationError like `check`, and for arguments that can't be read from a text."""
+        """Raise DeclarationError like `check`, and for arguments that can't be read from a string."""
         self.check()
         for argument, name in self._names.items():
             schema = self.schema["properties"][argument]

@@ -1,4 +1,4 @@
-"""Removal of `$ref`, which the models of some hosts can't read, from the schemas of arguments
+"""Removes `$ref`, which the models of some hosts can't read, from the schemas of arguments
 (google-gemini/gemini-cli#13326)."""
 
 from typing import Any
@@ -36,7 +36,7 @@ class _Inlining:
         if name in self._definitions:
             return self._put_definition(name, value, within, bare=bare)
         result = {key: self.put(item, within, bare=bare) for key, item in value.items()}
-        # A property may have this name as well, and is not a text.
+        # A property may have this name as well, and is not a string.
         if bare and isinstance(result.get("description"), str):
             del result["description"]
         if isinstance(discriminator := result.get("discriminator"), dict):

@@ -14,8 +14,8 @@ _OWN = frozenset({__name__.partition(".")[0], "servers"})
 
 @contextmanager
 def locating(function: Any) -> Iterator[None]:
-    """Prefix errors in the declaration of a function with the author's file and line: those of the function, or of
-    the caller if it is not a function."""
+    """Prefix errors in the declaration of a function with the file and line in the author's code where the function
+    is defined, or where it is called if it is not a function."""
     try:
         yield
     except DeclarationError as error:

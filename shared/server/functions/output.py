@@ -1,4 +1,4 @@
-"""Validation of the data that a tool returns against its declared type: data that violates the schema is never sent
+"""Validates the data that a tool returns against its declared type: data that violates the schema is never sent
 (2026-07-28, Server Features, Tools, Output Schema).
 
 The JSON to send is validated, since pydantic does not validate an existing instance of a model again, and serializes

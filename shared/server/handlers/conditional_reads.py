@@ -7,7 +7,7 @@
 Only a client that declared the extension CONDITIONAL_READS is answered without contents: any other would treat them
 as empty. The etag is made of the contents, so it holds for every replica, and after a restart. Their `_meta` is
 ignored: a page that was loaded again is the same page. But if `_meta` contains an `etag`, as for files, this replaces
-the hash of the contents: hashing 90 KB takes a quarter of the time of such a read.
+the hash of the contents: hashing 90 KB takes a quarter of the time of reading them.
 """
 
 import hashlib

@@ -100,7 +100,8 @@ async def read_resource(running: Run[Any], context: Context[Any], params: ReadRe
 def read_resource_at_once(
     running: Run[Any], context: Context[Any], params: ReadResourceParams
 ) -> dict[str, Any] | None:
-    """`resources/read` of a resource that can be read immediately; None for all others. Raises the same errors."""
+    """`resources/read` of a resource that can be read immediately; None for all other requests. Raises the same
+    errors."""
     etag = cached_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
     result = resource.read_at_once(context, params.uri, variables)
@@ -131,7 +132,7 @@ async def get_prompt(running: Run[Any], context: Context[Any], params: GetPrompt
 
 
 def get_prompt_at_once(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any] | None:
-    """`prompts/get` of a prompt that is rendered immediately; None for all others."""
+    """`prompts/get` of a prompt that is rendered immediately; None for all other requests."""
     return running.features.prompts.render_at_once(context, params.name, params.arguments)
 
 
@@ -148,7 +149,7 @@ async def complete(running: Run[Any], context: Context[Any], params: CompletePar
 
 
 def complete_at_once(running: Run[Any], context: Context[Any], params: CompleteParams) -> dict[str, Any] | None:
-    """`completion/complete` for an argument of a prompt whose values are known; None for all others."""
+    """`completion/complete` for an argument of a prompt whose values are known; None for all other requests."""
     if not isinstance(params.ref, PromptReference):
         return None
     values = running.features.prompts.suggest_at_once(context, params.ref.name, params.argument)

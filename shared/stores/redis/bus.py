@@ -69,7 +69,7 @@ class RedisBus:
     # For its replica
 
     def joined(self) -> None:
-        """Send the pending changes after this replica has rejoined the others."""
+        """Send the pending changes after this replica has rejoined the other replicas."""
         for entry in self._unconfirmed:
             self._send(entry)
 

@@ -1,4 +1,4 @@
-"""Connection of one replica to Redis: operations are sent in order, many at once, and take effect once.
+"""The connection of one replica to Redis: operations are sent in order, many at once, and take effect once.
 
 ask, tell ──▶ queue ──▶ one batch on its way ──▶ a script in Redis ──▶ the entries of the inbox, replies in order
 
@@ -43,8 +43,8 @@ REPLY_SECONDS = 2.0
 """Seconds that a caller waits for a reply."""
 BUSY_OPERATIONS = 4
 GATHER_SECONDS = 0.001
-"""After a batch of this many operations, the next one waits a little, to become as large: each round trip costs as
-much as ten operations."""
+"""After a batch of this many operations, the next batch waits for a moment so that it can grow as large: each round
+trip costs as much as ten operations."""
 _ENTRY = 5
 _DIGEST = sha1(BATCH.encode(), usedforsecurity=False).hexdigest()
 _FIRST_PAUSE, _MAX_PAUSE = 0.05, 1.0
@@ -193,11 +193,13 @@ class Link:
             raise
 
     def renew(self, alive: Callable[[int, set[int]], None]) -> None:
-        """Renew the lease; `alive` is called with the number that was leased last, and those of all replicas."""
+        """Renew the lease; `alive` is called with the number that was leased last, and the numbers of all
+        replicas."""
         requested_at = self._loop.time()
 
         def renewed(numbers: list[bytes]) -> None:
-            # From the request on, not from the reply: Redis may have counted since then, and ours must end first.
+            # Counted from the request, not from the reply: Redis may have counted since then, and ours must end
+            # first.
             self._lease_ends = max(self._lease_ends, requested_at + self.lease_seconds)
             newest, *others = map(int, numbers)
             alive(newest, set(others))

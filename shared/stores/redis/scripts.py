@@ -1,4 +1,4 @@
-"""The scripts that run in Redis, which are files of Lua beside this one."""
+"""The scripts that run in Redis, which are Lua files next to this one."""
 
 from functools import cache
 from pathlib import Path

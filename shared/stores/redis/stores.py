@@ -1,5 +1,5 @@
-"""Redis as the stores of replicas: each replica joins the others, lives while it can renew its lease, and starts over
-when it can't.
+"""Redis as the stores of replicas: each replica joins the other replicas, lives while it can renew its lease, and
+starts over when it can't.
 
 Two connections are enough: one for all operations, one on which it is woken for entries in its inbox.
 """
@@ -46,7 +46,7 @@ class Stores:
 
     def named(self, name: str) -> "Stores":
         """Return the stores of the server with that name, separate from all others."""
-        # A cursor of one server is invalid for another one.
+        # A cursor of one server is invalid for another server.
         secret = sha256(self._secret + b"\0" + name.encode()).digest()
         return Stores(self._connect, f"{self._prefix}{name}:", self._lease_seconds, secret)
 
@@ -88,7 +88,7 @@ class RedisReplica:
 
     @property
     def number(self) -> int:
-        """The number: from 0 on, below 2^20, and new after each loss of the replica."""
+        """The number, from 0 to below 2^20. It changes after each loss of the replica."""
         return self.link.number
 
     @property
@@ -97,7 +97,7 @@ class RedisReplica:
         return self.link.reason
 
     def watch(self, watcher: ReplicaWatcher) -> None:
-        """Notify `watcher` of the events of this replica and of the others."""
+        """Notify `watcher` of the events of this replica and of the other replicas."""
         self._watchers.append(watcher)
 
     def log(self, limits: ReplayLimits) -> RedisLog:
@@ -167,7 +167,7 @@ class RedisReplica:
                 self._extend(pause)
             waited = 0.0
             while waited < pause:
-                # Awake when the lease ends: from that moment on, others act instead.
+                # Awake when the lease ends: from that moment on, other replicas act instead.
                 step = min(pause - waited, max(self.link.lease_left, 0.02)) if self.link.is_joined else pause - waited
                 await asyncio.sleep(step)
                 waited += step

@@ -1,7 +1,7 @@
 """One stream of a session, as one replica serves or reads it.
 
-not shown       all of it is here; its one reader is here, or it is lost shown, or own   Redis has it. Messages that a
-reader here has yet to take are here as well, once Redis has numbered them
+not shown       all of it is here; its one reader is here, or it is lost shown, or own   Redis has it. Messages for a
+reader here are also kept here, once Redis has numbered them
 """
 
 import asyncio
@@ -209,7 +209,7 @@ class RedisStream:
 
     async def _wait(self) -> None:
         if self._settling is not None:
-            # Several wait for it: a waiter that is cancelled must not cancel it for the others.
+            # Several wait for it: a waiter that is cancelled must not cancel it for the other waiters.
             await asyncio.shield(self._settling)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:

@@ -144,14 +144,14 @@ class Child(asyncio.SubprocessProtocol):
         await self._exited.wait()
 
     def close(self) -> None:
-        """Release the pipes, and kill the process if it still runs."""
+        """Release the pipes, and kill the process if it is still running."""
         self._transport.close()
 
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called when the process has started."""
-        # The transports of uvloop have the same methods as those of asyncio, but not their classes.
+        # The transports of uvloop have the same methods as asyncio's transports, but not the same classes.
         self._transport = cast("asyncio.SubprocessTransport", transport)
         self._stdin = self._transport.get_pipe_transport(STDIN)
         for number, reader in ((STDOUT, self.stdout), (STDERR, self.stderr)):

@@ -92,7 +92,8 @@ class ProcessStream:
                 with anyio.move_on_after(STEP_SECONDS):
                     await self._process.wait()
                     break
-            # Even if the child has ended on its own: processes that it started may still run, with the pipes open.
+            # Even if the child has ended on its own: processes that it started may still be running with the pipes
+            # open.
             if os.name == "posix":
                 _signal(self._process, _KILL)
             self._process.close()

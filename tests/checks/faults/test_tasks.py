@@ -122,7 +122,7 @@ async def test_tasks_that_have_expired_leave_nothing(version: str) -> None:
         for number in range(1_000):
             await use(peer, number)
         forward(SECONDS + 1)
-        while len(kept.crew) or len(running.calls):
+        while len(kept.background) or len(running.calls):
             await anyio.lowlevel.checkpoint()
         store: Any = kept.store  # what is left is seen nowhere but inside it
         kinds = store, store._timers, store._listeners, store._shares, store._sizes

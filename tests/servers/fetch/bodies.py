@@ -1,14 +1,14 @@
 """Pages as they come over the network, made of a body and a type."""
 
 from servers.fetch.read.kinds import Kind, KindName
-from servers.fetch.read.page import Format, Loaded, Source
+from servers.fetch.read.page import Format, LoadedPage, Source
 
 URL = "http://site.example/folder/page"
 
 
-def loaded(body: str | bytes, media_type: str = "", charset: str | None = None) -> Loaded:
+def loaded(body: str | bytes, media_type: str = "", charset: str | None = None) -> LoadedPage:
     data = body.encode() if isinstance(body, str) else body
-    return Loaded(URL, (), 200, {}, media_type, charset, data, len(data), False, 0.0)
+    return LoadedPage(URL, (), 200, {}, media_type, charset, data, len(data), False, 0.0)
 
 
 def source(

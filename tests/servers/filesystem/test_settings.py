@@ -14,7 +14,7 @@ from servers.filesystem.features.edit import read_only
 from servers.filesystem.server import app
 from servers.filesystem.settings import Narrowing, Settings
 from shared.program.messages import needs_extra
-from shared.program.settings.settings_file import placed
+from shared.program.settings.settings_file import make_absolute
 from tests.servers.filesystem.conftest import SECRET
 from tests.servers.filesystem.serving import cursor_of, uri_of
 from tests.servers.peers import AskedPeer, InnerWire, Json, ada_and_bob, settings_of, wired_inside
@@ -80,7 +80,7 @@ def test_a_name_that_is_nobodys_home_is_a_name(tmp_path, monkeypatch):
 
 def test_a_tilde_in_a_file_of_settings(tmp_path):
     (tmp_path / "~Folder").mkdir()
-    found = placed(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
+    found = make_absolute(["./~Folder"], Settings.model_fields["roots"], tmp_path, "settings.toml")
     assert found == [str(tmp_path / "~Folder")]
 
 

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager, closing
 from typing import Any
 
 from servers.common.sql.importing.files import open_text
-from servers.common.sql.importing.imports import Import, Imported
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.imports import Import, ImportResult
+from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import ResponseLimits, Statement, WriteResult
@@ -59,9 +59,9 @@ class Writing:
         self,
         table: str,
         csv: str,
-        form: Written = Written(),  # noqa: B008 - it is a tuple
+        form: FormatRequest = FormatRequest(),  # noqa: B008 - it is a tuple
         consent: Consent = Consent(),  # noqa: B008 - it is a tuple
-    ) -> Imported | Figures:
+    ) -> ImportResult | Figures:
         """What `import_csv` does with this text."""
         return await importing.import_csv(Import(table, open_text(csv), form), consent, self._session())
 

@@ -12,7 +12,7 @@ from servers.prompts.arguments import parse_values
 from servers.prompts.errors import PromptError
 from servers.prompts.library.library import Library
 from servers.prompts.templates.budget import RenderBudget
-from servers.prompts.templates.rendering import Embedded, Rendered, Text, find_used_names
+from servers.prompts.templates.rendering import EmbeddedFile, RenderedMessage, Text, find_used_names
 from tests.servers.prompts.folders import OURS, asking, front, library, texts
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
@@ -220,13 +220,13 @@ def test_messages_have_roles_pictures_sounds_and_files(tmp_path: Path) -> None:
     files = {"a.png": PNG, "b.mp3": b"ID3", "c.md": "# {{ text }}", "d": b"a\0b", "e": "text"}
     found = library(tmp_path, {"one.md": front(*lines, body="This."), **files})
     assert found.rendering("one").render({"text": "you"}) == (
-        Rendered("assistant", Text("Which one, you?")),
-        Rendered("user", Embedded("image", "a.png", "image/png", PNG)),
-        Rendered("assistant", Embedded("audio", "b.mp3", "audio/mpeg", b"ID3")),
-        Rendered("user", Embedded("resource", "c.md", "text/markdown", b"# {{ text }}")),
-        Rendered("user", Embedded("resource", "d", "application/octet-stream", b"a\0b")),
-        Rendered("user", Embedded("resource", "e", "text/plain", b"text")),
-        Rendered("user", Text("This.")),
+        RenderedMessage("assistant", Text("Which one, you?")),
+        RenderedMessage("user", EmbeddedFile("image", "a.png", "image/png", PNG)),
+        RenderedMessage("assistant", EmbeddedFile("audio", "b.mp3", "audio/mpeg", b"ID3")),
+        RenderedMessage("user", EmbeddedFile("resource", "c.md", "text/markdown", b"# {{ text }}")),
+        RenderedMessage("user", EmbeddedFile("resource", "d", "application/octet-stream", b"a\0b")),
+        RenderedMessage("user", EmbeddedFile("resource", "e", "text/plain", b"text")),
+        RenderedMessage("user", Text("This.")),
     )
 
 

@@ -109,7 +109,7 @@ async def test_an_address_that_is_gone_gives_way_to_the_next() -> None:
 async def test_a_forbidden_address_is_not_asked() -> None:
     async with serving(echo) as site:
         with pytest.raises(ForbiddenAddress):
-            await Web().get_json(site.url, near="https://1.1.1.1/")
+            await Web().get_json(site.url, referrer="https://1.1.1.1/")
     assert not site.asked
 
 

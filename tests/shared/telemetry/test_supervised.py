@@ -12,7 +12,7 @@ from shared.server.run import Run
 from shared.server.server import Server
 from shared.telemetry import supervised
 from shared.telemetry.logs import server_name
-from shared.telemetry.supervised import Supervised
+from shared.telemetry.supervised import SupervisedServer
 
 LIMIT = 30.0
 
@@ -27,7 +27,7 @@ class Patient:
 
     def __init__(self, *lives: Callable[[], AsyncIterator[None]]) -> None:
         self.lives = list(lives)
-        self.one = Supervised("one", self.open)
+        self.one = SupervisedServer("one", self.open)
         self.heard: list[str] = []
         self.pauses: list[float] = []
         self.seconds = LIMIT
@@ -241,7 +241,7 @@ async def test_log_lines_name_it_where_there_are_others(alone: bool, named: str 
         async with Server[None](Implementation(name="one", version="1")).open() as running:
             yield running
 
-    one = Supervised("one", open_it, alone=alone)
+    one = SupervisedServer("one", open_it, alone=alone)
     one.start()
     while not names:
         await anyio.lowlevel.checkpoint()

@@ -1,6 +1,6 @@
 """Embedded content of a page: frames, videos, sounds and other files, each replaced by a link with its title.
 
-Also pictures in `noscript`, which replace those loaded by a script. A link to embedded content is a picture (`img`)
+Pictures in `noscript` replace the pictures that a script would load. A link to embedded content is a picture (`img`)
 with the address in an attribute: it is kept wherever pictures next to the content are kept, and `inline` writes it as
 a link. One-pixel frames, which count visits, are removed.
 """
@@ -21,14 +21,14 @@ _KINDS = {
     "embed": "embedded file",
 }
 _OF_AMP = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
-"""Elements of AMP with the attributes of those in HTML."""
+"""Elements of AMP that have the attributes of their HTML counterparts."""
 _ADDRESSES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
 _NOWHERE = ("about:", "javascript:", "data:", "blob:")
 _MAX_TITLE = 300
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
 _FALLBACKS = names_in("object")
 _IN_PLACE = names_in("fallback placeholder")
-"""Attributes of what AMP shows in place of an element."""
+"""Attributes of the parts that AMP shows in place of an element."""
 _SOURCES = ("source", "track")
 
 

@@ -21,14 +21,14 @@ _OPENING = re.compile(
     r"(?<!\\)(?:\\(?P<bracket>[(\[])|\\begin\{(?P<name>\w{1,20}\*?)\})|(?<![\\\w$])\$\$?(?=[^\s$]|\s*\S)"
 )
 _MAX_TEX = 2_000
-"""Maximum number of characters of TeX in a text."""
+"""Maximum number of characters of TeX in text."""
 _LIKE_TEX = re.compile(r"[\\^_{]")
 _MARKUP = re.compile(r"\][(\[:]|`|<[a-zA-Z/!?][^$]*[\"'>]|&#?\w+;")
 """TeX that matches this would be Markdown markup, so it is escaped like any other text."""
 
 
 def split_tex(text: str, escape: Callable[[str], str]) -> str:
-    """Escape a text, except for its TeX."""
+    """Escape text, except for its TeX."""
     if "$" not in text and "\\" not in text:
         return escape(text)
     parts: list[str] = []

@@ -20,7 +20,7 @@ from ..database import Database
 from ..query.query import Query
 from ..watch import watch_events
 from ..write.results import Statement, WriteResult
-from .context import Ctx, CursorArgument, MaxRowsArgument, Opened
+from .context import Ctx, CursorArgument, MaxRowsArgument, SqlServerState
 from .reading import QueryResult, answer_query
 from .writing import execute_statements
 
@@ -33,7 +33,7 @@ _SWEEP_SECONDS = 2.0
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
 
 
-async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[None]) -> None:
+async def serve(opening: Opening, opened: SqlServerState, *, task_status: TaskStatus[None]) -> None:
     """Offer the queries in the operator's directory, and keep them up to date until cancelled.
 
     `task_status` reports when the server is ready for clients.
@@ -56,7 +56,7 @@ async def serve(opening: Opening, opened: Opened, *, task_status: TaskStatus[Non
 class _Canned:
     """The queries on offer."""
 
-    def __init__(self, opening: Opening, opened: Opened, directory: Path) -> None:
+    def __init__(self, opening: Opening, opened: SqlServerState, directory: Path) -> None:
         self._opened = opened
         self._tools, self._changes = opening.features.tools, opening.changes
         self._built_in = frozenset(tool.name for tool in self._tools.all())

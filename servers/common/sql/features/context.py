@@ -46,7 +46,7 @@ SAME_PARAMETERS = Field(description="as in read_query")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class SqlServerState:
     """The open objects of one run of a server."""
 
     databases: Databases[Database]
@@ -59,7 +59,7 @@ class Opened:
     dialect: Dialect
 
 
-Ctx = Context[Opened]
+Ctx = Context[SqlServerState]
 
 
 def limit_answer(ctx: Ctx, max_rows: int | None) -> AnswerLimits:

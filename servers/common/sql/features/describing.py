@@ -13,16 +13,16 @@ from ..errors import SqlError
 from ..schema.lines import ByteBudget
 from ..schema.overview import DatabaseSummary, TablePage, describe_unreadable, format_overview, format_tables
 from ..schema.table import TableRequest, format_table
-from .context import Ctx, DatabaseArgument, Opened, TableName, limit_answer, turn_to_read
+from .context import Ctx, DatabaseArgument, SqlServerState, TableName, limit_answer, turn_to_read
 
 _MAX_TABLES = 1_000
 _MAX_OVERVIEW_BYTES = 20_000
 """Maximum size of an overview in bytes."""
 
 
-def declare(dialect: Dialect) -> Features[Opened]:
+def declare(dialect: Dialect) -> Features[SqlServerState]:
     """Declare the tools, in the words of one kind of database."""
-    features = Features[Opened]()
+    features = Features[SqlServerState]()
 
     @features.tool(read_only=True)
     @dialect.fill_words

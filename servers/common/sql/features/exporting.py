@@ -29,7 +29,7 @@ from .context import (
     SAME_PARAMETERS,
     Ctx,
     DatabaseArgument,
-    Opened,
+    SqlServerState,
     job_of,
     tell_progress,
     turn_to_read,
@@ -41,9 +41,9 @@ Contents = TextResourceContents | BlobResourceContents
 Bytes = Annotated[int | None, Field(ge=0)]
 
 
-def declare(dialect: Dialect) -> Features[Opened]:
+def declare(dialect: Dialect) -> Features[SqlServerState]:
     """Declare the tool and the resources, in the words of one kind of database."""
-    features = Features[Opened]()
+    features = Features[SqlServerState]()
 
     @features.tool(read_only=True, task="optional")
     async def export(

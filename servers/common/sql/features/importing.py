@@ -12,14 +12,14 @@ from ..dialect import Dialect
 from ..errors import SqlError
 from ..importing.files import Opener, find_version, open_file, open_text
 from ..importing.imports import Import, format_import
-from ..importing.tables import Written
-from .context import Ctx, DatabaseArgument, Opened, TableName
+from ..importing.tables import FormatRequest
+from .context import Ctx, DatabaseArgument, SqlServerState, TableName
 from .writing import check_writes, require_files, run_agreed
 
 
-def declare(dialect: Dialect) -> Features[Opened]:
+def declare(dialect: Dialect) -> Features[SqlServerState]:
     """Return the import tool, worded for one kind of database. It is offered if a database may be changed."""
-    features = Features[Opened]()
+    features = Features[SqlServerState]()
 
     @features.tool(unavailable=check_writes(dialect), destructive=False, task="optional")
     @dialect.fill_words
@@ -53,7 +53,7 @@ def declare(dialect: Dialect) -> Features[Opened]:
         What is not given is detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
         """  # noqa: E501 - clients receive the line as it is
         line = False if header == 0 else header
-        form = Written(
+        form = FormatRequest(
             delimiter, quote, encoding, line, decimal, nulls, types or (), sheet, ctx.state.settings.max_value
         )
         what, opener, version = await _open_source(ctx, csv, file, table_name)

@@ -8,13 +8,13 @@ from shared import Features
 
 from ..texts import shorten
 from ..uris import INSIGHTS
-from .context import Ctx, Opened
+from .context import Ctx, SqlServerState
 
 _ELSEWHERE = "\n\nThese are the insights of one replica; the others have what was appended there."
 _MAX_SHOWN = 1_000
 """Maximum number of characters of an insight shown in a question."""
 
-features = Features[Opened]()
+features = Features[SqlServerState]()
 
 
 def insights_key(ctx: Ctx) -> str:

@@ -3,10 +3,10 @@
 from shared import Run, ToolError
 
 from ..errors import SqlError
-from .context import Opened
+from .context import SqlServerState
 
 
-async def find_problem(running: Run[Opened]) -> str | None:
+async def find_problem(running: Run[SqlServerState]) -> str | None:
     """Return the reason that the server is not ready, or None if it is."""
     for database in running.state.databases:
         try:
@@ -18,7 +18,7 @@ async def find_problem(running: Run[Opened]) -> str | None:
     return None
 
 
-def describe_health(running: Run[Opened]) -> dict[str, object]:
+def describe_health(running: Run[SqlServerState]) -> dict[str, object]:
     """Return the number of watched databases, and how they are watched."""
     return {"watching": running.state.watch.health}
 

@@ -26,7 +26,7 @@ from .context import (
     CursorArgument,
     DatabaseArgument,
     MaxRowsArgument,
-    Opened,
+    SqlServerState,
     job_of,
     limit_answer,
     limit_rows,
@@ -65,9 +65,9 @@ class QueryResult(TypedDict):
     rows: list[list[Any]]
 
 
-def declare_read_query(dialect: Dialect) -> Features[Opened]:
+def declare_read_query(dialect: Dialect) -> Features[SqlServerState]:
     """Declare the tool that queries a database."""
-    features = Features[Opened]()
+    features = Features[SqlServerState]()
 
     def read_at_once(
         ctx: Ctx, query: str, parameters: Parameters, max_rows: int | None, cursor: str | None, database: str | None
@@ -99,9 +99,9 @@ def declare_read_query(dialect: Dialect) -> Features[Opened]:
     return features
 
 
-def declare_explain_query(dialect: Dialect) -> Features[Opened]:
+def declare_explain_query(dialect: Dialect) -> Features[SqlServerState]:
     """Declare the tool that explains how a query would be run."""
-    features = Features[Opened]()
+    features = Features[SqlServerState]()
 
     @features.tool(read_only=True)
     @dialect.fill_words

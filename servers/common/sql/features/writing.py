@@ -28,7 +28,7 @@ from .context import (
     SCALAR,
     Ctx,
     DatabaseArgument,
-    Opened,
+    SqlServerState,
     job_of,
     limit_answer,
     tell_progress,
@@ -61,9 +61,9 @@ _MAX_SHOWN = 1_000
 """Maximum number of characters of SQL shown in a question."""
 
 
-def declare(dialect: Dialect) -> Features[Opened]:
+def declare(dialect: Dialect) -> Features[SqlServerState]:
     """Declare the tools, in the words of one kind of database. They are offered if a database may be changed."""
-    features = Features[Opened]()
+    features = Features[SqlServerState]()
 
     check_writable = check_writes(dialect)
 

@@ -265,7 +265,7 @@ def _is_chosen(reading: Reading) -> bool:
 
 
 def find_mark(surveys: Iterable[ColumnSurvey], requested: str | None, delimiter: str) -> DecimalMark:
-    """Return the decimal mark of a file: the requested one, or that of the columns that allow only one."""
+    """Return the decimal mark of a file: the requested one, or the only one that some columns allow."""
     if requested is not None:
         return DecimalMark(requested)
     sure = {survey.sure_mark for survey in surveys} - {None}

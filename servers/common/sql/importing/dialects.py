@@ -1,4 +1,4 @@
-"""Detection of the CSV dialect of a text from its first lines: the delimiter, the quotes, and their escape.
+"""Detects the CSV dialect of a text from its first lines: the delimiter, the quotes, and their escape.
 
 The delimiter is the one with which most lines have the same number of fields, and whose fields contain no other
 delimiter.

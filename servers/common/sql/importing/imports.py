@@ -10,7 +10,7 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.files import Opener, measure
 from servers.common.sql.importing.records import Records
 from servers.common.sql.importing.survey import Plan
-from servers.common.sql.importing.tables import Written, read_table
+from servers.common.sql.importing.tables import FormatRequest, read_table
 from servers.common.sql.jobs import Progress
 from servers.common.sql.texts import fence, format_name, format_names, format_row
 from shared.text import escape
@@ -25,12 +25,12 @@ class Import(NamedTuple):
 
     table: str
     opener: Opener
-    written: Written = Written()
+    written: FormatRequest = FormatRequest()
     preview: bool = False
     """True if the import is only described, without changing anything."""
 
 
-class Imported(NamedTuple):
+class ImportResult(NamedTuple):
     """The result of an import, or of its preview."""
 
     table: str
@@ -45,7 +45,7 @@ class Imported(NamedTuple):
     """The first rows, if nothing was changed."""
 
 
-def format_import(done: Imported) -> str:
+def format_import(done: ImportResult) -> str:
     """Format the number of rows, the columns with their declared types, and how the file was read."""
     rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
     into = "a new table" if done.created else "an existing table"

@@ -121,7 +121,7 @@ def _is_above_values(row: Sequence[str], rest: Rows) -> bool:
 def _usual_width(rows: Rows) -> int:
     """Return the number of fields of most rows, without empty fields at the end.
 
-    Either all rows count, or those from the first row of that width on, which may follow titles. If there are several
+    Rows above the first row of that width are ignored if necessary, since they may be titles. If there are several
     such widths, the largest is returned.
     """
     widths = [len(_trimmed(row)) for row in rows if row]

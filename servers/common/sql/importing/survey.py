@@ -9,7 +9,7 @@ from servers.common.sql.importing.files import Opener, measure
 from servers.common.sql.importing.layouts import Layout, find_layout, name_columns
 from servers.common.sql.importing.readings import Kind
 from servers.common.sql.importing.records import Records
-from servers.common.sql.importing.tables import Table, Written, guess_encoding, open_table, read_table
+from servers.common.sql.importing.tables import FormatRequest, Table, guess_encoding, open_table, read_table
 from servers.common.sql.importing.workbooks import SheetRows
 from servers.common.sql.jobs import Progress
 from shared.text import format_count
@@ -33,7 +33,7 @@ class Plan(NamedTuple):
     """The decisions and their reasons."""
 
 
-class Expected(NamedTuple):
+class TargetTable(NamedTuple):
     """The table that receives the rows."""
 
     columns: Sequence[tuple[str, str]] = ()
@@ -46,7 +46,9 @@ class Expected(NamedTuple):
     """Maximum number of columns of a new table; None if there is no limit."""
 
 
-def survey(opener: Opener, written: Written, expected: Expected, progress: Progress) -> Generator[None, None, Plan]:
+def survey(
+    opener: Opener, written: FormatRequest, expected: TargetTable, progress: Progress
+) -> Generator[None, None, Plan]:
     """Read a whole file, yielding after each batch of rows, and return the plan for its import.
 
     Raises SqlError if the file is not a table, or if a column is not of the type that the client gives.
@@ -67,7 +69,7 @@ def survey(opener: Opener, written: Written, expected: Expected, progress: Progr
 
 
 def _survey_rows(
-    opener: Opener, table: Table, layout: Layout, written: Written, expected: Expected, progress: Progress
+    opener: Opener, table: Table, layout: Layout, written: FormatRequest, expected: TargetTable, progress: Progress
 ) -> Generator[None, None, Plan]:
     surveys = [ColumnSurvey(None if written.nulls is None else frozenset(written.nulls)) for _ in range(layout.width)]
     first: Sequence[Sequence[str]] = ()
@@ -120,7 +122,7 @@ def _decide(
     mark: DecimalMark,
     requested: str | None,
     declared: str | None,
-    expected: Expected,
+    expected: TargetTable,
 ) -> Column:
     """Return the column, given the `declared` type of the table's column if it is known. Raises SqlError."""
     column = survey.decide(name, mark, requested)
@@ -136,7 +138,7 @@ def _decide(
     return column
 
 
-def _find_declared(expected: Expected, names: Sequence[str], *, has_header: bool) -> list[str | None]:
+def _find_declared(expected: TargetTable, names: Sequence[str], *, has_header: bool) -> list[str | None]:
     """Return the declared types of the columns that receive the fields; None for a column that does not exist."""
     existing = expected.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, expected.columns)]  # noqa: B905
     by_name = {name.lower(): kind for name, kind in existing}
@@ -144,7 +146,7 @@ def _find_declared(expected: Expected, names: Sequence[str], *, has_header: bool
 
 
 def _count_columns(layout: Layout, surveys: Sequence[ColumnSurvey]) -> int:
-    """Return the number of columns, without those at the end that have neither a name nor a value."""
+    """Return the number of columns, not counting columns at the end that have neither a name nor a value."""
     width = layout.width
     while layout.names and width > 1 and not layout.names[width - 1].strip() and surveys[width - 1].is_empty:
         width -= 1

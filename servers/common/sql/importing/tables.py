@@ -1,7 +1,7 @@
 """A file as rows of fields: a text in some charset with some delimiter, or a sheet of a workbook.
 
-The format is determined from the start of the file. If its charset later turns out to be another one, the file is
-read again.
+The format is determined from the start of the file. If its charset later turns out to be different, the file is read
+again.
 """
 
 import codecs
@@ -38,7 +38,7 @@ _OTHERS = {
 }
 
 
-class Written(NamedTuple):
+class FormatRequest(NamedTuple):
     """The client's description of a file's format. None means that a property is detected."""
 
     delimiter: str | None = None
@@ -68,7 +68,7 @@ class Table(NamedTuple):
     """Notes on cells without a value, and the remedy."""
 
 
-def open_table(opener: Opener, written: Written, codec: str | None = None) -> Table:
+def open_table(opener: Opener, written: FormatRequest, codec: str | None = None) -> Table:
     """Determine how to read the rows of a file. `codec` is a codec detected from more than the start.
 
     Raises SqlError if the file is neither a text nor a workbook.
@@ -97,7 +97,7 @@ def open_table(opener: Opener, written: Written, codec: str | None = None) -> Ta
     return Table(encoding, dialect, rows, [f"text in {encoding} ({why})", f"{dialect}{origin}"])
 
 
-def _open_workbook(file: BinaryIO, written: Written) -> Table:
+def _open_workbook(file: BinaryIO, written: FormatRequest) -> Table:
     sheet = open_sheet(file, written.sheet)
     words = [f"the sheet {sheet.name!r} of a workbook"]
     if sheet.others:
@@ -118,7 +118,7 @@ def _open_workbook(file: BinaryIO, written: Written) -> Table:
 
 
 @contextmanager
-def read_table(opener: Opener, table: Table, written: Written) -> Iterator[tuple[BinaryIO, RowReader]]:
+def read_table(opener: Opener, table: Table, written: FormatRequest) -> Iterator[tuple[BinaryIO, RowReader]]:
     """Yield the file and all its rows. The rows raise csv.Error and UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:

@@ -24,7 +24,7 @@ def kind_of(statement: str) -> str:
 def statement_span(statement: str, system: str, database: str) -> AbstractContextManager[spans.Span]:
     """Open a span for the block, in which `statement` runs in the `database` of a `system`.
 
-    Of several statements, the first one is given.
+    If there are several statements, the first one is given.
     """
     if spans.tracer is None:
         return spans.NO_SPAN

@@ -39,7 +39,7 @@ class Consent(NamedTuple):
 
     def covers(self, figures: Figures) -> bool:
         """Return True if these changes may be made. Raises SqlError with code `changed` if the user has agreed to
-        others."""
+        different changes."""
         if self.rows is None or (figures.rows <= self.rows and not figures.defined) or figures == self.agreed:
             return True
         if self.agreed is None:

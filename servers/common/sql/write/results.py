@@ -127,7 +127,7 @@ class WriteResult(TypedDict):
     changes: NotRequired[list[TableResult]]
 
 
-class Written(NamedTuple):
+class FormattedResult(NamedTuple):
     """A result in both forms."""
 
     value: WriteResult
@@ -136,7 +136,7 @@ class Written(NamedTuple):
 
 def make_result(
     effects: Sequence[Effect], changes: Sequence[TableChange] | None, seconds: float, max_bytes: int
-) -> Written:
+) -> FormattedResult:
     """Make the result of the statements, or of a dry run with its `changes`. Raises SqlError with code
     `too_large`."""
     value: WriteResult = {
@@ -153,7 +153,7 @@ def make_result(
         raise SqlError(
             "too_large", "the report on the statements is larger than the limit for an answer", "Run fewer at once."
         )
-    return Written(value, text)
+    return FormattedResult(value, text)
 
 
 def _make_statement(effect: Effect) -> StatementResult:

@@ -22,7 +22,7 @@ from servers.fetch.read.html.links import clean_markup, list_links
 from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata
 from servers.fetch.read.html.redirects import refresh_note, script_note
 from servers.fetch.read.html.sections import find_section
-from servers.fetch.read.page import Format, Page, Removed, Source
+from servers.fetch.read.page import Format, Page, RemovedCounts, Source
 from servers.fetch.read.text import decode
 from shared.text import format_count
 
@@ -75,7 +75,7 @@ class VisiblePage(NamedTuple):
     """The base URL of its links."""
     facts: Facts
     declarations: Declarations
-    removed: Removed
+    removed: RemovedCounts
     is_late: bool
     """True if most of its text is only shown by a script."""
 
@@ -137,7 +137,7 @@ def prepare(root: HtmlElement, url: str) -> VisiblePage:
     facts = facts_of(root, base, things)
     declared = declarations_of(facts.metadata.title, things, facts.open_graph, types)
     return VisiblePage(
-        root, url, base, facts, declared, Removed(cleared.elements, cleared.characters), cleared.is_late
+        root, url, base, facts, declared, RemovedCounts(cleared.elements, cleared.characters), cleared.is_late
     )
 
 
@@ -189,7 +189,7 @@ def _omission_note(content: Content) -> list[str]:
 
 
 def _headed(text: str, heading: str) -> str:
-    """Return a text after its title, unless it begins with it."""
+    """Return text after its title, unless it begins with it."""
     beginning = text.split("\n", _LINES_OF_BEGINNING)[:_LINES_OF_BEGINNING]
     title = _bare(heading)
     headed = any(line.startswith("#") and _bare(line) in title for line in beginning if _bare(line))

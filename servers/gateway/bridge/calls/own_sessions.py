@@ -61,7 +61,7 @@ class _Life:
 
 class OwnSession:
     """The session of one client, and its session at the server, which is reopened if it was lost. It receives the
-    events of the client's connection, and is the relay of the server's."""
+    events of the client's connection, and relays the server's messages."""
 
     def __init__(
         self,

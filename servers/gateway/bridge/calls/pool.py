@@ -1,4 +1,4 @@
-"""Sessions at a server with sessions, for clients that have none. Each call uses one exclusively.
+"""Sessions at a server, for clients without sessions of their own. Each call uses one exclusively.
 
     a call ──▶ an idle session of the same client ──▶ leased ──▶ idle ──▶ the next call, or closed after a while
            └─▶ a new one, where there is room ───────┘   └──▶ closed, where the call was stopped

@@ -13,7 +13,7 @@ from shared.server.dispatch.context import Context
 
 from ..base import Base
 from ..forwarding import GONE, caller_of, params_of, settled
-from ..tasks import has_tasks, nobody, seconds_for
+from ..tasks import has_tasks, reject_question, seconds_for
 from .call_relay import CallRelay, newest_of_one
 
 _Requests = dict[str, tuple[str, dict[str, Any]]]
@@ -59,8 +59,8 @@ class StatelessPlace:
             self._calls.remove(relay)
 
     async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
-        """Return the result of a task of the server's, known from an earlier round or from `first`. If the client has
-        neither tasks nor sessions, each question ends a round, and the task continues."""
+        """Return the result of a task that runs at the server, known from an earlier round or from `first`. If the
+        client has neither tasks nor sessions, each question ends a round, and the task continues."""
         relay, answers = CallRelay(context, self._base.on_server_message), context.call.round.answers
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,9 @@ class StatelessPlace:
             await relay.became_task()
             if first is None and answers:
                 await ask("tasks/update", {"taskId": id, "inputResponses": answers})
-            return await follow(id, TaskChannel(ask, nobody, on_task=relay.on_status, answer_all=answer), first)
+            return await follow(
+                id, TaskChannel(ask, reject_question, on_task=relay.on_status, answer_all=answer), first
+            )
         finally:
             self._calls.remove(relay)
 

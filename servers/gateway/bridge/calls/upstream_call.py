@@ -133,7 +133,7 @@ class UpstreamCall:
 
     async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
         """Wait for questions to the client, which meanwhile gets the server's notifications; return none if the call
-        has ended. After the first question it waits `gather_seconds` for others."""
+        has ended. After the first question it waits `gather_seconds` for further ones."""
         self._relay = CallRelay(context, self._session_messages)
         try:
             while not self.is_over:

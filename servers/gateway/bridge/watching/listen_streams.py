@@ -156,7 +156,7 @@ class Listening:
             batch.over.set()
 
     async def _open_one(self, uris: Collection[str]) -> frozenset[str]:
-        """Open a stream for `uris` that takes over the resources of smaller ones; return those of `uris` that the
+        """Open a stream for `uris` that takes over the resources of smaller ones; return the URIs among them that the
         server refuses."""
         size = len(uris)
         before = []

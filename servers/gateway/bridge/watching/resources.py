@@ -65,7 +65,7 @@ class _Subscribing:
 
 
 class Watching:
-    """The resources that are watched over the connection of the bridge. Their changes, and those of the lists, are
+    """The resources that are watched over the connection of the bridge. Their changes, and changes of the lists, are
     forwarded to all interested clients."""
 
     def __init__(self, base: Base, changes: Changes, tasks: TaskSet, seconds: float) -> None:

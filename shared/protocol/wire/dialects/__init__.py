@@ -42,7 +42,7 @@ class Dialect(Protocol):
         """Return the messages in `value`. Never raises because of its content."""
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Return the replacement for a text that is not a message, so that `write` sends this answer with the peer's
+        """Return the replacement for text that is not a message, so that `write` sends this answer with the peer's
         id."""
 
     def write(self, message: Message) -> dict[str, Any] | None:

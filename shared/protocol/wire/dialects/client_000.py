@@ -3,7 +3,7 @@
 Where the document leaves the form to the server, the form of this bundle's servers is accepted, and any other JSON:
 
 * any `toolId` is the name of the tool, and a `resourceId` is a URI, or with braces a template;
-* an object that a tool returns is its structured content, a text its text, and an array of content its content;
+* an object that a tool returns is its structured content, a string its text, and an array of content its content;
 * all other methods have the params and results of the specification (3.2.1).
 """
 

@@ -31,7 +31,7 @@ class Form:
 
     method: str
     params: Callable[[Fields], Fields]
-    """Converts the params of the specification, without their envelope, to those of the dialect."""
+    """Converts the params of the specification, without their envelope, to the params of the dialect."""
     result: Callable[[Fields, Any], Fields]
     """Converts the params and the result of the dialect to a standard result. Raises `_UNFIT` for other forms."""
 
@@ -75,7 +75,7 @@ class ClientDialect:
             return [self.refuse(failure(request.id, InvalidRequest(f"not a result of document {self.name}")))]
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Mark a text that is not a message as silent, since servers get no answer to it."""
+        """Mark text that is not a message as silent, since servers get no answer to it."""
         return Malformed(answer, silent=True)
 
     def write(self, message: Message) -> Fields | None:

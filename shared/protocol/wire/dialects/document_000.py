@@ -67,8 +67,8 @@ class Document000:
         return self._requests.read(value, self._read)
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Return the replacement for a text that is not a message, so that `write` sends this answer, under the
-        peer's id."""
+        """Return the replacement for text that is not a message, so that `write` sends this answer, under the peer's
+        id."""
         return self._requests.refuse(answer)
 
     def _read(self, value: dict[str, Any]) -> Sequence[Message]:

@@ -63,8 +63,8 @@ class Document002:
         return self._requests.read(value, self._read, is_bare="jsonrpc" not in value)
 
     def refuse(self, answer: Failure) -> Malformed:
-        """Return the replacement for a text that is not a message, so that `write` sends this answer, under the
-        peer's id."""
+        """Return the replacement for text that is not a message, so that `write` sends this answer, under the peer's
+        id."""
         return self._requests.refuse(answer)
 
     def write(self, message: Message) -> dict[str, Any] | None:

@@ -5,8 +5,8 @@ Decisions where the document leaves room:
 * a client's `version`, or a semantic `protocolVersion`, is the highest that it speaks, as is `maxVersion`; it speaks
   all from there down to `minVersion`, or to the first of that major version ("Compatibility of versions");
 * the `arguments` of a resource fill the braces of its URI, and the remaining ones become its query;
-* `arguments` of both may be of any type: a value that is not a text becomes its JSON, and null is left out;
-* the data of a tool replaces a text that is its JSON, or else follows the content, which stays as it is;
+* `arguments` of both may be of any type: a value that is not a string becomes its JSON, and null is left out;
+* the data of a tool replaces a text block that is its JSON, or else follows the content, which stays as it is;
 * the texts of several messages are joined by an empty line, and other content is named in brackets.
 """
 

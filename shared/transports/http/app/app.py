@@ -245,7 +245,7 @@ class HttpApp:
         if self._is_open_to_all or scope["path"] in self._public_paths:
             return None
         address, query = address_of(scope), scope["query_string"]
-        # A path that belongs to no server can only be read.
+        # Nothing can be changed at a path that belongs to no server, so its proofs need not be claimed.
         claim = None if admission is None else admission.claim
         request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[RESOURCE], claim)
         if self._attempts is None:

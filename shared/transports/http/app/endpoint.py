@@ -29,7 +29,7 @@ from ..legacy_sse.endpoint import LegacySse
 from ..limits.endpoint_limits import EndpointLimits
 from ..limits.rate_limits import Allowances
 from ..streamable.bodies import Bodies
-from ..streamable.reply import Gone, Http
+from ..streamable.reply import ClientGone, Http
 from ..streamable.session import HttpSession
 from ..streamable.session_requests import SessionRequests
 from ..streamable.sessions import Sessions
@@ -104,7 +104,7 @@ class Endpoint:
         self._stateless.give_up()
         for sessions in self._all_sessions:
             sessions.end_all(orderly=False)
-        # They are over when the tasks that they live in are.
+        # They end with the tasks in which they run.
         self._sessions, self._all_sessions = None, []
 
     @property
@@ -131,7 +131,7 @@ class Endpoint:
         """Serve one request that has passed the guards."""
         try:
             refusal = await self._handle(method, http)
-        except Gone:
+        except ClientGone:
             refusal = None
         if refusal is not None:
             self.note(refusal, http.principal)
@@ -179,10 +179,10 @@ class Endpoint:
         if isinstance(message, Refusal):
             return refusal or message
         if self._closed is not None or sessions is not self._sessions:
-            # A client that sent this to a server that has since failed has no session with the next one.
+            # If the server has failed since the message arrived, its client has no session with the reopened server.
             return refusal or self._closed or _STARTING
-        # A dialect has no such headers, so their refusal does not apply; nor does it to an invalid message, or one
-        # without an answer, which may be of either.
+        # A dialect has no such headers, so their refusal does not apply; it does not apply either to an invalid
+        # message, or to one without an answer, which may be in either form.
         if codec.dialect is not None or (refusal is not None and _is_of_any(message)):
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:

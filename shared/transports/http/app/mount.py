@@ -28,7 +28,7 @@ from ....telemetry.audit import Audit, audited
 from ....telemetry.logs import server_name
 from ....telemetry.metrics import Figures, Metrics
 from ....telemetry.readiness import Phase, Readiness, State
-from ....telemetry.supervised import Supervised
+from ....telemetry.supervised import SupervisedServer
 from ..legacy_sse.endpoint import sse_paths
 from ..limits.endpoint_limits import EndpointLimits
 from .endpoint import Endpoint
@@ -71,7 +71,7 @@ class Mount:
         self.endpoint = Endpoint(limits, path)
         self.readiness = Readiness()
         self.metrics = Metrics()
-        self.supervised = Supervised(self.name, self._run, alone=self.is_alone)
+        self.supervised = SupervisedServer(self.name, self._run, alone=self.is_alone)
         """The supervised server, whose state other parts of the program may watch."""
         self.supervised.watch(self._on_state_change)
         self._served = served

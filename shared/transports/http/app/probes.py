@@ -53,8 +53,8 @@ class Probes:
             siblings.figures = self._figures
 
     async def health(self, _request: Request, refusal: Refusal | None) -> Response:
-        """Return the liveness of the process, its worker number, and its open sessions and streams; with a single
-        server also that server's description."""
+        """Return the liveness of the process, its worker number, and its open sessions and streams. If there is a
+        single server, its description is included."""
         if refusal is not None:
             return JSONResponse({"status": "ok"})
         counts = Counter[str]()

@@ -66,7 +66,7 @@ def wait_of_reply(response: Reply) -> dict[str, float] | None:
 
 
 async def drain(response: Reply) -> None:
-    """Read a short unneeded body, such as that of an "accepted", to its end."""
+    """Read a short unneeded body, such as the body of a 202, to its end."""
     remaining, content = MAX_DRAINED_BYTES, response.content
     if content.at_eof():
         return
@@ -77,7 +77,7 @@ async def drain(response: Reply) -> None:
                 remaining -= len(await content.readany())
 
 
-def attributed(message: Message, request: Request) -> Message:
+def attribute_answer(message: Message, request: Request) -> Message:
     """Return the message; an error without an id, and an answer with the id as a string, get the id of `request`."""
     is_without = isinstance(message, Failure) and message.id is None
     if isinstance(message, Response | Failure) and (is_without or message.id == str(request.id)):

@@ -16,7 +16,7 @@ FRESH_SECONDS = 1.0
 """Seconds that obtaining credentials may take before the connection is not reused."""
 
 
-class Authorized:
+class AuthorizedRequest:
     """One request with `credentials`, and its reply during the block. Each call of `send` sends the request with the
     current headers of the credentials."""
 

@@ -23,7 +23,7 @@ from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, R
 from ....protocol.wire.sse import EventStream
 from .answers import drain, is_stream
 from .inbox import Inbox
-from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, Pool, unanswered
+from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, Pool, failed_exchange
 from .site import Site
 from .streams import Post, Streams
 
@@ -147,7 +147,7 @@ class HttpTransport:
                 async with self._turns:
                     await self._exchange(post)
         except FAILURES as error:
-            lost = unanswered(request.id, error)
+            lost = failed_exchange(request.id, error)
         finally:
             self._posts.pop(request.id, None)
         if not post.answered:
@@ -189,8 +189,8 @@ async def open_http(
     credentials: Credentials | None = None,
     dialect: str | None = None,
 ) -> AsyncIterator[HttpTransport]:
-    """Open a transport to `url` during the block. `headers` and those of `credentials` are sent with every request;
-    `dialect` is that of `ClientOptions`. Raises ValueError for an invalid URL, and for an unknown dialect."""
+    """Open a transport to `url` during the block. `headers`, and the headers from `credentials`, are sent with every
+    request; `dialect` is as in `ClientOptions`. Raises ValueError for an invalid URL, and for an unknown dialect."""
     transport = HttpTransport(Site(url, pool, headers, credentials, dialect))
     try:
         yield transport

@@ -57,7 +57,8 @@ class DirectPosts:
         self._start = f"{self._line}{_lines(self._fixed)}"
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
-        """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace those of `DirectPosts`."""
+        """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace the headers of
+        `DirectPosts`."""
         # The head of all requests without credentials is the same text.
         if self._fixed.keys().isdisjoint(headers):
             start = f"{self._start}{_lines(headers)}"

@@ -26,11 +26,11 @@ from ....protocol.wire.codec import MAX_MESSAGE, Codec
 from ....protocol.wire.framing import Oversized, ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response
 from ....protocol.wire.sse import EventStream
-from .answers import attributed, drain, is_stream, read_answer, wait_of_reply
-from .authorized import MAX_SENT, Authorized
+from .answers import attribute_answer, drain, is_stream, read_answer, wait_of_reply
+from .authorized import MAX_SENT, AuthorizedRequest
 from .exchange import Answering
 from .inbox import Inbox
-from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool, parse_url, reason_of, unanswered
+from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool, failed_exchange, parse_url, reason_of
 
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
@@ -126,7 +126,7 @@ class SseTransport:
             return self._http.post(endpoint, data=body, headers=headers, allow_redirects=False, timeout=TIMEOUT)
 
         credentials = self._credentials
-        return send({}) if credentials is None else Authorized(credentials, "POST", str(endpoint), send)
+        return send({}) if credentials is None else AuthorizedRequest(credentials, "POST", str(endpoint), send)
 
     async def _ask(self, request: Request) -> None:
         """Make a request; if the request is refused or fails, deliver an error as its answer."""
@@ -138,8 +138,8 @@ class SseTransport:
                     return
                 answer = await read_answer(self._codec, response, request)
         except FAILURES as error:
-            answer = unanswered(request.id, error)
-        await self._inbox.put(attributed(answer, request))
+            answer = failed_exchange(request.id, error)
+        await self._inbox.put(attribute_answer(answer, request))
 
     async def _read(self) -> None:
         with suppress(*FAILURES):
@@ -181,9 +181,9 @@ async def open_sse(
     *,
     seconds: float = ENDPOINT_SECONDS,
 ) -> AsyncIterator[SseTransport]:
-    """Open the event stream at `url` during the block. `headers` and those of `credentials` are sent with every
-    request; `dialect` is that of `ClientOptions`. The server may take `seconds` to open the stream, and as long again
-    to name its endpoint; credentials may take longer, for example if someone logs in.
+    """Open the event stream at `url` during the block. `headers`, and the headers from `credentials`, are sent with
+    every request; `dialect` is as in `ClientOptions`. The server may take `seconds` to open the stream, and as long
+    again to name its endpoint; credentials may take longer, for example if someone logs in.
 
     Raises PeerError if the server has no stream there, with the HTTP status as its code; TimeoutError if it takes too
     long; and ConnectionError if it can't be reached, or its endpoint must not be used.

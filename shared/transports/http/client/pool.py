@@ -118,7 +118,7 @@ def _proxy_of(url: URL) -> URL | None:
     return proxy
 
 
-def unanswered(id: RequestId, error: Exception) -> Unanswered:
+def failed_exchange(id: RequestId, error: Exception) -> Unanswered:
     """Return the outcome of the request `id`, whose exchange failed with `error`."""
     if isinstance(error, AuthError):
         return Unanswered(id, str(error), "no login" if isinstance(error, LoginRequired) else "unauthorized")

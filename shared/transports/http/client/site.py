@@ -10,7 +10,7 @@ from ....protocol.http.rules import EVENT_STREAM, LAST_EVENT_ID
 from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Failure, Notification, Request, Response
 from ....tracing.trace_context import trace_meta
-from .authorized import Authorized
+from .authorized import AuthorizedRequest
 from .exchange import Answering, DirectPosts, Reply
 from .pool import TIMEOUT, Pool, parse_url
 
@@ -19,7 +19,8 @@ _MAX_PIECE_BYTES = 65_536
 
 
 class Site:
-    """The endpoint at `url`. The `fixed` headers and those of the `credentials` are sent with every request."""
+    """The endpoint at `url`. The `fixed` headers, and the headers from the `credentials`, are sent with every
+    request."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class Site:
     def _authorized(
         self, method: str, credentials: Credentials, send: Callable[[Mapping[str, str]], Answering]
     ) -> Answering:
-        return Authorized(credentials, method, str(self._url), send)
+        return AuthorizedRequest(credentials, method, str(self._url), send)
 
     def forgets(self, response: Reply) -> bool:
         """Return True if `response` says that the server does not know the client's session, and record that

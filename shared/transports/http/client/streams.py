@@ -13,7 +13,7 @@ from ....protocol.wire.framing import Oversized
 from ....protocol.wire.jsonrpc import Failure, Gap, Message, Notification, OnStream, Request, Response, Unanswered
 from ....protocol.wire.sse import EventStream
 from ....text import escape
-from .answers import attributed, drain, is_stream, read_answer, wait_of_reply
+from .answers import attribute_answer, drain, is_stream, read_answer, wait_of_reply
 from .exchange import Reply
 from .inbox import Inbox
 from .pool import FAILURES
@@ -41,7 +41,7 @@ class Post:
 
 
 @dataclass(slots=True, eq=False)
-class _Followed:
+class _FollowedStream:
     """A stream that is opened by GET, until it has delivered the answer to `post`, if given."""
 
     events: EventStream
@@ -98,7 +98,7 @@ class Streams:
     async def follow(self, events: EventStream, post: Post | None) -> bool:
         """Open a stream repeatedly until it has delivered the answer to `post`, is no longer offered, or has failed
         `MAX_RETRIES` times in a row. Returns True if the stream was ever open."""
-        followed = _Followed(events, post)
+        followed = _FollowedStream(events, post)
         if post is not None:
             await asyncio.sleep(followed.pause)
         while True:
@@ -110,7 +110,7 @@ class Streams:
                 return followed.was_open
             await asyncio.sleep(followed.pause)
 
-    async def _get(self, followed: _Followed) -> None:
+    async def _get(self, followed: _FollowedStream) -> None:
         events, followed.wait = followed.events, 0.0
         async with self._site.get(events.last_id) as response:
             if is_stream(response):
@@ -129,7 +129,7 @@ class Streams:
 
     async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:
         if post is not None:
-            message = attributed(message, post.request)
+            message = attribute_answer(message, post.request)
             if isinstance(message, Response | Failure) and message.id == post.request.id:
                 self._site.headers.learn(post.request, message, session_id)
                 post.answered = True

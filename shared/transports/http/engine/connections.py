@@ -22,7 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from ....protocol.http.rules import JSON, refuse
 from ....protocol.wire.codec import encode
 from .capacity import Capacity
-from .write_backlog import Unread, Upgraded, backlog
+from .write_backlog import Unread, UpgradedProtocol, backlog
 
 MAX_HEAD = 65_536
 """The maximum length of a request's line and headers; data in the packet that completes them may exceed it."""
@@ -217,7 +217,7 @@ class Connection(HttpToolsProtocol):
             raise  # noqa: PLE0704 - uvicorn calls this where it has caught that
         super()._unsupported_upgrade_warning()
 
-    def hand_over(self, protocol: Upgraded, answer: bytes) -> None:
+    def hand_over(self, protocol: UpgradedProtocol, answer: bytes) -> None:
         """Pass the connection to `protocol`, after `answer` to the current request."""
         self.cycle.disconnected = True  # uvicorn then expects no answer, and only waits for the task at shutdown
         self._unset_keepalive_if_required()
@@ -299,7 +299,7 @@ def break_off(receive: Callable[..., Any]) -> None:
         cycle.transport.close()
 
 
-def untaken(receive: Callable[..., Any]) -> int:
+def unread_bytes(receive: Callable[..., Any]) -> int:
     """Return the bytes of the answer to the request of this `receive` that its client has not read; 0 if the
     connection is not a `Connection`, or nothing has been written."""
     cycle = getattr(receive, "__self__", None)
@@ -316,7 +316,7 @@ def when_read(receive: Callable[..., Any], call: Callable[[], None]) -> None:
         call()
 
 
-def hand_over(receive: Callable[..., Any], protocol: Upgraded, answer: bytes) -> bool:
+def hand_over(receive: Callable[..., Any], protocol: UpgradedProtocol, answer: bytes) -> bool:
     """Answer the request of this `receive` with `answer`, and pass its connection to `protocol`. Returns False if it
     is not a `Connection`, or is already lost."""
     cycle = getattr(receive, "__self__", None)

@@ -126,7 +126,7 @@ class Unread:
         return before - waiting.unread < _MIN_READ_BYTES
 
 
-class Upgraded(asyncio.Protocol):
+class UpgradedProtocol(asyncio.Protocol):
     """A protocol that takes over a connection."""
 
     unread: Unread | None = None

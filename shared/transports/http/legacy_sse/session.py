@@ -29,7 +29,7 @@ from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Message, Request, failure
 from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
-from ..engine.connections import break_off, untaken, when_read
+from ..engine.connections import break_off, unread_bytes, when_read
 from ..limits.endpoint_limits import SessionLimits
 from ..streamable.reply import Http, Stage, Watch
 from ..streamable.session import CATCH_UP_SECONDS
@@ -227,7 +227,7 @@ class LegacySession:
         self._stalled = None
         if self._behind <= self._limit:
             return
-        before, self._untaken = self._untaken, untaken(self._receive)
+        before, self._untaken = self._untaken, unread_bytes(self._receive)
         if before is not None and self._untaken >= before:
             self._writing.cancel()
         else:

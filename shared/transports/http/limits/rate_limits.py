@@ -1,6 +1,6 @@
 """The allowances of one principal on a listener: requests per second, simultaneous calls, sessions, bytes per day.
 
-Senders without a principal are counted by address. Rates and bytes are counted for all replicas together, calls and
+Senders without a principal are counted by address. Rates and bytes are counted for all replicas combined, calls and
 sessions in each process. A refusal says when to try again. Calls that have begun continue, regardless of their use.
 """
 
@@ -44,7 +44,7 @@ def _bytes_of(client: str) -> str:
 
 
 class Allowances:
-    """The allowances of one server; `of_server` returns those of another server of the same listener."""
+    """The allowances of one server; `of_server` returns the allowances of another server of the same listener."""
 
     def __init__(self, limits: ClientLimits, limiter: Limiter | None = None) -> None:
         self.limits = limits

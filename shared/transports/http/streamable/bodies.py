@@ -10,7 +10,7 @@ from ....server.dispatch.portions import Portions
 from ....server.dispatch.turns import Turns
 from ....steps import Steps, complete
 from ....telemetry.footprint import count_bytes
-from .reply import Asgi, Gone, Http
+from .reply import Asgi, ClientGone, Http
 
 T = TypeVar("T")
 
@@ -33,8 +33,8 @@ class Bodies:
 
     async def read(self, http: Http, decode: Callable[[bytes], Steps[T]]) -> T | Refusal:
         """Return the body of a request, decoded by `decode`. Refusals: 413 beyond the limit, 400 for invalid gzip,
-        429 if too much data from this client is being read. The time limit of the connection applies. Raises Gone if
-        the client goes away."""
+        429 if too much data from this client is being read. The time limit of the connection applies. Raises
+        ClientGone if the client disconnects."""
         # The connection stays open: closing it while the client is still sending would reset it, and this answer
         # would be lost.
         refusal = check_length(http.headers, self._limit)
@@ -66,7 +66,7 @@ class Bodies:
                 _count(http, len(body.data))
                 return bytes(body.data)
             event = await http.receive()
-        raise Gone
+        raise ClientGone
 
     async def decode(self, client: str, decode: Callable[[bytes], Steps[T]], body: bytes) -> T:
         """Return a body decoded by `decode`."""

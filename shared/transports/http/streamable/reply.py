@@ -42,7 +42,7 @@ MIN_COMPRESSED_BYTES = 1_024
 """The minimum length in bytes of JSON that is compressed; shorter JSON fits into one packet anyway."""
 
 
-class Gone(Exception):
+class ClientGone(Exception):
     """Raised if the client has disconnected before its request was complete."""
 
 

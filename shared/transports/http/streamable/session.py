@@ -175,7 +175,7 @@ class HttpSession:
         return await self._streams.listen()
 
     async def resume(self, event_id: str) -> Reader | Refusal:
-        """Return the reader of the events after `event_id`; 400 if that is unknown, or if not all later events are
+        """Return the reader of the events after `event_id`; 400 if the id is unknown, or if not all later events are
         stored."""
         return await self._streams.resume(event_id)
 

@@ -1,7 +1,7 @@
 """The sessions of one endpoint: their opening, their lookup by id and principal, and their end.
 
-A store, which other replicas may share, records the owner of each session. A session is present here from its first
-local request on: it was opened here, or is restored from its record. Changes to it are also sent to the other
+A store, which other replicas may share, records the owner of each session. A session is present here once it has had
+a local request: it was opened here, or was restored from its record. Changes to it are also sent to the other
 replicas that hold it.
 
 A session that is being opened can't be found until its client has been sent its id. One that ends in the middle of a
@@ -132,7 +132,7 @@ class Sessions:
         if session is None:
             refusal = self.shares.make_room(record.client)
             if refusal is not None:
-                # The store has recorded this replica as having the session and serving the ids: neither is so.
+                # The store has recorded that this replica has the session and serves the ids, but it does neither.
                 self._store.leave(id, ids if is_free else ())
                 self._store.release(id)
                 return refusal

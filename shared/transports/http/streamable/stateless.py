@@ -73,7 +73,7 @@ class StatelessRequests:
         if not isinstance(message, Request):  # a notification, for which nothing waits here
             await http.reply.json(202, b"")
             return None
-        # The marked arguments are those of the tools that this principal sees.
+        # Only the tools that this principal sees have marked arguments here.
         refusal = check_stateless(http.headers, message, partial(self._repeated.of, principal=http.principal))
         return refusal or await self._serve(http, message, codec)
 

@@ -4,10 +4,10 @@
 * every other message goes to the session's own stream, which a GET reads. Without a GET, the message
   waits, without duplicates.
 
-A POST whose client goes away continues to be served, since that does not cancel it. Once the client has seen an event
-of a stream it may request the rest, by a GET with `Last-Event-ID`, at any replica. Before that, the stream is lost:
-its answer is dropped, and a question to the client moves to the session's own stream. Their log decides how long
-events are retained. (2025-11-25, Transports, Streamable HTTP.)
+A POST continues to be served if its client goes away, since a disconnection does not cancel a request. Once the
+client has seen an event of a stream it may request the rest, by a GET with `Last-Event-ID`, at any replica. Before
+that, the stream is lost: its answer is dropped, and a question to the client moves to the session's own stream. Their
+log decides how long events are retained. (2025-11-25, Transports, Streamable HTTP.)
 """
 
 from collections.abc import Callable, Sequence
@@ -148,7 +148,7 @@ class Streams:
         return await self._get(stream)
 
     async def resume(self, event_id: str) -> Reader | Refusal:
-        """Return the reader of the events after `event_id`; 400 if that is unknown, or if not all later events are
+        """Return the reader of the events after `event_id`; 400 if the id is unknown, or if not all later events are
         stored. Raises Unavailable if the other replicas can't be reached."""
         # Not 404: to a client that means that its session has ended.
         stream_id, number = read_event_id(event_id) or ("", 0)
@@ -222,9 +222,9 @@ class Streams:
         self._events.close(refusal)
 
     def hand_over(self, refusal: Refusal) -> None:
-        """End the local streams because this replica stops and the session continues on others. Unanswered requests
-        fail: with `refusal`, or if the client has already seen an event, with an error that another replica can
-        deliver. Readers are asked to reconnect."""
+        """End the local streams because this replica stops and the session continues on other replicas. Unanswered
+        requests fail: with `refusal`, or if the client has already seen an event, with an error that another replica
+        can deliver. Readers are asked to reconnect."""
         posts, self._posts = self._posts or {}, None
         for stream in set(posts.values()):
             # A client that has seen an event reconnects to another replica, which knows nothing of the call.
@@ -300,7 +300,8 @@ class Streams:
         data = encode(message)
         if patient and stream.crowds(data):
             return False
-        # A changed list is reported by all replicas, a resource by the one at which the client has subscribed to it.
+        # A changed list is reported by all replicas, a changed resource by the replica at which the client has
+        # subscribed to it.
         everywhere = is_own and isinstance(message, Notification) and message.method in _LISTS_CHANGED
         stream.put(data, once=is_own and not stream.is_read, everywhere=everywhere)
         return True

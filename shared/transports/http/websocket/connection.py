@@ -1,9 +1,10 @@
 """The server side of one WebSocket: texts to and from an upgraded connection (RFC 6455).
 
 `websockets` has the state machine, which parses frames and answers pings and closes; this module limits a peer in its
-use of resources. Unconsumed received data, and data that the peer has not read, pause the reading: a peer that pings
-and never reads delays only itself. A message has the length limit and the time limit of the body of a request, in any
-number of fragments. A peer that is silent for two pauses is disconnected, and so is one that does not read.
+use of resources. Reading pauses while received data is unconsumed, or while the peer has not read sent data: a peer
+that pings and never reads delays only itself. A message has the length limit and the time limit of the body of a
+request, in any number of fragments. A peer that is silent for two ping intervals is disconnected, and so is a peer
+that does not read.
 
 No extension is offered: compression would need more memory for each connection than everything else.
 """
@@ -20,7 +21,7 @@ from websockets.server import ServerProtocol
 
 from ....concurrency import ExpiryQueue, Signal
 from ....telemetry.footprint import count_bytes
-from ..engine.write_backlog import Upgraded, backlog
+from ..engine.write_backlog import UpgradedProtocol, backlog
 
 CLOSE_SECONDS = 0.8
 """Seconds that a peer has to answer a close frame, and to read the data before it: less than the second for which a
@@ -43,7 +44,7 @@ quiet = logging.getLogger("shared.transports.http.websocket.frames")
 quiet.setLevel(logging.WARNING)
 
 
-class WebSocket(Upgraded):
+class WebSocket(UpgradedProtocol):
     """One connection, once `frames` have accepted it. It ends with `close`."""
 
     def __init__(self, frames: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
@@ -206,7 +207,7 @@ class WebSocket(Upgraded):
             self._take_text(frame)
 
     def _take_text(self, frame: Frame) -> None:
-        """Process a message, or a part of one. `websockets` enforces the limit of all parts together."""
+        """Process a message, or a part of one. `websockets` enforces the limit of all parts combined."""
         # Nearly every message is one frame.
         if self._parts is None and frame.fin:
             text = bytes(frame.data)

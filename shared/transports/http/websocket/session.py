@@ -136,7 +136,7 @@ class WebSocketSession:
         self._socket.close(CloseCode.INTERNAL_ERROR, "the server has failed")
 
     def make_room(self) -> None:
-        """End the connection to make room for others: pending calls are cancelled."""
+        """End the connection to make room for other sessions: pending calls are cancelled."""
         self._socket.close(CloseCode.TRY_AGAIN_LATER, "too many sessions are open")
 
     async def receive(self) -> Sequence[Message]:

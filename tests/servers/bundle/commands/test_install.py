@@ -14,7 +14,7 @@ from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.checking import check
 from servers.bundle.hosts.clients import CLIENTS, client_named
-from servers.bundle.hosts.configured import Configured, as_configured, read_entries
+from servers.bundle.hosts.configured import ConfiguredServer, as_configured, read_entries
 from servers.bundle.hosts.installing import Receipts, Target
 from servers.bundle.hosts.installing import install as plan
 from servers.bundle.hosts.installing import uninstall as plan_removal
@@ -23,7 +23,7 @@ from servers.catalog import load_catalog
 from servers.common.machine import Machine, state_folder
 from tests.servers.bundle.refusals import exit_code, refused
 
-SERVER = Configured("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
+SERVER = ConfiguredServer("notes", "/opt/mcp", ("/home/ann",), {"TOKEN": "hush"})
 SYSTEMS = ("linux", "macos", "windows")
 
 WRITTEN = {
@@ -53,7 +53,7 @@ def target(name: str, home: Path, system: str = "linux") -> Target:
 def put(client: str, home: Path, *arguments: str) -> None:
     """What the command writes for the fetch server, without starting it."""
     command, *words = launch_command(load_catalog().entry("fetch"), arguments)
-    plan(target(client, home), Configured("fetch", command, tuple(words)), replace=False).make()
+    plan(target(client, home), ConfiguredServer("fetch", command, tuple(words)), replace=False).make()
 
 
 def files(folder: Path) -> list[str]:
@@ -262,7 +262,7 @@ def test_an_entry_of_the_user_that_is_to_be_replaced_is_not_taken_for_ours(home:
     path = home / ".cursor" / "mcp.json"
     path.parent.mkdir()
     path.write_text('{"mcpServers": {"fetch": {"command": "mine"}}}')
-    change = plan(target("cursor", home), Configured("fetch", "/bin/fetch"), replace=True)
+    change = plan(target("cursor", home), ConfiguredServer("fetch", "/bin/fetch"), replace=True)
     assert not change.record.entries["fetch"].is_of({"command": "mine"})
 
 

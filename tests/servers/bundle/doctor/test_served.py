@@ -10,7 +10,7 @@ import pytest
 
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import CheckedInstallation
-from servers.bundle.doctor.served import Served, examine_served
+from servers.bundle.doctor.served import ServeConfiguration, examine_served
 from servers.bundle.program import main
 from servers.gateway.rules.pins import Pins
 from tests.servers.bundle.doctor.machines import CATALOG, installed
@@ -41,7 +41,7 @@ class Place(NamedTuple):
 
     async def look(self, *names: str, seconds: float = 60) -> list[Finding]:
         """What is found of the servers and of the file."""
-        served = Served(self.config, CATALOG, self.installation, names, seconds)
+        served = ServeConfiguration(self.config, CATALOG, self.installation, names, seconds)
         return [one for one in await examine_served(served) if one.where.startswith(str(self.config))]
 
     async def wrong(self) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What is said of a server that was tried shows none of its secrets, whatever the server says."""
 
-from servers.bundle.doctor.trials import MODES, Attempt, Outcome, Tried, judge, mask, split_secrets
+from servers.bundle.doctor.trials import MODES, Attempt, Outcome, TriedServer, judge, mask, split_secrets
 from tests.servers.bundle.doctor.machines import CATALOG
 
 TOKEN = "do-not-show-this-7c1f"
@@ -22,7 +22,7 @@ SAYING = [
 
 def test_a_secret_is_not_shown() -> None:
     for trials, said in SAYING:
-        findings = list(judge(Tried("here", ENTRY, "another", "correct it", [TOKEN]), trials))
+        findings = list(judge(TriedServer("here", ENTRY, "another", "correct it", [TOKEN]), trials))
         assert TOKEN not in repr(findings)
         assert any(said in finding.what for finding in findings)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from servers.bundle.hosts.clients import client_named
-from servers.bundle.hosts.configured import Configured, read_bytes
+from servers.bundle.hosts.configured import ConfiguredServer, read_bytes
 from servers.bundle.hosts.installing import Target, install, uninstall
 from servers.common.machine import Machine
 
@@ -25,7 +25,7 @@ def change(client: str, word: str | None) -> None:
     """Puts a server there that is given a word, or takes it out."""
     target = Target.of(client_named(client), Machine("linux", HOME, {}), "user", HOME)
     with target.held():
-        new = Configured("a", "/opt/mcp", (word,)) if word else None
+        new = ConfiguredServer("a", "/opt/mcp", (word,)) if word else None
         (install(target, new, replace=False) if new else uninstall(target, "a", [])).make()
 
 

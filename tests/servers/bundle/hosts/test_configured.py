@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.hosts.clients import CLIENTS, client_named
-from servers.bundle.hosts.configured import Configured, as_configured, as_entry, read_entries
+from servers.bundle.hosts.configured import ConfiguredServer, as_configured, as_entry, read_entries
 
-STARTED = Configured("a", command="/bin/a", args=("--x", "1"), env={"K": "V"})
-REACHED = Configured("a", url="https://example.com/mcp", headers={"X-Key": "V"})
+STARTED = ConfiguredServer("a", command="/bin/a", args=("--x", "1"), env={"K": "V"})
+REACHED = ConfiguredServer("a", url="https://example.com/mcp", headers={"X-Key": "V"})
 
 
 def test_what_is_written_for_a_server_is_read_back() -> None:
@@ -77,7 +77,7 @@ def test_an_entry_the_client_could_not_use_is_refused() -> None:
     for entry, reason in UNUSABLE:
         with pytest.raises(ValueError, match=reason):
             as_configured(client_named("vscode"), "a", entry)
-    assert as_configured(client_named("vscode"), "a", {"url": "x", "headers": []}) == Configured("a", url="x")
+    assert as_configured(client_named("vscode"), "a", {"url": "x", "headers": []}) == ConfiguredServer("a", url="x")
 
 
 def test_some_entries_start_nothing() -> None:

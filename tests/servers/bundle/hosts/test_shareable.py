@@ -5,7 +5,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 import pytest
 
 from servers.bundle.hosts.clients import client_named
-from servers.bundle.hosts.configured import Configured
+from servers.bundle.hosts.configured import ConfiguredServer
 from servers.bundle.hosts.shareable import has_own_paths, shareable
 from servers.common.machine import Machine
 
@@ -23,17 +23,17 @@ SHARED = {
 
 @pytest.mark.parametrize("text", SHARED)
 def test_a_path_is_named_by_its_folder(text: str) -> None:
-    server = Configured("a", text, (text,), {"X": text})
+    server = ConfiguredServer("a", text, (text,), {"X": text})
     shown = SHARED[text]
-    assert shareable(client_named("vscode"), MACHINE, PROJECT, server) == Configured(
+    assert shareable(client_named("vscode"), MACHINE, PROJECT, server) == ConfiguredServer(
         "a", shown, (shown,), {"X": shown}
     )
     assert has_own_paths(MACHINE, PROJECT, server) is (shown != text)
 
 
 def test_a_client_without_forms_has_its_paths() -> None:
-    server = Configured("a", "/home/ann/x")
+    server = ConfiguredServer("a", "/home/ann/x")
     assert shareable(client_named("codex"), MACHINE, PROJECT, server) == server
     windows = Machine("windows", PureWindowsPath(r"C:\Users\ann"), {})
-    there = Configured("a", r"C:\Users\ann\x")
+    there = ConfiguredServer("a", r"C:\Users\ann\x")
     assert shareable(client_named("claude-code"), windows, PROJECT, there) == there

@@ -8,7 +8,7 @@ import pytest
 from servers.common.files import exchange as module
 from servers.common.files.exchange import exchange
 from shared.coded_errors import PathError
-from shared.program.files.atomic import prepared
+from shared.program.files.atomic import prepare_replacement
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def link(file):
 def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, data):
     (root / "file").write_text("old")
     found = (root / "file").stat()
-    fresh = prepared(entry, b"new", found)
+    fresh = prepare_replacement(entry, b"new", found)
     (root / "file").unlink()
     make(root / "file")
     theirs = (root / "file").lstat()
@@ -39,7 +39,7 @@ def test_what_is_no_file_any_more_is_put_back_and_not_opened(entry, root, make, 
 def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkeypatch):
     (root / "file").write_text("old")
     found, add = (root / "file").stat(), module.add
-    fresh = prepared(entry, b"new", found)
+    fresh = prepare_replacement(entry, b"new", found)
     with (root / "file").open("ab", buffering=0) as theirs:
 
         def add_and_find_more(to, data):
@@ -57,7 +57,7 @@ def test_who_adds_without_a_pause_is_not_waited_for_for_ever(entry, root, monkey
 def test_other_processes_of_ours_wait_until_what_was_added_is_in_the_new_file(entry, root, monkeypatch):
     (root / "file").write_text("old")
     found, add = (root / "file").stat(), module.add
-    fresh = prepared(entry, b"new", found)
+    fresh = prepare_replacement(entry, b"new", found)
     with (root / "file").open("ab") as theirs:
         theirs.write(b"more")
 

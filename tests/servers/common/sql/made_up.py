@@ -16,8 +16,8 @@ from servers.common.sql.database import Databases
 from servers.common.sql.dialect import Dialect
 from servers.common.sql.errors import SqlError
 from servers.common.sql.features import describing, exporting, importing, insights, reading, resources, writing
-from servers.common.sql.features.context import Opened
-from servers.common.sql.importing.imports import Import, Imported
+from servers.common.sql.features.context import SqlServerState
+from servers.common.sql.importing.imports import Import, ImportResult
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.formats import ExportFile, ExportRequest
 from servers.common.sql.query.pages import AnswerLimits, Page
@@ -31,9 +31,9 @@ from servers.common.sql.schema.table import TableDescription, TableFacts, TableR
 from servers.common.sql.server import make_server, serve
 from servers.common.sql.settings import SqlSettings
 from servers.common.sql.uris import Uris
-from servers.common.sql.watch import DatabaseWatch, Watched
+from servers.common.sql.watch import DatabaseWatch, WatchedDatabase
 from servers.common.sql.write.consent import Consent, Figures
-from servers.common.sql.write.results import Effect, ResponseLimits, Statement, Written, make_result
+from servers.common.sql.write.results import Effect, FormattedResult, ResponseLimits, Statement, make_result
 from shared import Opening
 
 __all__ = ["app"]
@@ -170,7 +170,7 @@ class Database:
         job: Job | None,
         *,
         only_tables: bool,
-    ) -> Written | Figures:
+    ) -> FormattedResult | Figures:
         forms = [await self._parse(one.sql, "made" if only_tables else "into") for one in statements]
         names = tuple(form["made"] or form["into"] for form in forms)
         figures = Figures(0 if only_tables else len(forms), tuple(1 for _ in forms), names, only_tables)
@@ -184,10 +184,12 @@ class Database:
         effects = [Effect(1, 1, None, (name,), only_tables, (), Page([], []), False) for name in names]
         return make_result(effects, None, 0.0, limits.max_bytes)
 
-    async def dry_run(self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None) -> Written:
+    async def dry_run(
+        self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
+    ) -> FormattedResult:
         return make_result([], [], 0.0, limits.max_bytes)
 
-    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> Imported | Figures:
+    async def import_csv(self, wanted: Import, consent: Consent, job: Job | None) -> ImportResult | Figures:
         raise SqlError("refused", "it takes no CSV")
 
     def _list_entries(self) -> list[Entry]:
@@ -215,7 +217,7 @@ class _Codec:
         return rows
 
 
-class _Watch(DatabaseWatch[Watched]):
+class _Watch(DatabaseWatch[WatchedDatabase]):
     health: ClassVar[Mapping[str, object]] = {}
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
@@ -253,7 +255,7 @@ app = make_server(
 
 
 @app.lifespan
-async def _open(opening: Opening) -> AsyncIterator[Opened]:
+async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
     async with anyio.create_task_group() as group:
         databases = Databases(opening.settings.sources)
         watch = _Watch(MADE_UP.uris, databases, opening.changes.resource, opening.changes.resources)

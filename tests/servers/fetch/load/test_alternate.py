@@ -3,13 +3,13 @@
 import pytest
 
 from servers.fetch.load.alternate import find_alternate
-from servers.fetch.read.page import Loaded
+from servers.fetch.read.page import LoadedPage
 
 URL = "https://site.example/folder/page"
 
 
 def found(body: str = "", link: str = "") -> str | None:
-    return find_alternate(Loaded(URL, (), 200, {"link": link}, "text/html", None, body.encode(), 0, False, 0.0))
+    return find_alternate(LoadedPage(URL, (), 200, {"link": link}, "text/html", None, body.encode(), 0, False, 0.0))
 
 
 @pytest.mark.parametrize(

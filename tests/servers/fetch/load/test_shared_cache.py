@@ -15,7 +15,7 @@ from servers.fetch.load.headers import parse_host_header
 from servers.fetch.load.loader import Loader
 from servers.fetch.load.shared_cache import MAX_UNCOMPRESSED_BYTES, Blobs, SharedCache, SharedEntries
 from servers.fetch.pages.snapshots import Snapshot
-from servers.fetch.read.page import Loaded, Page
+from servers.fetch.read.page import LoadedPage, Page
 from shared.errors import Unavailable
 from shared.stores.memory_blobs import MemoryBlobs
 from tests.servers.fetch.loaders import opened_loader
@@ -39,7 +39,7 @@ async def test_what_may_not_be_kept_is_not_shared() -> None:
 
 
 async def test_a_snapshot_comes_back_as_it_was() -> None:
-    loaded = Loaded("http://a/", ("http://b/",), 200, {"a": "b"}, "text/html", None, b"", 0, True, 1.5, "f")
+    loaded = LoadedPage("http://a/", ("http://b/",), 200, {"a": "b"}, "text/html", None, b"", 0, True, 1.5, "f")
     snapshot = Snapshot(loaded, 7, Page("text", "html", notes=("a note",), image=b"\xff"))
     entries = SharedEntries(MemoryBlobs(), "page", Snapshot, 60.0)
     await entries.put(snapshot, 4, "ada", "http://a/")

@@ -20,7 +20,7 @@ from servers.fetch.network.address_policy import Policy, Rules
 from servers.fetch.network.client import ClientOptions, _Transport, open_client
 from servers.fetch.network.proxy import parse_proxy
 from servers.fetch.network.urls import parse_url
-from servers.fetch.read.page import Loaded
+from servers.fetch.read.page import LoadedPage
 from shared import Implementation, Server
 from shared.transports.http.server import HttpOptions, run_http
 from tests.servers.fetch.loaders import AGENT, refused
@@ -332,7 +332,7 @@ async def test_h16_loads_that_are_given_up_take_none_with_them_however_many() ->
     async with opened_http2(answer, streams=100) as url, http2_loader() as loader:
         loads = await asyncio.gather(*(loader.load(url) for _ in range(10)), return_exceptions=True)
     assert [one.code for one in loads if isinstance(one, FetchError)] == ["too_large"] * 6
-    assert [one.body for one in loads if isinstance(one, Loaded)] == [b"page"] * 4
+    assert [one.body for one in loads if isinstance(one, LoadedPage)] == [b"page"] * 4
 
 
 async def test_h5_large_headers_are_refused() -> None:

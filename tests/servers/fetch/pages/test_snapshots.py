@@ -7,11 +7,11 @@ from servers.fetch.errors import FetchError
 from servers.fetch.pages import snapshots
 from servers.fetch.pages.snapshots import PageRequest, Snapshot, Snapshots, fetch_all
 from servers.fetch.pages.texts import join_pages
-from servers.fetch.read.page import Loaded, Page
+from servers.fetch.read.page import LoadedPage, Page
 
 
 def snapshot(text: str, image: bytes = b"") -> Snapshot:
-    loaded = Loaded("http://a/", (), 200, {}, "text/html", None, b"", 0, False, 0.0)
+    loaded = LoadedPage("http://a/", (), 200, {}, "text/html", None, b"", 0, False, 0.0)
     return Snapshot(loaded, len(text), Page(text, "html", image=image))
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.fetch.errors import Answered, FetchError
+from servers.fetch.errors import ErrorResponse, FetchError
 from servers.fetch.pages.snapshots import PageRequest, Snapshot
 from servers.fetch.pages.texts import cut, explain, facts_of, fence, join_pages, share_out, text_of
-from servers.fetch.read.page import Loaded, Metadata, Page, Removed
+from servers.fetch.read.page import LoadedPage, Metadata, Page, RemovedCounts
 
-LOADED = Loaded("http://a/", (), 200, {}, "text/html", "utf-8", b"", 90, False, 0.0)
+LOADED = LoadedPage("http://a/", (), 200, {}, "text/html", "utf-8", b"", 90, False, 0.0)
 
 
 def shown(page: Page, start: int = 0, characters: int = 100, **loaded: object) -> str:
@@ -56,7 +56,7 @@ def test_a_title_of_several_lines_is_one() -> None:
 
 def test_what_was_left_out_is_said() -> None:
     assert "a person would not see them: 2 hidden elements and 3 invisible characters" in shown(
-        Page("", "html", removed=Removed(2, 3))
+        Page("", "html", removed=RemovedCounts(2, 3))
     )
 
 
@@ -78,7 +78,7 @@ def test_a_page_can_not_end_its_fence() -> None:
 
 
 def test_an_error_shows_what_the_site_said_within_a_fence() -> None:
-    text = explain(FetchError("status", "the site answered 503", "Try later", Answered(503, 90, "Closed.")))
+    text = explain(FetchError("status", "the site answered 503", "Try later", ErrorResponse(503, 90, "Closed.")))
     assert text.startswith("status: the site answered 503. Try later\nthe site asks to wait 90 seconds")
     assert re.search(r"<page-(\w+)>.*\nClosed\.\n</page-\1>$", text)
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from servers.filesystem.edit import diff
 from servers.filesystem.edit.replacements import Edit, apply_edits
-from servers.filesystem.edit.text import Edited
+from servers.filesystem.edit.text import EditedText
 
 
 def unified_diff(old, new, path, context=3):
     """As if everything had been edited."""
-    return diff.unified_diff(Edited(old, new, [(0, len(old), 0, len(new))]), path, context)
+    return diff.unified_diff(EditedText(old, new, [(0, len(old), 0, len(new))]), path, context)
 
 
 def test_a_changed_line_with_its_surroundings():
@@ -79,7 +79,7 @@ TEXTS = st.lists(st.sampled_from("abc"), max_size=12).map("\n".join) | st.lists(
 @given(TEXTS, st.sampled_from(["a", "b", "\n", "ab", "b\n", ""]), TEXTS, st.integers(0, 3))
 def test_git_applies_the_diff_of_many_places_and_of_the_whole(tmp_path_factory, text, old, new, context):
     assume(old in text)
-    whole = Edited(text, new, [(0, len(text), 0, len(new))])
+    whole = EditedText(text, new, [(0, len(text), 0, len(new))])
     edited = apply_edits(text, [Edit(old, new, places=0)]) if old else whole
     patch = diff.unified_diff(edited, "x", context)
     if edited.before == edited.after:

@@ -357,13 +357,13 @@ def test_what_was_written_to_a_mounted_file_meanwhile_is_not_overwritten(
     files: RootedFiles, mounted: Path, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etag = etag_of(mounted.stat())
-    prepared = atomic.prepared
+    prepared = atomic.prepare_replacement
 
     def prepared_late(*arguments: Any, **named: Any) -> Entry:
         mounted.write_text("theirs\n")
         return prepared(*arguments, **named)
 
-    monkeypatch.setattr(atomic, "prepared", prepared_late)
+    monkeypatch.setattr(atomic, "prepare_replacement", prepared_late)
     options = WriteOptions(etag)
     assert code(write_file, files, files.roots.place("file"), "new\n", "overwrite", options) == "changed"
     assert mounted.read_text() == "theirs\n"

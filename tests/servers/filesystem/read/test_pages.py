@@ -14,7 +14,7 @@ from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.pages import read_text, text_in
 from servers.filesystem.read.parts import Part
-from shared.program.files.entries import Held, etag_of
+from shared.program.files.entries import SmallFile, etag_of
 
 BIG = 1_000_000
 
@@ -135,7 +135,7 @@ def test_a_page_costs_the_same_wherever_it_is(files, root, at):
     assert max(counts[1:]) < 91_000
 
 
-class Counting(Held):
+class Counting(SmallFile):
     """A source that notes how many bytes were asked of it."""
 
     counts: list[int] = []  # noqa: RUF012
@@ -185,7 +185,7 @@ def test_f6_the_first_and_last_lines_and_those_from_one_on(read):
 
 @pytest.mark.parametrize("size", [0, 4_096])
 def test_last_lines_are_found_where_the_system_reports_another_size(at, size):
-    class Reported(Held):
+    class Reported(SmallFile):
         """A file of /proc or /sys."""
 
         @property

@@ -1,12 +1,12 @@
 """When something is looked at that gave notices."""
 
-from servers.filesystem.watch.pacing import MAX_NOTICED, Pace, Watched
+from servers.filesystem.watch.pacing import MAX_NOTICED, Pace, WatchedTarget
 
 PACE = Pace(quiet=1, longest=5)
 
 
 def watched(pace=PACE):
-    return Watched(target=None, tell=None, pace=pace)
+    return WatchedTarget(target=None, tell=None, pace=pace)
 
 
 def told(one, notices, until):

@@ -167,7 +167,7 @@ async def test_a_server_that_has_no_ping_stays_up() -> None:
     async with Behind(app).serving() as upstream, living(upstream) as base:
         await base.settled.wait()
         turns = Turns(base)
-        base.doubt()
+        base.check_liveness()
         for _ in range(2):
             with pytest.raises(RpcError):
                 await base.client.ping()
@@ -191,7 +191,7 @@ async def test_a_server_that_answers_stays_up_whoever_doubts_it() -> None:
         await base.settled.wait()
         turns = Turns(base)
         for _ in range(2):
-            base.doubt()
+            base.check_liveness()
             await base.client.request("server/discover")
         await anyio.wait_all_tasks_blocked()
         assert turns.seen == []

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from servers.catalog import CATALOG, Catalog, load_catalog
-from servers.gateway.serve.choice import Chosen, choose
+from servers.gateway.serve.choice import ChosenServer, choose
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
 from tests.servers.gateway.serve.test_foreign import written
 
 OURS = load_catalog(CATALOG)
 
 
-def chosen(folder: Path, text: str, *names: str, catalog: Catalog = OURS) -> list[Chosen]:
+def chosen(folder: Path, text: str, *names: str, catalog: Catalog = OURS) -> list[ChosenServer]:
     return choose(names, catalog, read_configuration(written(folder, text)))
 
 

@@ -14,13 +14,13 @@ import pytest
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Narrowing
 from servers.filesystem.settings import Settings as FilesystemSettings
-from servers.gateway.serve.joined import joined_server, run_per_principal, settled
+from servers.gateway.serve.joined import joined_server, run_per_principal, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
 from shared.program.rules import keeping_to
 from shared.protocol.identity import Principal
 from shared.server.run import Run
-from shared.telemetry.supervised import Supervised
+from shared.telemetry.supervised import SupervisedServer
 from tests.servers.bundle.commands.test_serve import metrics
 from tests.servers.gateway.joined.members import small
 from tests.servers.gateway.serve.test_foreign_server import at_work, call, configured, listed, started, text
@@ -77,7 +77,7 @@ Member = tuple[Server[Any], Any, Rules]
 async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
     """Servers with rules, as one."""
     lives = [
-        Supervised(
+        SupervisedServer(
             app.implementation.name,
             partial(
                 app.open, settings, extensions=keeping_to(rules, app.implementation.name, tokens_have_scopes=True)
@@ -88,7 +88,7 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
     for life in lives:
         life.start()
     try:
-        await settled(lives)
+        await wait_until_settled(lives)
         app = joined_server(lives, [app for app, _, _ in members], "auto", [])
         async with app.open(extensions=run_per_principal([rules for _, _, rules in members])) as running:
             yield running

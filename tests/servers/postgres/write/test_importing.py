@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.imports import Imported
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.imports import ImportResult
+from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.write.consent import Figures
 from servers.postgres.engine.deadline import Deadline, Limits
 from tests.servers.postgres.databases import Database
@@ -37,7 +37,7 @@ async def held(workshop: Database) -> AsyncIterator[Writing]:
         yield held
 
 
-async def imported(held: Writing, table: str, csv: str, form: Written = Written()) -> Imported:  # noqa: B008
+async def imported(held: Writing, table: str, csv: str, form: FormatRequest = FormatRequest()) -> ImportResult:  # noqa: B008
     done = await held.import_csv(table, csv, form)
     assert not isinstance(done, Figures)
     return done
@@ -47,7 +47,7 @@ async def refused(held: Writing, workshop: Database, table: str, csv: str, **for
     """Why the import is refused; it changes nothing."""
     before = workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class")
     with pytest.raises(SqlError) as caught:
-        await held.import_csv(table, csv, Written(**form))
+        await held.import_csv(table, csv, FormatRequest(**form))
     assert workshop.run("SELECT count(*), (SELECT count(*) FROM review) FROM pg_class") == before
     assert held.commits == []
     return f"{caught.value.code}: {caught.value}"
@@ -92,7 +92,7 @@ async def test_columns_of_text_take_fields_as_they_are_written(held: Writing, wo
 async def test_dates_whose_day_and_month_may_be_swapped_go_into_no_date(held: Writing, workshop: Database) -> None:
     error = await refused(held, workshop, "typed", "day,code\n1/2/2024,x\n")
     assert error.startswith("bad_csv: the day and month of the dates for a column can't be told apart:")
-    await imported(held, "typed", "day,code\n1/2/2024,x\n", Written(types=["day=date dmy"]))
+    await imported(held, "typed", "day,code\n1/2/2024,x\n", FormatRequest(types=["day=date dmy"]))
     assert workshop.run("SELECT day::text FROM typed") == [("2024-02-01",)]
 
 
@@ -105,7 +105,7 @@ async def test_without_a_header_fields_are_for_the_columns_that_take_values(
     held: Writing, workshop: Database
 ) -> None:
     workshop.run("CREATE TABLE made (a integer, b integer GENERATED ALWAYS AS (a + 1) STORED, c text)", user="owner")
-    await imported(held, "made", "1;x\n", Written(";", header=False))
+    await imported(held, "made", "1;x\n", FormatRequest(";", header=False))
     assert workshop.run("SELECT * FROM made") == [(1, 2, "x")]
 
 

@@ -11,7 +11,7 @@ import pytest
 from servers.prompts.format.front_matter import parse_document
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.skills import SkillCache
-from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.snapshot import ScanChanges
 from tests.servers.peers import Json, Peer
 from tests.servers.prompts.folders import SIMPLE, asking, front, put, write
 from tests.servers.prompts.serving import folder, following, inside, served, updates
@@ -170,7 +170,7 @@ async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_w
             assert await shelf.read(name, file, before.files[file].sha256) is None
         libraries.look()
         assert await shelf.read(name, file, before.files[file].sha256) is None
-        shelf.forget(Changed(frozenset(), other_files_changed=True))
+        shelf.forget(ScanChanges(frozenset(), other_files_changed=True))
         after = await shelf.get(name)
         assert after is not None
         read = await shelf.read(name, file, after.files[file].sha256)

@@ -12,7 +12,7 @@ from servers.prompts.library import library as module
 from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import Libraries
 from servers.prompts.library.library import Cache
-from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.snapshot import ScanChanges
 from tests.privileges import modes_enforced
 from tests.servers.prompts.folders import SIMPLE, front, library, texts, write
 
@@ -104,7 +104,7 @@ def test_a_look_says_which_prompts_came_changed_and_went(tmp_path: Path) -> None
     assert found.look() is None
     write(tmp_path, {"b.md": front(body="New."), "d.md": SIMPLE})
     (tmp_path / "c.md").unlink()
-    assert found.look() == Changed(frozenset("bcd"), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset("bcd"), other_files_changed=False)
     assert found.names == ["a", "b", "d"]
     assert texts(found, "b") == ["New."]
 
@@ -115,13 +115,13 @@ def test_files_beside_a_skill_are_prompts_when_it_goes(tmp_path: Path) -> None:
     assert found.names == ["one", "two-SKILL.md-b", "two-a"]
     (tmp_path / "one/SKILL.md").unlink()
     write(tmp_path, {"two/b/SKILL.md": SIMPLE})
-    assert found.look() == Changed(frozenset({"one", "one-a", "b"}), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset({"one", "one-a", "b"}), other_files_changed=False)
 
 
 def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": front(body="Good.")})
     write(tmp_path, {"a.md": "---\ndescription: [\n"})
-    assert found.look() == Changed(frozenset(), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset(), other_files_changed=False)
     assert texts(found, "a") == ["Good."]
     assert [str(one) for one in found.problems()] == ["a.md:1: its front matter has no closing --- line"]
     assert found.look() is None
@@ -130,7 +130,7 @@ def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) 
     assert texts(found, "a") == ["Good."]
     assert [one.reason for one in found.problems()] == ["it has more than 256,000 bytes"]
     write(tmp_path, {"a.md": front(body="Better.")})
-    assert found.look() == Changed(frozenset("a"), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset("a"), other_files_changed=False)
     assert texts(found, "a") == ["Better."]
     assert found.problems() == []
 
@@ -143,7 +143,7 @@ def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_
     reason = "b.md: it is called 'prompt-same': 'a.md' has a prompt called 'same' already"
     assert [str(one) for one in found.problems()] == [reason]
     (tmp_path / "a.md").unlink()
-    assert found.look() == Changed(frozenset({"prompt-same", "same"}), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset({"prompt-same", "same"}), other_files_changed=False)
     assert texts(found, "same") == ["From b."]
     assert found.problems() == []
 
@@ -173,7 +173,7 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
     found.look()
     assert texts(found, "b-test") == ["In b."]
     (tmp_path / "a/.claude/commands/test.md").unlink()
-    assert found.look() == Changed(frozenset({"b-test", "test"}), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset({"b-test", "test"}), other_files_changed=False)
     assert texts(found, "test") == ["In b."]
 
 
@@ -229,14 +229,14 @@ def test_a_change_of_an_included_file_is_seen(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": front(body="{% include '_b.md' %}"), "_b.md": "old"})
     assert texts(found, "a") == ["old"]
     write(tmp_path, {"_b.md": "newer"})
-    assert found.look() == Changed(frozenset(), other_files_changed=True)
+    assert found.look() == ScanChanges(frozenset(), other_files_changed=True)
     assert texts(found, "a") == ["newer"]
 
 
 def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
     found = library(tmp_path / "lib", {"a.md": SIMPLE})
     (tmp_path / "lib").rename(tmp_path / "away")
-    assert found.look() == Changed(frozenset(), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset(), other_files_changed=False)
     assert [str(one) for one in found.problems()] == ["the folder can't be read"]
     assert texts(found, "a") == ["Say it."]
     (tmp_path / "away").rename(tmp_path / "lib")
@@ -308,7 +308,7 @@ def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> N
     assert texts(found.library("one"), "one") == ["First."]
     assert found.problems() == []
     (tmp_path / "a/one.md").unlink()
-    assert found.look() == Changed(frozenset({"one"}), other_files_changed=False)
+    assert found.look() == ScanChanges(frozenset({"one"}), other_files_changed=False)
     assert texts(found.library("one"), "one") == ["Second."]
 
 

@@ -13,7 +13,7 @@ import pytest
 from servers.common.notices import Notices, open_watch
 from servers.prompts.library import watch
 from servers.prompts.library.libraries import Libraries
-from servers.prompts.library.snapshot import Changed
+from servers.prompts.library.snapshot import ScanChanges
 from servers.prompts.library.watch import Watch
 from servers.prompts.server import app as prompts
 from shared.contracts import Stores
@@ -39,9 +39,9 @@ class Told:
     """What a watch says."""
 
     def __init__(self) -> None:
-        self.send, self.receive = anyio.create_memory_object_stream[Changed](100)
+        self.send, self.receive = anyio.create_memory_object_stream[ScanChanges](100)
 
-    async def next(self) -> Changed:
+    async def next(self) -> ScanChanges:
         """What it says next."""
         with anyio.fail_after(30):
             return await self.receive.receive()
@@ -79,8 +79,8 @@ async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncI
         tasks.cancel_scope.cancel()
 
 
-def news(*names: str, others: bool = False) -> Changed:
-    return Changed(frozenset(names), others)
+def news(*names: str, others: bool = False) -> ScanChanges:
+    return ScanChanges(frozenset(names), others)
 
 
 async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -> None:

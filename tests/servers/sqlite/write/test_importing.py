@@ -13,8 +13,8 @@ import pytest
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.files import open_text
-from servers.common.sql.importing.imports import Import, Imported
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.imports import Import, ImportResult
+from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.write.consent import Consent, Figures
 from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.write import importing
@@ -40,9 +40,9 @@ async def imported(
     path: Path,
     table: str,
     csv: str,
-    form: Written = Written(),  # noqa: B008
+    form: FormatRequest = FormatRequest(),  # noqa: B008
     limits: Limits = Limits(),  # noqa: B008
-) -> Imported:
+) -> ImportResult:
     async with opened(path, limits) as database:
         work = partial(importing.import_csv, Import(table, open_text(csv), form), Consent())
         done = await write(database, work)
@@ -50,7 +50,7 @@ async def imported(
     return done
 
 
-async def refused(path: Path, table: str, csv: str, form: Written = Written()) -> str:  # noqa: B008
+async def refused(path: Path, table: str, csv: str, form: FormatRequest = FormatRequest()) -> str:  # noqa: B008
     """Why the import is refused; it changes nothing."""
     with closing(sqlite3.connect(path)) as connection:
         before = list(connection.iterdump())
@@ -114,12 +114,12 @@ async def test_a_type_holds_for_rows_far_apart(path: Path, parts: list[str], kin
 
 
 async def test_quotes_line_ends_and_a_mark_are_understood(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', Written(";"))
+    await imported(path, "new", '\ufeffa;"b c"\r\n"x;""y""\r\nz";1\r\n\r\nlast;2', FormatRequest(";"))
     assert db.execute('SELECT a, "b c" FROM new').fetchall() == [('x;"y"\r\nz', 1), ("last", 2)]
 
 
 async def test_without_a_header_the_columns_are_numbered(path: Path, db: sqlite3.Connection) -> None:
-    await imported(path, "new", "1\tx\n2\ty\n", Written("\t", header=False))
+    await imported(path, "new", "1\tx\n2\ty\n", FormatRequest("\t", header=False))
     assert db.execute("SELECT c1, c2 FROM new").fetchall() == [(1, "x"), (2, "y")]
 
 
@@ -189,7 +189,7 @@ async def test_what_does_not_fit_is_refused_with_its_row(path: Path) -> None:
 
 
 async def test_without_a_header_the_number_of_fields_must_be_that_of_the_columns(path: Path) -> None:
-    error = await refused(path, "t", "1,2,3\n", Written(header=False))
+    error = await refused(path, "t", "1,2,3\n", FormatRequest(header=False))
     lines = error.splitlines()
     assert lines[0] == "bad_csv: the first row has 3 fields, and the table 2 columns:"
     assert lines[2] == "columns of the table: a, b"
@@ -202,7 +202,7 @@ async def test_tables_that_take_no_rows_are_refused(path: Path) -> None:
 
 async def test_a_field_beyond_the_limit_is_refused(path: Path) -> None:
     assert "field larger than field limit" in await refused(
-        path, "t", "a,b\n3," + "x" * 2_000, Written(field_bytes=1_000)
+        path, "t", "a,b\n3," + "x" * 2_000, FormatRequest(field_bytes=1_000)
     )
 
 
@@ -217,7 +217,7 @@ async def test_a_file_that_is_changed_while_it_is_read_is_refused(path: Path, se
     first = open_text("a\n1\n")
     texts = iter([first, first, open_text(second)])
     async with opened(path) as database:
-        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), Written()), Consent())
+        work = partial(importing.import_csv, Import("new", lambda: next(texts)(), FormatRequest()), Consent())
         with pytest.raises(SqlError, match="the file was changed while it was being imported"):
             await write(database, work)
 

@@ -9,7 +9,7 @@ import pytest
 
 from servers.common.sql.importing.files import open_text
 from servers.common.sql.importing.imports import Import
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.write.consent import Consent, Figures
 from servers.sqlite.write import importing
 from servers.sqlite.write.session import write
@@ -100,7 +100,7 @@ async def test_consent_is_to_what_is_replaced_too_and_then_it_is_done(path: Path
 
 
 async def test_an_import_into_a_table_that_replaces_counts_what_it_replaces(path: Path) -> None:
-    wanted = Import("silent", open_text("a,b\n1,two\n"), Written())
+    wanted = Import("silent", open_text("a,b\n1,two\n"), FormatRequest())
     async with opened(path) as database:
         figures = await write(database, partial(importing.import_csv, wanted, Consent(0)))
     assert isinstance(figures, Figures)

@@ -103,7 +103,7 @@ class Hosting:
 
     async def idle(self):
         """Waits until nothing is to be told to the store or by it."""
-        while len(self.tasks.crew):
+        while len(self.tasks.background):
             await anyio.lowlevel.checkpoint()
 
 

@@ -116,7 +116,7 @@ class Machine:
         kept = tasks_of(self.running)
         for _ in range(30):
             await anyio.lowlevel.checkpoint()
-        while len(kept.crew):
+        while len(kept.background):
             await anyio.lowlevel.checkpoint()
         await peer.request("server/discover")
 

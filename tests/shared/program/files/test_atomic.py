@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from shared.program.files import atomic
-from shared.program.files.atomic import beside, give_name, prepared, put_in_place, replace, sync
+from shared.program.files.atomic import beside, give_name, prepare_replacement, put_in_place, replace, sync
 from shared.program.files.entries import Entry, Place, current, entry_at
 from tests import disk
 
@@ -37,7 +37,7 @@ def test_a_new_file_gets_the_usual_mode_or_the_one_that_is_asked_for(entry, root
     os.umask(mask)
     assert (root / "file").stat().st_mode & 0o777 == 0o646
     (root / "file").unlink()
-    put_in_place(prepared(entry, b"new", None, mode=0o700), entry, None)
+    put_in_place(prepare_replacement(entry, b"new", None, mode=0o700), entry, None)
     assert (root / "file").stat().st_mode & 0o777 == 0o700
 
 

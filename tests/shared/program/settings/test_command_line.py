@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from shared.program.settings.command_line import CommandLine, Fault, Given, read_command_line, spellings
+from shared.program.settings.command_line import CommandLine, Fault, GivenValue, read_command_line, spellings
 
 OPTIONS = {
     **spellings("deny", "--deny", is_switch=False),
@@ -64,19 +64,27 @@ def test_a_line_means_what_argparse_makes_of_it(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("line", "given", "faults"),
     [
-        (["a", "-"], [Given(None, "a", 0, 0, 0), Given(None, "-", 1, 1, 0)], []),
-        (["--deny", "x"], [Given("deny", "x", 0, 1, 0)], []),
-        (["a", "--deny=x=y"], [Given(None, "a", 0, 0, 0), Given("deny", "x=y", 1, 1, 7)], []),
-        (["--no-poll", "--poll"], [Given("poll", "0", 0, 0, 9), Given("poll", "1", 1, 1, 6)], []),
-        (["--", "--poll", "--"], [Given(None, "--poll", 1, 1, 0), Given(None, "--", 2, 2, 0)], []),
-        (["a", "--nope=1"], [Given(None, "a", 0, 0, 0)], [Fault(1, "")]),
-        (["--deny", "--poll"], [Given("poll", "1", 1, 1, 6)], [Fault(0, "argument --deny: expected one argument")]),
-        (["--deny", "--", "x"], [Given(None, "x", 2, 2, 0)], [Fault(0, "argument --deny: expected one argument")]),
+        (["a", "-"], [GivenValue(None, "a", 0, 0, 0), GivenValue(None, "-", 1, 1, 0)], []),
+        (["--deny", "x"], [GivenValue("deny", "x", 0, 1, 0)], []),
+        (["a", "--deny=x=y"], [GivenValue(None, "a", 0, 0, 0), GivenValue("deny", "x=y", 1, 1, 7)], []),
+        (["--no-poll", "--poll"], [GivenValue("poll", "0", 0, 0, 9), GivenValue("poll", "1", 1, 1, 6)], []),
+        (["--", "--poll", "--"], [GivenValue(None, "--poll", 1, 1, 0), GivenValue(None, "--", 2, 2, 0)], []),
+        (["a", "--nope=1"], [GivenValue(None, "a", 0, 0, 0)], [Fault(1, "")]),
+        (
+            ["--deny", "--poll"],
+            [GivenValue("poll", "1", 1, 1, 6)],
+            [Fault(0, "argument --deny: expected one argument")],
+        ),
+        (
+            ["--deny", "--", "x"],
+            [GivenValue(None, "x", 2, 2, 0)],
+            [Fault(0, "argument --deny: expected one argument")],
+        ),
         (["--no-auth=1"], [], [Fault(0, "argument --no-auth: ignored explicit argument '1'")]),
         (["--no-no-auth"], [], [Fault(0, "")]),
     ],
 )
-def test_everything_has_its_place(line: list[str], given: list[Given], faults: list[Fault]) -> None:
+def test_everything_has_its_place(line: list[str], given: list[GivenValue], faults: list[Fault]) -> None:
     assert read_command_line(line, OPTIONS) == CommandLine(given, faults)
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared.auth.policy import Rules
-from shared.program.settings.options import Written
+from shared.program.settings.options import FileValue
 from shared.program.settings.settings_file import read_settings_file
 from shared.program.settings.tables import TABLES, read_rules
 
@@ -31,7 +31,7 @@ def read(text: str, tmp_path: Path, *, settings: BaseModel | None = None, common
     path = tmp_path / "settings.toml"
     path.write_text(text)
     written = read_settings_file(path, TABLES).options
-    together = None if common is None else Written(tomllib.loads(common), f"{path}: principal")
+    together = None if common is None else FileValue(tomllib.loads(common), f"{path}: principal")
     return read_rules(written, path, settings or Settings(), together)
 
 

@@ -11,7 +11,7 @@ from shared.protocol.session.client import (
     MAX_UNSENT_REPLIES,
     ClientIdentity,
     ClientSession,
-    Era,
+    OpeningStep,
     first_version,
 )
 from shared.protocol.session.client_events import (
@@ -103,21 +103,21 @@ def test_a_version_we_do_not_speak_ends_the_handshake() -> None:
 
 
 DISCOVERED = {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}, "instructions": "Do."}
-ANSWERS: list[tuple[Response | Failure | None, Era]] = [
-    (Response(1, DISCOVERED), Era.STATELESS),
-    (Response(1, {"supportedVersions": ["2025-06-18", "2025-03-26"]}), Era.HANDSHAKE),
-    (Response(1, {"supportedVersions": ["2099-01-01"]}), Era.NONE),
-    (Response(1, {}), Era.HANDSHAKE),
-    (Failure(1, -32601, "no such method"), Era.HANDSHAKE),
-    (Failure(1, -32600, "initialize first"), Era.HANDSHAKE),
-    (Failure(1, 400, "HTTP 400"), Era.HANDSHAKE),
-    (Failure(1, 401, "HTTP 401"), Era.NONE),
-    (Failure(1, -32020, "header mismatch"), Era.STATELESS),
-    (Failure(1, -32021, "capability missing"), Era.STATELESS),
-    (Failure(1, -32022, "no", {"supported": ["2025-11-25"], "requested": "2026-07-28"}), Era.HANDSHAKE),
-    (Failure(1, -32022, "no", {"supported": ["2099-01-01"], "requested": "2026-07-28"}), Era.NONE),
-    (Failure(1, -32022, "no", {"supported": "2026"}), Era.HANDSHAKE),
-    (None, Era.HANDSHAKE),
+ANSWERS: list[tuple[Response | Failure | None, OpeningStep]] = [
+    (Response(1, DISCOVERED), OpeningStep.STATELESS),
+    (Response(1, {"supportedVersions": ["2025-06-18", "2025-03-26"]}), OpeningStep.HANDSHAKE),
+    (Response(1, {"supportedVersions": ["2099-01-01"]}), OpeningStep.NONE),
+    (Response(1, {}), OpeningStep.HANDSHAKE),
+    (Failure(1, -32601, "no such method"), OpeningStep.HANDSHAKE),
+    (Failure(1, -32600, "initialize first"), OpeningStep.HANDSHAKE),
+    (Failure(1, 400, "HTTP 400"), OpeningStep.HANDSHAKE),
+    (Failure(1, 401, "HTTP 401"), OpeningStep.NONE),
+    (Failure(1, -32020, "header mismatch"), OpeningStep.STATELESS),
+    (Failure(1, -32021, "capability missing"), OpeningStep.STATELESS),
+    (Failure(1, -32022, "no", {"supported": ["2025-11-25"], "requested": "2026-07-28"}), OpeningStep.HANDSHAKE),
+    (Failure(1, -32022, "no", {"supported": ["2099-01-01"], "requested": "2026-07-28"}), OpeningStep.NONE),
+    (Failure(1, -32022, "no", {"supported": "2026"}), OpeningStep.HANDSHAKE),
+    (None, OpeningStep.HANDSHAKE),
 ]
 
 
@@ -126,12 +126,14 @@ def test_the_era_follows_from_the_answer_to_discover() -> None:
         session = _open()
         session.discover()
         assert session.discovered(answer) is era, answer
-        assert (session.server is not None) == (era is Era.STATELESS)
+        assert (session.server is not None) == (era is OpeningStep.STATELESS)
 
 
 def test_a_handshake_after_discover_offers_the_newest_version_in_common() -> None:
     session = _open()
-    assert session.discovered(Response(1, {"supportedVersions": ["2025-03-26", "2025-06-18"]})) is Era.HANDSHAKE
+    assert (
+        session.discovered(Response(1, {"supportedVersions": ["2025-03-26", "2025-06-18"]})) is OpeningStep.HANDSHAKE
+    )
     session.initialize()
     assert _sent(session)[0].params["protocolVersion"] == V2025_06_18.date
 
@@ -244,9 +246,9 @@ def test_a_version_that_was_refused_is_offered_once_more() -> None:
     session = _open()
     refusal = Failure(1, -32022, "no", {"supported": ["2026-07-28"]})
     session.discover()
-    assert session.discovered(refusal) is Era.AGAIN
+    assert session.discovered(refusal) is OpeningStep.AGAIN
     session.discover()
-    assert session.discovered(refusal) is Era.NONE
+    assert session.discovered(refusal) is OpeningStep.NONE
 
 
 def test_only_so_many_questions_at_once() -> None:

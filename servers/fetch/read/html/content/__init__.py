@@ -1,1 +1,1 @@
-"""Extraction of the main content of a page: its lines, their features, and a decision forest that judges them."""
+"""Extracts the main content of a page, from its lines, their features, and a decision forest that judges them."""

@@ -57,7 +57,7 @@ class _Blocks:
             accumulate(map(hash, self._texts), lambda total, text: (total * _BASE + text) % _MODULUS, initial=0)
         )
         self._headings: list[tuple[tuple[int, str], ...]] = []
-        """The headings above each line, from the highest level on."""
+        """The headings above each line, highest level first."""
         self._levels: dict[Block, int] = {}
         """The highest level of the headings in each block."""
         above: tuple[tuple[int, str], ...] = ()

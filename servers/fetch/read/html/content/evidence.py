@@ -11,7 +11,7 @@ edges of the page, or repeats. Content looks different on each kind of page:
   largest such group, near the headline;
 * a product has its headline, fields to buy with, lists and tables of facts in one block, and JSON-LD that describes
   it: smaller groups after these are other products;
-* a service has many sections, each a heading with short lines that are no links.
+* a service has many sections, each a heading with short lines that are not links.
 
 So each line has numbers for its own words, for its place on the page and in the outline, for the blocks around it,
 for the largest group of similar blocks that it is in, for all lines of its shape, for the adjacent lines, for the

@@ -17,7 +17,7 @@ _SILENT = names_in("select datalist optgroup option video audio textarea")
 """Elements whose text the writer omits."""
 _FIELDS = names_in("input button select textarea")
 _ANCHOR = frozenset(("name", "id"))
-"""The attributes of an `a` that is only an anchor. A link has others, for its address or for clicks."""
+"""The attributes of an `a` that is only an anchor. A link has further attributes, for its address or for clicks."""
 _LANDMARKS = {
     "nav": "navigation directory",
     "header": "banner",

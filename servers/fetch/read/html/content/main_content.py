@@ -1,9 +1,9 @@
 """The main content of a page: the most likely lines, completed structures, and the amount of omitted text.
 
-Each line has a probability (`probabilities`). The lines with the highest expected F1 of their words are kept, so that
-with little evidence more of a page is kept, not less. Then structures are completed: a term and its meaning, a table,
-a list, or a heading and its section is kept as a whole, and so are lines surrounded by content that are not links to
-something else. One of several copies of a block is kept (`copies`). Omitted text is counted by its landmark.
+Each line has a probability (`probabilities`). The lines with the highest expected F1 of their words are kept, so if
+there is little evidence, more of a page is kept, not less. Then structures are completed: a term and its meaning, a
+table, a list, or a heading and its section is kept as a whole, and so are lines surrounded by content that are not
+links to something else. One of several copies of a block is kept (`copies`). Omitted text is counted by its landmark.
 """
 
 from collections import Counter
@@ -172,8 +172,8 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
 
 
 def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
-    """Keep all paragraphs of an element if two fifths of them are kept: a text's parts belong together, however long
-    it is and however similar its paragraphs are.
+    """Keep all paragraphs of an element if two fifths of them are kept: the parts of a text belong together, however
+    long the text is and however similar its paragraphs are.
     """
     beside: dict[int, list[int]] = {}
     for number, line in enumerate(page.lines):

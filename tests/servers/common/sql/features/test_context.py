@@ -16,8 +16,8 @@ from servers.common.sql.features import context
 from servers.common.sql.features.context import job_of, tell_progress
 from servers.common.sql.importing.files import find_version, open_file, open_text
 from servers.common.sql.importing.imports import Import
-from servers.common.sql.importing.tables import Written
-from servers.common.sql.jobs import Job, Reached
+from servers.common.sql.importing.tables import FormatRequest
+from servers.common.sql.jobs import Job, JobProgress
 from servers.common.sql.query.query import Query
 from servers.common.sql.write.consent import Consent
 from servers.sqlite.database import SqliteDatabase
@@ -115,11 +115,11 @@ class Caller:
         self.budget = Limits(seconds=3_600)
         self.state = self
         self.settings = Settings(databases=[Path("data.db")], timeout=20)
-        self.reports: list[Reached] = []
+        self.reports: list[JobProgress] = []
         self.enough = anyio.Event()
 
     async def progress(self, done: int, total: int | None, words: str) -> None:
-        self.reports.append(Reached(done, total, words))
+        self.reports.append(JobProgress(done, total, words))
         self.enough.set()
 
 
@@ -132,7 +132,7 @@ def test_only_a_task_may_last_longer_than_a_statement() -> None:
 async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context, "_REPORT_SECONDS", 0)  # else half a second is waited for
     job, caller = Job(20), Caller()
-    job.reached = Reached(5, 10, "rows")
+    job.reached = JobProgress(5, 10, "rows")
 
     async def work() -> str:
         await caller.enough.wait()
@@ -149,10 +149,10 @@ async def test_an_import_says_how_far_it_is(path: Path, tmp_path: Path, table: s
     for opener in (open_text(CSV), open_file(tmp_path, "rows.csv", find_version(tmp_path, "rows.csv"))):
         job = Job(20)
         async with opened(path) as database:
-            work = partial(importing.import_csv, Import(table, opener, Written()), Consent())
+            work = partial(importing.import_csv, Import(table, opener, FormatRequest()), Consent())
             await write(database, work, job)
             await write(database, lambda session: session.connection.execute("DROP TABLE IF EXISTS new"))
-        assert job.reached == Reached(2 * len(CSV), 2 * len(CSV), "3,000 rows imported")
+        assert job.reached == JobProgress(2 * len(CSV), 2 * len(CSV), "3,000 rows imported")
 
 
 async def test_exports_and_backups_say_how_far_they_are(path: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ async def test_exports_and_backups_say_how_far_they_are(path: Path, tmp_path: Pa
         with Exports(1_000_000) as exports:
             await exports.make(SqliteDatabase(database, Snapshots()), query, "csv", None, exporting)
         await database.read(partial(back_up, tmp_path, "data"), copying)
-    assert exporting.reached == Reached(2_500, None, "2,500 rows")
+    assert exporting.reached == JobProgress(2_500, None, "2,500 rows")
     assert copying.reached is not None
     assert (copying.reached.done, copying.reached.words) == (copying.reached.total, "copying")
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from servers.common.sql.importing.files import Opener, open_text
-from servers.common.sql.importing.survey import Expected, Plan, survey
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.survey import Plan, TargetTable, survey
+from servers.common.sql.importing.tables import FormatRequest
 
 
 class Unhurried:
@@ -17,10 +17,10 @@ class Unhurried:
         """Tells nobody."""
 
 
-def survey_all(source: str | Opener, expected: Expected = Expected(), **written: Any) -> Plan:  # noqa: B008
+def survey_all(source: str | Opener, expected: TargetTable = TargetTable(), **written: Any) -> Plan:  # noqa: B008
     """The plan for a text or a file. Raises SqlError."""
     opener = open_text(source) if isinstance(source, str) else source
-    steps = survey(opener, Written(**written), expected, Unhurried())
+    steps = survey(opener, FormatRequest(**written), expected, Unhurried())
     while True:
         try:
             next(steps)

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.common.sql.importing.survey import Expected, Plan
+from servers.common.sql.importing.survey import Plan, TargetTable
 from tests.servers.common.sql.importing.surveys import columns_of, survey_all
 
 MARKS = [
@@ -51,7 +51,7 @@ def test_a_number_with_two_meanings_is_named_with_what_decides() -> None:
 
 @pytest.mark.parametrize("field", ["1.234", "1,234"])
 def test_a_number_with_two_meanings_goes_into_no_column_of_numbers(field: str) -> None:
-    there = Expected([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
+    there = TargetTable([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
     with pytest.raises(SqlError, match=f"{field} may be 1234") as raised:
         survey_all(f"a;b\n{field};{field}\n", there)
     assert (raised.value.suggestion, raised.value.quoted) == ('Specify "." or "," as decimal.', ("column a",))
