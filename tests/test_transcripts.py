@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.extensions.tasks import experimental, extension
+from shared.extensions.tasks import runner
 from tests.transcript_files import FOLDER, Transcript, transcripts
 from tests.transcripts import play
 
@@ -14,8 +14,7 @@ each = pytest.mark.parametrize("path", transcripts(), ids=lambda path: str(path.
 @pytest.fixture(autouse=True)
 def times_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One time that all tasks tell: no option of a server sets their clock."""
-    for form in (experimental, extension):
-        monkeypatch.setattr(form, "iso", lambda _seconds: "2026-07-28T12:00:00.000Z")
+    monkeypatch.setattr(runner, "iso", lambda _seconds: "2026-07-28T12:00:00.000Z")
 
 
 @each

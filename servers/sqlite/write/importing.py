@@ -18,6 +18,7 @@ from servers.sqlite.engine.deadline import retry_locked
 from servers.sqlite.engine.sql import quote
 from servers.sqlite.write.replacing import ReplacedRows
 from servers.sqlite.write.session import Session
+from shared.steps import complete
 
 # A column of dates is declared TEXT: any other type would compare 2024 in `day > '2024'` as a number.
 _TYPES: Mapping[Kind, str] = {"integer": "INTEGER", "decimal": "REAL", "boolean": "BOOLEAN"}
@@ -59,13 +60,7 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
 
 def _survey(request: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
     expected = TargetTable(there, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
-    steps = survey(request.opener, request.written, expected, session.deadline)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            plan: Plan = end.value
-            return plan
+    return complete(survey(request.opener, request.written, expected, session.deadline))
 
 
 def _keeps_text(declared: str, kind: Kind) -> bool:

@@ -28,7 +28,7 @@ from ...server.run import Run
 from . import states
 from .experimental_questions import Asking, related
 from .hosted import Report
-from .runner import POLL_MS, iso, may_see, tasks_of
+from .runner import POLL_MS, common_fields, may_see, tasks_of
 
 _NAME = "experimental"
 SPANS: Mapping[tuple[str, ...], Span] = {
@@ -79,16 +79,7 @@ FORM = _Form()
 
 
 def _fields(task: TaskRecord) -> dict[str, Any]:
-    message = {} if task.message is None else {"statusMessage": task.message}
-    return {
-        "taskId": task.id,
-        "status": task.status,
-        **message,
-        "createdAt": iso(task.created),
-        "lastUpdatedAt": iso(task.updated),
-        "ttl": int(task.seconds * 1_000),
-        "pollInterval": POLL_MS,
-    }
+    return {**common_fields(task), "ttl": int(task.seconds * 1_000), "pollInterval": POLL_MS}
 
 
 # Creating tasks

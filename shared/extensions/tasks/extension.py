@@ -25,7 +25,7 @@ from ...server.handlers.dispatch import unless_task, with_task_handler
 from ...server.run import Run
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
-from .runner import POLL_MS, STOPPED, Support, Tasks, iso, living, tasks_of
+from .runner import POLL_MS, STOPPED, Support, Tasks, common_fields, living, tasks_of
 
 SYNCHRONOUS_SECONDS = 0.5
 """Seconds until a call becomes a task, unless its tool always runs as a task."""
@@ -61,16 +61,7 @@ FORM = _Form()
 
 
 def _fields(task: TaskRecord) -> dict[str, Any]:
-    message = {} if task.message is None else {"statusMessage": task.message}
-    return {
-        "taskId": task.id,
-        "status": task.status,
-        **message,
-        "createdAt": iso(task.created),
-        "lastUpdatedAt": iso(task.updated),
-        "ttlMs": max(int(task.seconds * 1_000), 1),
-        "pollIntervalMs": POLL_MS,
-    }
+    return {**common_fields(task), "ttlMs": max(int(task.seconds * 1_000), 1), "pollIntervalMs": POLL_MS}
 
 
 def detailed(task: TaskRecord) -> dict[str, Any]:

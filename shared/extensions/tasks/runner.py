@@ -52,6 +52,13 @@ def iso(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def common_fields(task: TaskRecord) -> dict[str, Any]:
+    """Return the fields of a task that both forms of tasks have."""
+    message = {} if task.message is None else {"statusMessage": task.message}
+    times = {"createdAt": iso(task.created), "lastUpdatedAt": iso(task.updated)}
+    return {"taskId": task.id, "status": task.status, **message, **times}
+
+
 def may_see(task: TaskRecord, peer: Peer) -> bool:
     """Return True if the token of `peer`, the owner of the task, allows its call."""
     scopes = None if peer.principal is None else peer.principal.scopes
