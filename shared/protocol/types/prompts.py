@@ -1,19 +1,27 @@
 """Prompts and completion (2026-07-28, Server Features, Prompts; Utilities, Completion)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from .base import Icon, Items, Meta, Params, Role, Wire
 from .content import ContentBlock
 from .tools import InputParams
 
 
+def _given(arguments: Any) -> Any:
+    # Clients in languages without optional fields send null instead of omitting one.
+    if not isinstance(arguments, dict):
+        return arguments
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
 class GetPromptParams(InputParams):
-    """The prompt to render, with its arguments; their values are always strings."""
+    """The prompt to render, with its arguments; their values are always strings. An argument that is null is
+    omitted."""
 
     name: str
-    arguments: dict[str, str] = Field(default_factory=dict)
+    arguments: Annotated[dict[str, str], BeforeValidator(_given)] = Field(default_factory=dict)
 
 
 class PromptArgument(Wire):

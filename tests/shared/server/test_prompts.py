@@ -64,6 +64,11 @@ def test_an_unknown_prompt_is_an_error():
         server().prompts.find("none")
 
 
+async def test_an_argument_that_is_null_is_omitted():
+    answer = await rendered(greet, name="Ada", times=None)
+    assert answer["result"]["messages"][0]["content"]["text"] == "hello Ada"
+
+
 async def test_a_conversation_keeps_its_roles():
     async def talk(ctx: Context[None]) -> list[PromptMessage | str | ImageContent]:
         """Talks."""
