@@ -118,7 +118,7 @@ class Declaration(Features[State]):
     def lifespan(self, function: F) -> F:
         """Run this async generator around each run of the server: it accepts an `Opening` and yields the state. It
         may already be an `@asynccontextmanager`."""
-        self.require_changeable()
+        self._require_first(function, "@lifespan", self._lifespan)
         with locating(function):
             # A lambda may return another function's generator, like a decorator's wrapper.
             is_generator = isasyncgenfunction(unwrap(function)) or function.__name__ == "<lambda>"
@@ -133,14 +133,14 @@ class Declaration(Features[State]):
     def on_subscribe(self, hook: F) -> F:
         """Call this function to begin a subscription: it accepts the context and the URI, and returns the key under
         which changes are published. It raises ResourceNotFound for a resource that the server does not serve."""
-        self.require_changeable()
+        self._require_first(hook, "@on_subscribe", self.subscribe)
         require_coroutine(hook, "@on_subscribe")
         self.subscribe = hook
         return hook
 
     def on_unsubscribe(self, hook: F) -> F:
         """Call this function after the last subscription under a key has ended, with the run and the key."""
-        self.require_changeable()
+        self._require_first(hook, "@on_unsubscribe", self.unsubscribe)
         require_coroutine(hook, "@on_unsubscribe")
         self.unsubscribe = hook
         return hook
@@ -148,21 +148,21 @@ class Declaration(Features[State]):
     def on_wanted(self, hook: F) -> F:
         """Call this function when a client first requests the list of resources. This hook and the following ones
         receive the run."""
-        self.require_changeable()
+        self._require_first(hook, "@on_wanted", self.wanted)
         require_coroutine(hook, "@on_wanted")
         self.wanted = hook
         return hook
 
     def on_health(self, hook: F) -> F:
         """Add the result of this function to the report that `/healthz` gives for every server."""
-        self.require_changeable()
+        self._require_first(hook, "@on_health", self.health)
         self.health = hook
         return hook
 
     def on_ready(self, hook: F) -> F:
         """Call this function for `/readyz`: it returns the reason that the server can't work now, or None if it can.
         Only users of the server see the reason; exceptions of the function are logged."""
-        self.require_changeable()
+        self._require_first(hook, "@on_ready", self.ready)
         require_coroutine(hook, "@on_ready")
         self.ready = hook
         return hook
@@ -178,7 +178,7 @@ class Declaration(Features[State]):
                 )
 
         def declare(function: F) -> F:
-            self.require_changeable()
+            self._require_first(function, f"@error({kind.__name__})", self._translations.get(kind))
             self._translations[kind] = function
             return function
 
@@ -191,6 +191,16 @@ class Declaration(Features[State]):
                 f"the server {self.implementation.name!r} has already been opened: declare what it offers before, or "
                 "change `opening.features` in its lifespan"
             )
+
+    def _require_first(self, function: Any, decorator: str, first: Any) -> None:
+        """Raise DeclarationError if the server can't be changed, or has a function for this decorator."""
+        self.require_changeable()
+        if first is not None:
+            name = getattr(first, "__name__", type(first).__name__)
+            with locating(function):
+                raise DeclarationError(
+                    f"{decorator} is already set, to {name!r}: a server has one such function, which can call others"
+                )
 
     def freeze(self) -> None:
         """End the declarations, because the server is being opened."""

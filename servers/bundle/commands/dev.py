@@ -29,6 +29,9 @@ from ..loop_watch import watch_loop
 from ..program_name import program_name
 from ..workbench.front import Workbench
 
+_ENDING = {"-h", "--help", "--help-all", "--version"}
+"""Options of a server that print something and end it."""
+
 
 def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
@@ -53,13 +56,16 @@ def main(argv: Sequence[str]) -> int:
     ours = ["--transport=http", "--host=127.0.0.1", "--workers=1"]
     if args.port is not None:
         ours.append(f"--port={args.port}")
+    arguments = with_options(argv[end + 1 :], ours)
+    if not _ENDING.isdisjoint(arguments):
+        serve(program, file, arguments, browse=False)
     # Its lines about its own shutdown don't help the author.
     logging.getLogger("watchfiles").setLevel(logging.ERROR)
     # Editors write a file in several steps within a moment.
     run_process(
         *watched_folders(file),
         target=serve,
-        args=(program, file, with_options(argv[end + 1 :], ours), not args.no_browser),
+        args=(program, file, arguments, not args.no_browser),
         watch_filter=PythonFilter(),
         debounce=200,
         recursive=False,

@@ -1,5 +1,6 @@
 """Declaring tools, resources and prompts: the forms of the decorators, and what they refuse."""
 
+import re
 import sys
 import threading
 import typing
@@ -234,6 +235,28 @@ def test_a_plain_function_can_not_be_a_hook_that_is_awaited(decorator: str) -> N
     line = hook.__code__.co_firstlineno
     with pytest.raises(DeclarationError, match=rf"test_features\.py:{line}: @{decorator} takes an `async def`"):
         getattr(made(), decorator)(hook)
+
+
+@pytest.mark.parametrize(
+    "decorator",
+    ["on_subscribe", "on_unsubscribe", "on_wanted", "on_health", "on_ready", "lifespan", "error(KeyError)"],
+)
+def test_a_second_function_does_not_replace_the_first(decorator: str) -> None:
+    server, name = made(), decorator.partition("(")[0]
+    declare = server.error(KeyError) if name == "error" else getattr(server, name)
+
+    async def first(opening: Any) -> AsyncIterator[str]:
+        yield ""
+
+    async def second(*_: Any) -> str:
+        return ""
+
+    declare(first if name == "lifespan" else second)
+    line = second.__code__.co_firstlineno
+    with pytest.raises(
+        DeclarationError, match=rf"test_features\.py:{line}: @{re.escape(decorator)} is already set, to"
+    ):
+        declare(second)
 
 
 def test_a_tool_that_is_included_twice_is_named_with_its_place() -> None:

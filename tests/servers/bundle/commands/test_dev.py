@@ -100,6 +100,19 @@ def test_an_unknown_argument_of_the_file_is_named(
     assert capsys.readouterr().err == "dice.py: unrecognized arguments: --side 20; did you mean --sides?\n"
 
 
+@pytest.mark.parametrize(("option", "shown"), [("--help", "--sides"), ("--version", "dice")])
+def test_dev_ends_after_the_help_of_the_file(
+    option: str, shown: str, dice: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setitem(sys.modules, "dice", sys)
+    del sys.modules["dice"]
+    with pytest.raises(SystemExit) as ended:
+        main([str(dice), "--", option])
+    assert not ended.value.code
+    assert shown in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("given", "passed"),
     [

@@ -131,8 +131,8 @@ async def test_the_first_interest_in_the_list_is_told_once(changes):
 # Over a connection
 
 
-def watched():
-    """A server whose resources can be subscribed to, and what its hooks were told."""
+def changing():
+    """A server with resources, without hooks."""
     app = server()
 
     @app.resource("a:{name}")
@@ -143,7 +143,12 @@ def watched():
     async def tick() -> None:
         """Changes everything."""
 
-    watch = Watch()
+    return app
+
+
+def watched():
+    """A server whose resources can be subscribed to, and what its hooks were told."""
+    app, watch = changing(), Watch()
     app.on_subscribe(watch.begin)
 
     @app.on_unsubscribe
@@ -225,8 +230,7 @@ async def test_a_client_that_leaves_its_streams_holds_nothing():
 
 
 async def test_the_hook_knows_who_subscribes():
-    app, _ = watched()
-    asked = []
+    app, asked = changing(), []
 
     @app.on_subscribe
     async def begin(ctx: Context[None], uri: str) -> str:
@@ -278,7 +282,7 @@ async def test_a_hook_that_has_begun_is_not_interrupted(changes):
 
 def slowly_watched():
     """A server whose hooks take a while, and they."""
-    app, slow = watched()[0], Slow()
+    app, slow = changing(), Slow()
     app.on_subscribe(slow.begin)
 
     @app.on_unsubscribe
@@ -316,7 +320,7 @@ async def test_of_two_subscriptions_to_one_resource_at_once_one_stays():
 
 
 async def test_a_hook_that_fails_leaves_nothing_held():
-    app, _ = watched()
+    app = changing()
 
     @app.on_subscribe
     async def begin(_ctx: object, uri: str) -> str:

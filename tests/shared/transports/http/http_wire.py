@@ -51,13 +51,15 @@ class Probe:
         self.finished = anyio.Event()
 
 
-def make_server() -> Server[Probe]:  # noqa: C901 - a list of small functions
+async def probed(_opening: Any) -> AsyncIterator[Probe]:
+    yield Probe()
+
+
+def make_server(lifespan: Any = probed) -> Server[Probe]:  # noqa: C901 - a list of small functions
     """A server with one tool per behaviour."""
     app = Server[Probe](Implementation(name="sample", version="7"), capabilities={"logging": {}})
 
-    @app.lifespan
-    async def probe(_opening: Any) -> AsyncIterator[Probe]:
-        yield Probe()
+    app.lifespan(lifespan)
 
     @app.tool()
     async def echo(text: str) -> str:

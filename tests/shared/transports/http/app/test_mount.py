@@ -193,8 +193,8 @@ async def test_one_that_is_long_in_starting_leaves_the_others_and_is_served_from
 
 
 async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() -> None:
-    app, fail = make_server(), anyio.Event()
-    app.lifespan(failing(fail))
+    fail = anyio.Event()
+    app = make_server(failing(fail))
     async with hosted(a_server("one"), app) as site, anyio.create_task_group() as tasks:
         await site.until("sample", "ready")
         bad, answers = site.at("sample"), list[httpx.Response]()
@@ -221,9 +221,8 @@ async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() 
 
 async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervised, "FIRST_SECONDS", 0.001)
-    app, fail, go_on, lives = make_server(), anyio.Event(), anyio.Event(), list[int]()
+    fail, go_on, lives = anyio.Event(), anyio.Event(), list[int]()
 
-    @app.lifespan
     async def live(opening: Any) -> AsyncIterator[Any]:
         lives.append(len(lives))
         if len(lives) > 1:
@@ -233,7 +232,7 @@ async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytes
         async with asynccontextmanager(failing(fail))(opening) as state:
             yield state
 
-    async with hosted(a_server("one"), app) as site:
+    async with hosted(a_server("one"), make_server(live)) as site:
         await site.until("sample", "ready")
         again = site.at("sample")
         session = await again.initialize()
@@ -257,8 +256,8 @@ async def test_one_that_fails_later_closes_its_websockets(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(http_sessions, "BURST", 1)
-    app, fail = make_server(), anyio.Event()
-    app.lifespan(failing(fail))
+    fail = anyio.Event()
+    app = make_server(failing(fail))
     async with hosted(a_server("one"), app) as site:
         await site.until("sample", "ready")
         async with web_socket(site, path="/sample/mcp") as socket:

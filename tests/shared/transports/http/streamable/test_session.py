@@ -314,12 +314,12 @@ async def test_a_subscription_is_where_the_client_asked_last(two: Two) -> None:
 async def test_a_subscription_that_fails_leaves_the_one_elsewhere_and_its_id_is_free() -> None:
     server, refuses = app(), []
 
-    @server.on_subscribe
     async def begin(_ctx: object, uri: str) -> str:
         if refuses:
             raise ResourceNotFound(uri)
         return uri
 
+    server.subscribe = begin
     async with replicas(server, 2) as (one, other), listening(one) as here, listening(other) as there:
         session, uri = await here.initialize(), {"uri": "memo://one"}
         assert "result" in (await here.post(here.message("resources/subscribe", uri), session)).json()
