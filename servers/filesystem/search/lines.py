@@ -219,13 +219,16 @@ class _LineNumbers:
         """Return the number of the first line of `block`; None if the search has ended."""
         if self._descriptor is None:
             return self._lines + 1
+        reached = os.lseek(self._descriptor, 0, os.SEEK_CUR)
+        os.lseek(self._descriptor, self._counted, os.SEEK_SET)
         while self._counted < block.read and (
-            piece := os.pread(self._descriptor, min(BLOCK_BYTES, block.read - self._counted), self._counted)
+            piece := os.read(self._descriptor, min(BLOCK_BYTES, block.read - self._counted))
         ):
             self._lines += piece.count(b"\n")
             self._counted += len(piece)
             if self._control.ended():
                 return None
+        os.lseek(self._descriptor, reached, os.SEEK_SET)
         return self._lines + 1 - block.data.count(b"\n", block.start)
 
     def passed(self, block: _Block) -> None:
