@@ -1,10 +1,9 @@
 """What is not ours and is installed when it is first needed. At the end of the run it is said how long a new user
 takes with each installer."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
@@ -15,13 +14,12 @@ from tests.records import recorded
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 TRIED = "way of installing"
-Needed = TypeVar("Needed")
 
 
 @pytest.fixture(scope="session")
 def installers() -> Path:
     """The folder of uv, uvx and pipx."""
-    return _available(lambda: pypi.require("installers", pypi.INSTALLERS).parent)
+    return pypi.require("installers", pypi.INSTALLERS).parent
 
 
 @pytest.fixture(scope="session")
@@ -43,13 +41,9 @@ def wheel(built: Path) -> Path:
 @pytest.fixture(scope="session")
 def node() -> Path:
     """A Node beside which the official tool for MCPB bundles is installed."""
-
-    def ready() -> Path:
-        found = npm.find_node()
-        npm.require(found, HERE, "the tool for MCPB bundles")
-        return found
-
-    return _available(ready)
+    found = npm.find_node()
+    npm.require(found, HERE, "the tool for MCPB bundles")
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -61,16 +55,7 @@ def hosts() -> Callable[[str], tuple[Path, Path]]:
         npm.require(found, folder, f"the program of {name}")
         return found, folder
 
-    return lambda name: _available(lambda: ready(name))
-
-
-def _available(needed: Callable[[], Needed]) -> Needed:
-    try:
-        return needed()
-    except npm.Unavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(reason))
-        pytest.skip(str(reason))
+    return ready
 
 
 def print_tables(terminalreporter: Any) -> None:

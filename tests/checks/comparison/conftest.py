@@ -6,9 +6,10 @@ until the test gives them up.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from tests.records import recorded
@@ -24,11 +25,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def record(request: pytest.FixtureRequest) -> Callable[[str, str, str], None]:
-    """Takes a scenario, a server and what came of it, for the table of the module's kind of servers."""
+def judge(request: pytest.FixtureRequest) -> Callable[[str, str, Awaitable[bool]], Awaitable[None]]:
+    """Takes a scenario, a server and whether that passes, for the table of the module's kind of servers. Ours has
+    to."""
 
-    def one(scenario: str, server: str, outcome: str) -> None:
+    async def one(scenario: str, server: str, passing: Awaitable[bool]) -> None:
+        try:
+            outcome = "passes" if await passing else "fails"
+        except TimeoutError:
+            outcome = "hangs"
+        except (EOFError, anyio.BrokenResourceError):
+            outcome = "ends"
         request.node.user_properties.append((COMPARED, (request.module.KIND, scenario, server, outcome)))
+        assert outcome == "passes" or server != "ours"
 
     return one
 

@@ -28,13 +28,8 @@ FULLEST = {offer.entry.name: offer for offer in OFFERS}
 @cache
 def inspector() -> list[str]:
     """Its program, installed."""
-    try:
-        node = npm.find_node()
-        npm.require(node, FOLDER, "the inspector")
-    except npm.Unavailable as why:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(why))
+    node = npm.find_node()
+    npm.require(node, FOLDER, "the inspector")
     return [str(node), str(PROGRAM)]
 
 

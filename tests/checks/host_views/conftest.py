@@ -1,26 +1,11 @@
 """Prints at the end of a run how many bytes of each result the model of a host received."""
 
-import os
 from typing import Any
 
-import pytest
-
-from tests.npm import Unavailable
 from tests.records import recorded
 
 RECEIVED = "received by a model"
 """The property of a test: a host, a tool, the bytes of its largest page, the number of its pages, and all bytes."""
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(request: pytest.FixtureRequest) -> Any:
-    """Skips what needs a host that can't be installed; in CI that fails."""
-    try:
-        return (yield)
-    except Unavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(reason))
-        pytest.skip(str(reason))
 
 
 def print_tables(terminalreporter: Any) -> None:

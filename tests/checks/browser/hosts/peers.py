@@ -1,10 +1,7 @@
 """What tests in the browser take from npm, pinned in the `package.json` here: two hosts of MCP Apps, and axe-core."""
 
-import os
 from functools import cache
 from pathlib import Path
-
-import pytest
 
 from tests import npm
 
@@ -17,11 +14,6 @@ MODULES = FOLDER / "node_modules"
 @cache
 def require_node() -> str:
     """Node, once the packages are there; where they can't be, skips the test, and fails it under CI=true."""
-    try:
-        node = npm.find_node()
-        npm.require(node, FOLDER, "the hosts of apps")
-    except npm.Unavailable as why:
-        if os.environ.get("CI") == "true":
-            raise
-        pytest.skip(str(why))
+    node = npm.find_node()
+    npm.require(node, FOLDER, "the hosts of apps")
     return str(node)

@@ -1,6 +1,5 @@
 """The authorization server of this run, the certificates that make it https, and the matrix printed at its end."""
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from typing import Any
@@ -11,7 +10,6 @@ from tests.checks.interop.authorization import certificates
 from tests.checks.interop.authorization.authority import Authority
 from tests.checks.interop.authorization.certificates import Certificates
 from tests.checks.interop.authorization.matrix import Column, Found, table
-from tests.npm import Unavailable
 from tests.records import recorded
 
 CELLS = "authorization"
@@ -26,13 +24,8 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture(scope="package")
 def authority(tmp_path_factory: pytest.TempPathFactory, trusted: Certificates) -> Iterator[Authority]:
     """An authorization server; the tests are skipped where it can't be installed, and fail under CI=true."""
-    try:
-        with Authority(tmp_path_factory.mktemp("authority"), trusted) as running:
-            yield running
-    except Unavailable as reason:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(reason))
-        pytest.skip(str(reason))
+    with Authority(tmp_path_factory.mktemp("authority"), trusted) as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """FastMCP's client with its extension for tasks, at the everything server."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from tests import pypi
 from tests.checks.interop.others.environments import FOLDER
 from tests.checks.interop.others.test_others import drive, reach
 from tests.checks.interop.peers import HttpServers
-from tests.npm import Unavailable
 
 pytestmark = pytest.mark.timeout(900)  # the first one may have to build an environment
 
@@ -29,12 +27,7 @@ ROWS = (
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
 def test_the_client_follows_tasks(over: str, folder: Path, http_servers: HttpServers) -> None:
-    try:
-        python = pypi.require("fastmcp-tasks", FOLDER / "requirements-fastmcp-tasks.txt")
-    except Unavailable as error:
-        if os.environ.get("CI") == "true":
-            pytest.fail(str(error))
-        pytest.skip(str(error))
+    python = pypi.require("fastmcp-tasks", FOLDER / "requirements-fastmcp-tasks.txt")
     where = reach("everything", "stdio" if over == "stdio" else "http+token", folder, http_servers)
     found = drive([str(python), str(FOLDER / "drive_fastmcp_tasks.py"), json.dumps(where)])
     assert found == dict.fromkeys(ROWS, "ok")
