@@ -94,7 +94,7 @@ def read_yaml(text: str, *, what: str = "it", line: int = 1, limits: YamlLimits 
             reason = "a string that contains a colon and a space needs quotes"
         raise YamlError(f"{what} is not YAML: {reason}", line if mark is None else line + mark.line) from None
     if len(values) > 1:
-        raise YamlError(f"{what} is more than one document", line)
+        raise YamlError(f"{what} contains more than one document", line)
     return values[0] if values else None
 
 

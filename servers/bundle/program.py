@@ -20,7 +20,7 @@ COMMANDS = {
     "config": "print the entry to paste into a client's configuration",
     "install": "add a server to a client's configuration",
     "uninstall": "remove a server from a client's configuration",
-    "doctor": "find out why servers do not work, and how to fix it",
+    "doctor": "find out why servers do not work, and how to fix them",
     "serve": "serve several servers in one process, on one port",
     "dev": "serve FILE.py with the workbench, and reload it after each change",
     "open": "open the workbench in the browser, to see and use the servers",

@@ -47,20 +47,20 @@ class Settings(BaseModel):
     proxy_url: str | None = Field(
         None,
         repr=False,
-        description="proxy for all requests; hosts are resolved and checked here as well",
+        description="proxy for all requests; this server still resolves and checks the hosts",
         json_schema_extra={"metavar": "URL"},
     )
-    ca_file: Path | None = option(None, "PEM file of certificate authorities, besides the system's", "FILE")
+    ca_file: Path | None = option(None, "PEM file of certificate authorities, in addition to the system's", "FILE")
     timeout: float = Field(20, gt=0, le=600, description="time limit for loading a page, in seconds")
     max_bytes: int = Field(
-        20_000_000, ge=1_000, le=100_000_000, description="maximum bytes of a page, as sent and as unpacked"
+        20_000_000, ge=1_000, le=100_000_000, description="maximum bytes of a page, as sent and when unpacked"
     )
     max_redirects: int = Field(10, ge=0, le=50, description="maximum number of redirects to follow")
-    max_concurrent: int = Field(50, ge=1, le=1_000, description="pages fetched at once")
-    max_per_host: int = Field(10, ge=1, le=100, description="pages of one host fetched at once")
+    max_concurrent: int = Field(50, ge=1, le=1_000, description="maximum number of pages fetched at once")
+    max_per_host: int = Field(10, ge=1, le=100, description="maximum number of pages of one host fetched at once")
     poll: float = Field(60, ge=1, description="minimum seconds between two requests for a page with subscribers")
     cache: int = Field(16, ge=0, description="size of the page cache in mebibytes; 0 disables it")
-    readers: int = Field(2, ge=1, le=32, description="processes that read pages")
+    readers: int = Field(2, ge=1, le=32, description="number of processes that read pages")
     reading_time: float = Field(10, gt=0, le=600, description="time limit for reading a page, in seconds")
     reading_memory: int = Field(512, ge=128, description="memory limit for reading a page, in mebibytes")
 

@@ -44,14 +44,14 @@ class Settings(BaseModel):
     allow_write: bool = Field(False, description="offer the tools that change files, in every DIR without :ro")
     deny: list[str] = option([], "glob of files to deny, in addition to the built-in list of secrets", "GLOB")
     allow: list[str] = option([], "glob of files to allow despite the built-in list of secrets", "GLOB")
-    disable_tool: list[str] = option([], "name of a tool that is not offered", "TOOL")
+    disable_tool: list[str] = option([], "name of a tool to disable", "TOOL")
     max_read: int = Field(
         100_000, ge=1_000, le=900_000, description="maximum bytes of text in the result of one read, as JSON"
     )
     poll: bool = Field(False, description="poll for changes every second, if the system does not report them")
     replace_protected: bool = Field(
         False,
-        description="also replace write-protected files, and files with several hard links, which separates them",
+        description="also replace write-protected files, and files with several hard links, which breaks the links",
     )
     no_undo: bool = Field(False, description="disable the undo journal, and the tools undo and recent_changes")
     undo_dir: Path | None = option(

@@ -30,7 +30,7 @@ class _Own(BaseModel):
     config: Path | None = option(None, "YAML file of servers and their settings, as for `serve`", "FILE")
     catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when to prefix names with that of their server: always, or only on a clash"
+        "auto", description="when to prefix names with the name of their server: always, or only if two are the same"
     )
 
 

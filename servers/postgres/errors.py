@@ -52,7 +52,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "54": ("too_large", "", ""),
     "55006": ("busy", "another session is using it", _AGAIN),
     "55P03": ("busy", "another session holds a lock on it", _AGAIN),
-    "55P04": ("bad_statement", "", "Add the value to the type in a call of its own, before this one."),
+    "55P04": ("bad_statement", "", "Add the value to the type in a separate call, before this one."),
     "57014": (
         "timeout",
         "the database stopped the statement: its own time limit was reached, or someone cancelled it",

@@ -18,17 +18,17 @@ class _Databases(BaseModel):
     databases: list[str] = Field(
         [],
         repr=False,  # they may contain passwords
-        description="databases: [NAME=]postgresql://..., host=... dbname=... or service=NAME; :ro or :rw after it",
+        description=(
+            "databases: [NAME=]postgresql://..., host=... dbname=... or service=NAME; each may end with :ro or :rw"
+        ),
         json_schema_extra={"positional": "URL", "required": True},
     )
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     allow_privileged: bool = Field(
         False,
-        description="accept roles that may read files, run programs or end the sessions of others, as superusers may",
+        description="accept superusers, and roles that may read files, run programs or end other users' sessions",
     )
-    allow_ddl: list[str] = option(
-        [], "what else statements may define: policies, grants, roles, or extension=NAME", "WHAT"
-    )
+    allow_ddl: list[str] = option([], "also let statements manage policies, grants, roles, or extension=NAME", "WHAT")
     hide: list[str] = option(
         [], "TABLE or TABLE.COLUMN that must be hidden: refuse to start if the role may read it", "NAME"
     )
@@ -52,7 +52,7 @@ class Settings(SqlSettings, _Databases):
     naming_hint: ClassVar[str] = "name them: NAME=postgresql://..."
 
     busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for a lock held by another session")
-    max_value: int = Field(16_000_000, ge=1_000, description="maximum bytes of one row received")
+    max_value: int = Field(16_000_000, ge=1_000, description="maximum bytes of one row from the database")
 
     @cached_property
     def sources(self) -> list[Target]:

@@ -31,12 +31,13 @@ class Settings(BaseModel):
     narrowing: ClassVar[type[BaseModel]] = Narrowing
 
     libraries: list[Path] = positional(
-        "directories, .zip files or marketplace.json files of prompts; on a name clash the first wins", "DIR"
+        "directories, .zip files or marketplace.json files of prompts; if names clash, the first one wins",
+        "DIR",
     )
-    starter: bool = Field(False, description="also serve the built-in prompts, as without any DIR")
+    starter: bool = Field(False, description="also serve the built-in prompts, which are the default without a DIR")
     allow_write: bool = Field(False, description="offer the tools that save and delete prompts, in the first DIR")
     confirm: bool = Field(False, description="ask the user before saving or deleting a prompt")
-    library: list[str] = option([], f"library in a git repository, after each DIR: {FORM}", "URL")
+    library: list[str] = option([], f"library in a git repository, with lower priority than a DIR: {FORM}", "URL")
     refresh_minutes: float = Field(
         30.0, ge=0, description="minutes between updates of each --library; 0 updates only at startup"
     )

@@ -36,7 +36,7 @@ _HiddenNames = Annotated[list[str], AfterValidator(_check_hidden)]
 
 class _Databases(BaseModel):
     databases: list[Path] = positional(
-        "database files; each is named after its file, without the extension", "DATABASE"
+        "database files; each database is named after its file, without the extension", "DATABASE"
     )
     db: list[str] = option(
         [], "database with its own name or permission: NAME=PATH[:ro|:rw]", "NAME=PATH", paths_after="="
@@ -44,12 +44,12 @@ class _Databases(BaseModel):
     demo: bool = Field(False, description="create a sample database called demo, deleted at exit")
     allow_write: bool = Field(False, description="allow changes, in every database without :ro")
     hide: _HiddenNames = option(
-        [], "hide TABLE or TABLE.COLUMN from everyone; TABLE.COLUMN=EXPRESSION shows that instead", "NAME"
+        [], "hide TABLE or TABLE.COLUMN from everyone; TABLE.COLUMN=EXPRESSION shows the expression instead", "NAME"
     )
     extension: list[str] = option(
         [], "SQLite extension to load: PATH, or PATH=ENTRY with its entry point", "PATH", paths_after=""
     )
-    attach: bool = Field(False, description="let statements run on one database read the others, as NAME.TABLE")
+    attach: bool = Field(False, description="let a statement on one database also read the others, as NAME.TABLE")
     create: bool = Field(False, description="create database files that do not exist")
 
     @field_validator("databases", mode="before")
@@ -90,7 +90,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     missing_hint: ClassVar[str] = "specify at least one DATABASE, or --demo"
     naming_hint: ClassVar[str] = "name them with --db NAME=PATH"
 
-    files: Directory = option(None, "directory of CSV files to import, and of backups", "DIR")
+    files: Directory = option(None, "directory for CSV files to import, and for backups", "DIR")
 
     @model_validator(mode="after")
     def _can_be_attached(self) -> Self:

@@ -103,7 +103,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     except OverflowError:
         seconds = math.nan
     if not math.isfinite(seconds):
-        raise BadToken("one of its times is not a number")
+        raise BadToken("one of its time claims is not a number")
     return seconds
 
 
@@ -126,5 +126,5 @@ def _thumbprint(claims: Mapping[str, Any]) -> str | None:
     bound = claims["cnf"]
     # For example to a certificate of mutual TLS (`x5t#S256`, RFC 8705): without the check a thief could use it.
     if not isinstance(bound, dict) or set(bound) != {"jkt"} or not isinstance(bound["jkt"], str):
-        raise BadToken("it is bound in a way that can't be checked here")
+        raise BadToken("it is bound in a way that this server can't check")
     return bound["jkt"]

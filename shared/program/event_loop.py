@@ -30,7 +30,7 @@ def new_event_loop(is_over: Callable[[], bool], *, fast: bool) -> asyncio.Abstra
             except SystemExit:
                 if is_over():
                     raise
-                log.warning("sys.exit() was called in a task, which ends the task and not the server")
+                log.warning("sys.exit() was called in a task, which ends the task, but not the server")
             else:
                 return
 

@@ -28,7 +28,7 @@ class ObservationOptions(BaseModel, defer_build=True):
     otlp: Annotated[str, AfterValidator(_receiver)] | None = option(
         None, "OTLP/HTTP collector of traces and metrics, such as http://localhost:4318", "URL"
     )
-    access_log: bool = Field(False, description="log a line for each HTTP request, whatever the log level")
+    access_log: bool = Field(False, description="log a line for each HTTP request, regardless of the log level")
 
 
 def open_telemetry(options: ObservationOptions, service: str) -> "Telemetry | None":

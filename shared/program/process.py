@@ -87,13 +87,13 @@ class GeneralOptions(BaseModel, defer_build=True):
     )
     max_seconds: float = Field(45.0, gt=0, description="seconds that one call may take")
     max_entries: int = Field(10_000, ge=1, description="entries that one call may list")
-    max_calls: int = Field(64, ge=1, description="calls of one client running at the same time")
+    max_calls: int = Field(64, ge=1, description="calls of one client that may run at the same time")
     question_seconds: float = Field(600.0, gt=0, description="seconds until a question to a user is withdrawn")
     max_tasks: int = Field(10_000, ge=1, description="tasks of all clients, running or finished")
     max_client_tasks: int = Field(1_000, ge=1, description="tasks of one client")
     max_task_results: int = Field(64 * 1024 * 1024, ge=1024, description="bytes of the results of all tasks")
     task_seconds: float = Field(3_600.0, gt=0, description="seconds until a task expires, running or finished")
-    max_sessions: int = Field(10_000, ge=1, description="sessions open at the same time, for HTTP")
+    max_sessions: int = Field(10_000, ge=1, description="sessions that may be open at the same time, for HTTP")
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 

@@ -41,8 +41,8 @@ class ProtectionOptions(RuledOptions):
     auth_algorithm: list[str] = Field(
         [], description="signature algorithm to accept for tokens, instead of the defaults"
     )
-    auth_skew: float = Field(60.0, ge=0, le=600, description="tolerated clock difference to an issuer, in seconds")
-    auth_principal_claim: str = Field("sub", description="token claim that is the NAME in [principal.NAME]")
+    auth_skew: float = Field(60.0, ge=0, le=600, description="tolerated clock difference from an issuer, in seconds")
+    auth_principal_claim: str = Field("sub", description="token claim whose value is the NAME in [principal.NAME]")
     auth_dpop: Literal["bound", "required", "nonce"] = Field(
         "bound", description="tokens that need a DPoP proof: bound ones, all, or all with this server's nonce"
     )
@@ -51,8 +51,8 @@ class ProtectionOptions(RuledOptions):
     auth_client_secret_file: Path | None = option(None, "file with the client secret for introspection", "FILE")
     max_rate: float = Field(1_000.0, gt=0, description="requests per second of one principal, or of one address")
     max_burst: float = Field(10_000.0, ge=1, description="requests in a burst, before --max-rate applies")
-    max_client_calls: int = Field(512, ge=1, description="requests of one principal in progress at the same time")
-    max_client_sessions: int = Field(10_000, ge=1, description="sessions of one principal open at the same time")
+    max_client_calls: int = Field(512, ge=1, description="requests of one principal that may be in progress at once")
+    max_client_sessions: int = Field(10_000, ge=1, description="sessions of one principal that may be open at once")
     max_client_bytes: int = Field(100 * 1024**3, ge=1024, description="bytes per day to and from one principal")
     audit: Path | None = option(None, "file that records each request, as JSON lines", "FILE")
     audit_arguments: bool = Field(False, description="log arguments without their secrets, instead of their digest")

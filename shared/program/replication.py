@@ -24,8 +24,12 @@ class ReplicaOptions(BaseModel, defer_build=True):
     store: str | None = option(None, "Redis shared by the replicas: redis:, rediss:, unix: or redis+sentinel:", "URL")
     store_password_file: Path | None = option(None, "file with the password of the store", "FILE")
     store_prefix: str = option("mcp:", "prefix of all keys in the store", "TEXT")
-    store_lease: float = Field(6.0, ge=1, le=300, description="seconds until others take over from a lost replica")
-    workers: int = Field(1, ge=1, le=256, description="processes that serve the port; more than one needs --store")
+    store_lease: float = Field(
+        6.0, ge=1, le=300, description="seconds until other replicas take over from a lost one"
+    )
+    workers: int = Field(
+        1, ge=1, le=256, description="number of processes that serve the port; more than one requires --store"
+    )
 
 
 def stores_of(options: ReplicaOptions) -> StoresOf | None:

@@ -46,12 +46,14 @@ def check_workers(options: Options) -> None:
     if sys.platform == "win32":
         raise ValueError("--workers: several processes can't share a port on Windows")
     if options.transport == "stdio":
-        raise ValueError("--workers: on stdio, one process serves one client; several need --transport http")
+        raise ValueError(
+            "--workers: over stdio, one process serves one client; several processes need --transport http"
+        )
     if options.store is None:
         raise ValueError(
-            "--workers: several processes need a --store that they share. Without it, each would have its own: a "
-            "request could come to a process that does not know its session or task, streams would lose what others "
-            "send and could not be resumed elsewhere, and clients could use each limit once for every process"
+            "--workers: several processes must share a --store. Without it, a request could reach a process that "
+            "does not know its session or task, streams would miss the messages of other processes and could not be "
+            "resumed there, and each limit would apply to each process separately"
         )
 
 
@@ -84,7 +86,7 @@ class _Parent:
         self._renewal = anyio.Event()
         self._environment = dict(os.environ)
         if not self._environment.get(_KEY):
-            log.warning("%s is not set: using a random one, which replicas started elsewhere don't know", _KEY)
+            log.warning("%s is not set: using a random secret, which replicas on other machines do not know", _KEY)
             self._environment[_KEY] = secrets.token_urlsafe(32)
 
     async def run(self) -> None:
@@ -143,7 +145,7 @@ class _Parent:
         log.info("SIGHUP: replacing the workers one after another")
         for place in self._places:
             if not await place.replace():
-                log.error("the new worker does not serve: the remaining workers are not replaced")
+                log.error("the new worker failed to start: the remaining workers are not replaced")
                 return
         log.info("all workers were replaced")
 

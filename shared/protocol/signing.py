@@ -35,7 +35,9 @@ class Signer:
         payload, _, tag = text.encode("utf-8", "replace").partition(b".")
         # In constant time, and before any part of the payload is read.
         if not hmac.compare_digest(self._tag(purpose, payload).encode(), tag):
-            raise InvalidParams(f"this {purpose.partition(':')[0]} was not issued here or has been changed")
+            raise InvalidParams(
+                f"this {purpose.partition(':')[0]} was not issued by this server, or has been changed"
+            )
         # Extra padding does no harm.
         return from_json(base64.urlsafe_b64decode(payload + b"=="))
 

@@ -88,7 +88,7 @@ class RegisteredPrompt:
         self.function = Function(function, "prompt", Context)
         self.name = options.name or self.function.name
         if not self.function.doc:
-            raise DeclarationError(f"prompt {self.name!r} needs a docstring, by which users choose it")
+            raise DeclarationError(f"prompt {self.name!r} needs a docstring, which helps users to choose it")
         if not is_own(function):
             self.function.check_texts()
             if not is_one_of(self.function.returns, _MESSAGES):

@@ -14,7 +14,7 @@ from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, Peer
 
 LEVEL = "io.modelcontextprotocol/logLevel"
 LOGGED = "notifications/message"
-POLLED = "polling every second, since the system reports no changes"
+POLLED = "polling every second, because the system reports no changes"
 
 both_eras = pytest.mark.parametrize("era", [NEWEST_HANDSHAKE, STATELESS])
 

@@ -36,7 +36,9 @@ _ENDING = {"-h", "--help", "--help-all", "--version"}
 def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
     program = f"{program_name()} dev"
-    what = "Serve FILE.py with the workbench, and restart it when it or a Python file next to it changes."
+    what = (
+        "Serve FILE.py with the workbench, and restart the server when that file or a Python file next to it changes."
+    )
     parser = LineParser(
         program, "%(prog)s [OPTION ...] FILE.py [-- ARGUMENT ...]", what,
         epilog="Everything after `--` is passed to the server. It is always served over HTTP, to this machine only.",

@@ -31,7 +31,9 @@ class _Started(BaseModel):
 
 class _How(BaseModel):
     shared: bool = Field(False, description="use one process for all clients, instead of one for each session")
-    processes: int = Field(MAX_PROCESSES, ge=1, description="processes at once; one client may use half of them")
+    processes: int = Field(
+        MAX_PROCESSES, ge=1, description="maximum number of processes; one client may use half of them"
+    )
     env: list[str] = option(
         [], "environment variable for the command; NAME alone passes on its current value", "NAME[=VALUE]"
     )

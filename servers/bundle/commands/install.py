@@ -45,7 +45,7 @@ def main(argv: Sequence[str]) -> int:
     """Show the change and make it; return the exit code."""
     parser = _parser("install", "Add a server to a client's configuration; nothing else changes.")
     parser.add_switch(
-        "--replace", "replace an entry with that name even if install did not add it, or it was changed since"
+        "--replace", "replace an entry with that name even if install did not add it, or it was changed since then"
     )
     parser.add_server()
     options, arguments = parser.read(argv)
@@ -85,7 +85,7 @@ def main(argv: Sequence[str]) -> int:
     if trial.tools is not None:
         out.print(f"works: {trial.tools} {'tool' if trial.tools == 1 else 'tools'}")
     elif any(finding.severity is Severity.FAULT for finding in trial.findings):
-        out.print("it does not work yet; the entry was kept; run install again, or uninstall")
+        out.print("the server does not work yet, but its entry was kept; run install again, or uninstall")
         return 1
     else:
         out.print(plain("; ".join(finding.what for finding in trial.findings if finding.severity is Severity.OK)))
@@ -160,7 +160,7 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
         out.print(f"{path} already has this entry")
         return
     is_new, is_gone = change.before is None, change.after is None
-    deletion = ": deleted, since install created it and nothing else is in it"
+    deletion = ": deleted, because install created it and it contains nothing else"
     suffix = ": a new file" if is_new else deletion if is_gone else ""
     out.print(f"{path}{suffix}")
     before, after = change.before or b"", change.after or b""

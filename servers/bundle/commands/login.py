@@ -53,7 +53,7 @@ def main(argv: Sequence[str]) -> int:
     text = "URL of this program's client metadata document, used as its client id"
     parser.add_argument("--client-metadata-url", type=_metadata_url, metavar="URL", help=text)
     parser.add_argument(
-        "--port", type=_port, default=0, help="port that the browser is redirected to (default: a free one)"
+        "--port", type=_port, default=0, help="port that the browser is redirected to (default: a free port)"
     )
     parser.add_argument(
         "--no-browser", action="store_true", help="print the URL of the login page instead of opening it"

@@ -25,7 +25,7 @@ conflict with it."""
 
 
 class _Own(Selection):
-    port: int = Field(0, ge=0, le=65535, description="port to bind (default: a free one)")
+    port: int = Field(0, ge=0, le=65535, description="port to bind (default: a free port)")
     no_browser: bool = Field(False, description="only print the URL")
 
 

@@ -30,11 +30,11 @@ def main(argv: Sequence[str]) -> int:
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=LineParser)
     new = actions.add_parser("new", help="create a token and print it", description="Create a token and print it.")
-    new.add_argument("name", metavar="NAME", help="name of its owner, for settings, limits and the audit log")
-    text = "scope it grants, such as filesystem:read; may be repeated (default: everything)"
+    new.add_argument("name", metavar="NAME", help="name of the token's owner, for settings, limits and the audit log")
+    text = "scope that the token grants, such as filesystem:read; may be repeated (default: everything)"
     new.add_argument("--scope", action="append", metavar="SCOPE", help=text)
     new.add_argument("--custom-scopes", action="store_true", help="accept scopes that no server in the catalog uses")
-    new.add_argument("--expires", type=int, metavar="DAYS", help="days until it expires (default: never)")
+    new.add_argument("--expires", type=int, metavar="DAYS", help="days until the token expires (default: never)")
     text = "list the names of the tokens"
     shown = actions.add_parser("list", help=text, description="List the names, scopes and expiry of the tokens.")
     shown.add_argument("--json", action="store_true", help="print JSON")

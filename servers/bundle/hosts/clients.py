@@ -145,7 +145,7 @@ CLIENTS = (
         # `source`, which older versions require, is removed by newer ones (crates/migrator, m_2025_11_25).
         stdio={},
         http=HttpShape(),
-        renewal="Zed starts it at once",
+        renewal="Zed starts the server at once",
         source="https://zed.dev/docs/ai/mcp",
     ),
     Client(
@@ -153,7 +153,7 @@ CLIENTS = (
         title="Cline",
         user=_cline,
         http=HttpShape(fixed={"type": "streamableHttp"}),
-        renewal="Cline starts it at once",
+        renewal="Cline starts the server at once",
         source="https://docs.cline.bot/mcp/mcp-overview",
     ),
     Client(

@@ -49,7 +49,7 @@ def asking(session: Session, pause: Pause = nullcontext) -> ClientOptions:
 async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUrl) -> ElicitResult:
     """Answer `elicitation/create` (2025-11-25, Elicitation)."""
     if not has_terminal():
-        session.say(f"the server asks: {request.message}; declined, since there is no terminal to ask on")
+        session.say(f"the server asks: {request.message}; declined, because there is no terminal to ask in")
         return ElicitResult(action="decline")
     with pause():
         write_line(f"The server asks: {harmless(request.message)}")

@@ -48,7 +48,7 @@ export const CLIENT_FORMS = [
     path: "settings.json of Zed, or .zed/settings.json of a project",
     key: "context_servers",
     http: {},
-    renewal: "Zed starts it at once",
+    renewal: "Zed starts the server at once",
   },
   {
     name: "cline",
@@ -56,7 +56,7 @@ export const CLIENT_FORMS = [
     path: "cline_mcp_settings.json",
     key: "mcpServers",
     http: { fixed: { type: "streamableHttp" } },
-    renewal: "Cline starts it at once",
+    renewal: "Cline starts the server at once",
   },
   {
     name: "gemini",

@@ -63,9 +63,11 @@ class StatementLimits(BaseModel):
         30, gt=0, le=3_600, description="seconds until a statement is stopped, unless it is a task"
     )
     busy_timeout: float = Field(5, ge=0, le=3_600, description="seconds to wait for a lock held by another process")
-    max_rows: int = Field(10_000, ge=1, description="maximum rows of one answer")
+    max_rows: int = Field(10_000, ge=1, description="maximum number of rows in one answer")
     max_page: int = Field(100_000, ge=2_000, le=900_000, description="maximum bytes of rows in one answer")
-    max_cell: int = Field(10_000, ge=100, description="maximum bytes of one value that an answer shows")
+    max_cell: int = Field(
+        10_000, ge=100, description="maximum bytes of one value in an answer; longer ones are truncated"
+    )
     max_value: int = Field(16_000_000, ge=1_000, description="maximum bytes of one value in a statement")
 
 
@@ -83,13 +85,13 @@ class SqlSettings(StatementLimits):
     confirm_rows: int | None = Field(
         None,
         ge=0,
-        description="ask the user before changing the schema, or more rows than this",
+        description="ask the user before changing the schema, or more than this many rows",
         json_schema_extra={"metavar": "ROWS"},
     )
-    files: Directory = option(None, "directory of CSV files to import", "DIR")
-    readers: int = Field(8, ge=1, le=64, description="queries that may run at once, for each database")
+    files: Directory = option(None, "directory with CSV files to import", "DIR")
+    readers: int = Field(8, ge=1, le=64, description="maximum number of queries at once on each database")
     queries: Directory = option(None, "directory of SQL files that become tools", "DIR")
-    max_export: int = Field(100_000_000, ge=1_000, description="bytes that one export may have")
+    max_export: int = Field(100_000_000, ge=1_000, description="maximum bytes of one export")
 
     @property
     def sources(self) -> Sequence[Source]:

@@ -98,8 +98,8 @@ async def fetch(
 async def fetch_many(
     ctx: Ctx, urls: UrlsArgument, max_length: MaxLengthArgument = 20_000, format: Format = "markdown"
 ) -> Text:
-    """Fetch several pages, which share max_length. One that fails is replaced by its error; fetch continues
-    one that was cut."""
+    """Fetch several pages, which share max_length. One that fails is replaced by its error; fetch continues a
+    truncated one."""
     requests = [PageRequest(url, format) for url in dict.fromkeys(urls)]
     report_progress = partial(ctx.progress, total=len(requests))
     seconds = ctx.budget.seconds - _LAST_SECONDS

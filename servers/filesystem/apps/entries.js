@@ -6,7 +6,7 @@ import { resultText } from "../../common/web/view.js";
 
 const KINDS = { FILE: "file", DIR: "directory", LINK: "link", OTHER: "other" };
 const LINE = /^\[(FILE|DIR|LINK|OTHER)\] (.+?)(?: {2}([\d,]+) bytes)?$/;
-const CUT = /\[cut: [\d,]+ of ([\d,]+) entries shown; for more, cursor: (\S+)\]$/;
+const CUT = /\[truncated: [\d,]+ of ([\d,]+) entries shown; for more, cursor: (\S+)\]$/;
 const WITH_URI = / \((file:\/\/\/[^\s()]*)\)$/;
 const MOST_PAGES = 20;
 const UNITS = ["bytes", "kB", "MB", "GB", "TB"];

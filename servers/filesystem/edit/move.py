@@ -127,7 +127,7 @@ def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
             unlink(new)
             raise
         reason = "is complete at its destination, but the original could not be deleted completely"
-        raise FilesError("not_empty", written, reason, "Delete what is left.") from None
+        raise FilesError("not_empty", written, reason, "Delete the rest.") from None
 
 
 @contextmanager

@@ -59,7 +59,7 @@ async def confirm_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdit
         shown = (
             diff
             if len(diff) <= _MAX_SHOWN_CHARACTERS
-            else f"{diff[:_MAX_SHOWN_CHARACTERS]}\n[cut: {len(diff):,} characters]"
+            else f"{diff[:_MAX_SHOWN_CHARACTERS]}\n[truncated: {len(diff):,} characters]"
         )
         await ctx.confirm(f"Change {paths}?\n{shown}", [(request.edits, request.etag) for request in agreed])
     return agreed

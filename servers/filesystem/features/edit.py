@@ -29,7 +29,7 @@ tools = Features[Files]()
 _MANY_EDITS, _LARGE_PATCH = 1_000, 65_536
 """Edits of at least this number, and patches of at least this number of characters, are parsed in a thread, since
 that takes more than a millisecond."""
-_NOTE_BYTES = 100
+_NOTE_BYTES = 110
 """Size in bytes of the note about a truncated diff."""
 
 
@@ -104,7 +104,7 @@ async def edit_file(
     if json_size(text) <= budget:
         return text + note
     shown = text[: fit(text, budget)]
-    return f"{shown}\n[cut: {len(shown):,} of {len(text):,} characters of the diff shown]{note}"
+    return f"{shown}\n[truncated: {len(shown):,} of {len(text):,} characters of the diff shown]{note}"
 
 
 @tools.tool(unavailable=read_only, destructive=False, idempotent=True)

@@ -81,7 +81,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
         shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.rooted, limit, budget)
     text = "\n".join(f"{_headline(summary.change)}\n{unbroken(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
-        return f"{text[: fit(text, budget)]}\n[cut: give a smaller limit]"
+        return f"{text[: fit(text, budget)]}\n[truncated: give a smaller limit]"
     if more:
         return f"{text}\n[{format_count(more, 'earlier change')}]"
     return text or "No changes."

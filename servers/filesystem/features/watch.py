@@ -46,5 +46,5 @@ def changes_text(result: Changes) -> str:
     if result.more:
         lines.append("[there are more: call again at once]")
     if result.partial:
-        lines.append("[partial: there are too many files, so changes to some are not seen]")
+        lines.append("[partial: there are too many files, so changes to some are missed]")
     return "\n".join([*lines, f"[cursor: {result.cursor}]"])

@@ -43,7 +43,7 @@ def text_of(read: TextRead) -> str:
     remarks = [] if read.charset.name == UTF8.name else [f"charset {read.charset.name}"]
     remarks += [note.rstrip(".") for note in read.notes]
     if read.truncated:
-        remarks.append(f"cut: {len(read.text.encode()):,} of {read.size:,} bytes shown")
+        remarks.append(f"truncated: {len(read.text.encode()):,} of {read.size:,} bytes shown")
     if read.rest is not None:
         within = "" if read.text.endswith("\n") else "within "
         remarks.append(
@@ -103,7 +103,7 @@ def many_text(
             texts[index] = f"{heading} Error - {explained(add_advice(error))}"
         budget -= json_size(texts[index] + "\n")
     if shown < len(paths):
-        texts.append(f"[cut: {shown:,} of {len(paths):,} files shown; ask for the others in another call]")
+        texts.append(f"[truncated: {shown:,} of {len(paths):,} files shown; ask for the others in another call]")
     return Many("\n".join(texts), etags)
 
 

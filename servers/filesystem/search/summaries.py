@@ -47,7 +47,8 @@ def sized_text(listing: Listing) -> str:
 def _more(listing: Listing) -> str:
     if not listing.truncated:
         return ""
-    return f"[cut: {len(listing.entries):,} of {listing.total:,} entries shown; for more, cursor: {listing.cursor}]"
+    shown = f"{len(listing.entries):,} of {listing.total:,} entries shown"
+    return f"[truncated: {shown}; for more, cursor: {listing.cursor}]"
 
 
 def tree_text(tree: Tree) -> str:
@@ -56,7 +57,7 @@ def tree_text(tree: Tree) -> str:
     _add_branch(lines, tree["root"], "")
     if tree["truncated"]:
         shown = f"{tree['entries']:,} entries shown"
-        lines.append(f"[cut: {shown}; lines that end in ... have more: ask for those, or exclude something]")
+        lines.append(f"[truncated: {shown}; lines that end in ... have more: ask for those, or exclude something]")
     if tree["ignored"]:
         lines.append(_ignored(tree["ignored"]))
     return "\n".join(lines)

@@ -93,7 +93,7 @@ def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
 
 def changed_error(path: str) -> FilesError:
     """Return the error for a path whose state differs from the one that the change left."""
-    return FilesError("changed", path, "is not as that change left it", "Undo later changes first, or edit it.")
+    return FilesError("changed", path, "has been modified since that change", "Undo later changes first, or edit it.")
 
 
 def is_as_moved(rooted: RootedFiles, entry: Entry, state: State) -> bool:
@@ -145,7 +145,7 @@ def _remove(rooted: RootedFiles, entry: Entry) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            reason = "contains more than that change left in it"
+            reason = "contains entries that were added after that change"
             raise FilesError("changed", entry.place.written, reason, "Undo later changes first.") from None
     else:
         unlink_same(entry)

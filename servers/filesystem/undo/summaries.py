@@ -64,7 +64,7 @@ def _diff_of(journal: Journal, rooted: RootedFiles, step: Step) -> str:
     return (
         diff
         if len(diff) <= _MAX_DIFF_CHARACTERS
-        else f"{diff[:_MAX_DIFF_CHARACTERS]}\n[cut: {len(diff):,} characters]\n"
+        else f"{diff[:_MAX_DIFF_CHARACTERS]}\n[truncated: {len(diff):,} characters]\n"
     )
 
 

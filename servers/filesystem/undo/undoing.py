@@ -145,7 +145,7 @@ def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
     if digest_of(data) != step.before.content:
         if step.image.data is None and step.image.name is None:
             raise changed_error(step.path)
-        raise FilesError("damaged", step.path, "its earlier content is no longer complete in the journal")
+        raise FilesError("damaged", step.path, "the journal no longer has all of its previous contents")
     return data
 
 

@@ -16,7 +16,9 @@ from .options import Options
 class Limits(BaseModel):
     """The tools that clients see of the server behind it, and the time that it may take to start."""
 
-    allow: list[str] = option([], "show only this tool to clients; a* means every tool that starts with a", "NAME")
+    allow: list[str] = option(
+        [], "show only this tool to clients; a* means every tool whose name starts with a", "NAME"
+    )
     deny: list[str] = option([], "hide this tool from clients", "NAME")
     timeout: float = Field(
         60.0,

@@ -26,7 +26,8 @@ class Selection(BaseModel):
     catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")
     join: bool = Field(False, description="also offer all of them as one server, at /mcp")
     prefix: Literal["auto", "always"] = Field(
-        "auto", description="when to prefix names with that of their server: always, or only on a clash"
+        "auto",
+        description="when to prefix names with the name of their server: always, or only if two are the same",
     )
 
 

@@ -340,7 +340,7 @@ class Link:
                     error = SqlError("bad_statement", "there is no statement")
                 case status if status in _COPIES:
                     self.close()
-                    raise SqlError("refused", "COPY from or to a client is not offered")
+                    raise SqlError("refused", "COPY from or to a client is not supported")
                 case _:
                     error = from_result(result, sql, before)
         if error is not None:

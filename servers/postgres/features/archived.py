@@ -31,7 +31,7 @@ async def query(ctx: Ctx, sql: Annotated[str, Field(description="one statement t
     result = await _read(ctx, _find_database(ctx, ""), Query(sql, ()))
     notes = []
     if result.more:
-        notes.append(f"cut: {len(result.page.rows)} rows shown; continue with LIMIT and OFFSET")
+        notes.append(f"truncated: {len(result.page.rows)} rows shown; continue with LIMIT and OFFSET")
     if len({*result.names}) < len(result.names):
         notes.append("columns with the same name are merged here; rename them with AS")
     return [TextContent(text=text) for text in (_format(result), *notes)]

@@ -106,7 +106,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
         if matching:
             relations = await read_relations(ask, matching[0].oid)
             if not relations:
-                raise SqlError("not_found", "the table or view was removed just now")
+                raise SqlError("not_found", "the table or view has just been removed")
             return relations[0]
     suggestion = _format_suggestion(await _find_tables(ask, table_name, table_name))
     suggestion = suggestion or "list_tables lists those that exist."
@@ -122,7 +122,7 @@ async def suggest_readable(ask: Ask, sql: str) -> str:
     for table, column in await ask(_READABLE, sorted(_read_words(sql))):
         columns.setdefault(format_name(SqlName(table)), []).append(SqlName(column))
     lines = [f"{table}: {shorten(format_names(names), _MAX_LINE_LENGTH)}" for table, names in columns.items()]
-    return f"Of these tables the role may read only these columns:\n{fence(lines)}" if lines else ""
+    return f"The role may read only these columns of the tables:\n{fence(lines)}" if lines else ""
 
 
 async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:

@@ -70,7 +70,9 @@ class Session:
         if self.link.version >= _FLUSH_VERSION:
             await self.ask("SELECT pg_catalog.pg_stat_force_next_flush()")
         if self.link.is_shared and await self.ask(_STATE) != self._before:
-            reason = "it would leave a setting, a role, a cursor or a prepared statement for others behind a pooler"
+            reason = (
+                "it would leave a setting, a role, a cursor or a prepared statement to other clients of the pooler"
+            )
             raise SqlError("refused", reason, "A function can have settings of its own: CREATE FUNCTION ... SET.")
         # A cancellation at this point is too late.
         with anyio.CancelScope(shield=True):

@@ -73,7 +73,7 @@ def find_objections(name: str) -> tuple[str, ...]:
     if _SAFE.fullmatch(name) is None:
         objections.append("clients that turn it into a command replace all characters but A-Z a-z 0-9 _ -")
     if len(name) > _MAX_LENGTH:
-        objections.append(f"it has more than {_MAX_LENGTH} characters, where some clients cut it")
+        objections.append(f"it has more than {_MAX_LENGTH} characters, at which some clients truncate it")
     if is_device(name):
         objections.append("Windows does not allow a file with that name")
     return tuple(objections)

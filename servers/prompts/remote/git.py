@@ -163,7 +163,7 @@ class Git:
                 raise PromptError("not_fetched", "git did not answer in time")
             if _measure(self._scratch) > MAX_FETCHED_BYTES:
                 reason = f"the repository has more than {MAX_FETCHED_BYTES // 1_000_000:,} MB"
-                raise PromptError("too_large", reason, "Keep prompts in a repository of their own.")
+                raise PromptError("too_large", reason, "Keep prompts in a separate repository.")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_STEP_SECONDS)
 

@@ -13,7 +13,7 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument
 from servers.prompts.templates.rendering import Rendering, Text
 
-_TAKEN = "Take what is in brackets below from the request, and ask for what is missing:"
+_TAKEN = "Take the values in brackets below from the request, and ask for those that are missing:"
 _GONE_BY = "If the request gives one of these, use it; otherwise leave it out:"
 
 
@@ -32,7 +32,7 @@ def put_in_words(rendering: Rendering) -> str:
     try:
         messages = rendering.render({argument.name: _stand_in(argument) for argument in arguments})
     except PromptError as error:
-        reason = f"without values for its arguments it can't be put into words: {error.reason}"
+        reason = f"it can't be written as plain text without values for its arguments: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
     texts: list[str] = []
     for role, content in messages:

@@ -189,7 +189,7 @@ class _Sources:
             circle = " includes ".join(map(repr, [*chain[chain.index(name) :], name]))
             raise PromptError("bad_template", f"circular includes: {circle}", line=line)
         if len(chain) >= _MAX_DEPTH or len(self.partials) >= _MAX_PARTIALS:
-            reason = f"includes go {_MAX_DEPTH} levels deep and {_MAX_PARTIALS} files far at most"
+            reason = f"includes go {_MAX_DEPTH} levels deep, and have {_MAX_PARTIALS} files, at most"
             raise PromptError("bad_template", reason, line=line)
         try:
             source = self._read(name, MAX_SOURCE_LENGTH).decode("utf-8-sig").replace("\r\n", "\n").strip()

@@ -219,7 +219,7 @@ def _attach_others(
 
 async def _make_missing(database: Database, *, create: bool) -> None:
     if _lacks_directory(database.path):
-        make = "Create it first: --create creates the file only." if create else "Create it, or check the path."
+        make = "Create it first: --create creates only the file." if create else "Create it, or check the path."
         raise ValueError(f"{database.path}: there is no directory {database.path.parent}. {make}")
     if create and not database.path.exists():
         try:

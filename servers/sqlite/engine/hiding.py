@@ -34,7 +34,9 @@ _TELLING = frozenset(
 )
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE})
 _OF_TABLES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
-PAST_HIDING = "it bypasses what the operator hides; name the table without a schema, and not a view of it"
+PAST_HIDING = (
+    "it would bypass what the operator hides; use the name of the table, without a schema, and no view of it"
+)
 CHANGES_HIDDEN = "it changes a table in which the operator hides something"
 _CLOSED = "it reads what the operator hides"
 _VIEW_NAMED = re.compile(r"\bview\b")

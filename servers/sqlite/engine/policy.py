@@ -222,7 +222,7 @@ class Policy:
 
     def _find_reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
-            return "it reads a virtual table that is not on the list" if self.closes(first) else None
+            return "it reads a virtual table that is not allowed" if self.closes(first) else None
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
             return None
         if action == sqlite3.SQLITE_INSERT and first == "sqlite_master" and schema != "temp":
@@ -279,11 +279,11 @@ class Policy:
             return CHANGES_HIDDEN
         if schema == "temp":
             or_hidden = "" if self.hidden is None else ", or a table in which the operator hides something"
-            return f"it creates or changes something temporary{or_hidden}"
+            return f"it creates or changes a temporary object{or_hidden}"
         if self._only_tables and not _is_of_a_table(action, first):
             return "it does something other than CREATE TABLE"
         if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._modules:
-            return f"it creates a virtual table of {second}, which is not on the list"
+            return f"it creates a virtual table of {second}, which is not allowed"
         if action in _DEFINITIONS:
             self.defines = True
         elif not first.startswith("sqlite_"):

@@ -64,7 +64,7 @@ class Cursors:
 
 class _LostCursor:
     def __iter__(self) -> Iterator[NoReturn]:
-        reason = "the rows after these were lost with the process that held them"
+        reason = "the remaining rows were lost when the process that held them ended"
         raise SqlError("bad_cursor", reason, "Omit the cursor to start from the first row.")
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ _SCHEMA = """
 _STATISTICS = "SELECT tbl, idx, stat FROM main.sqlite_stat1"
 _INDEX = re.compile(r"CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
 _NOT_MADE = "tried on an empty copy of the schema; no index was created"
-_NO_STATISTICS = "there are no statistics to plan by: ANALYZE creates them"
+_NO_STATISTICS = "there are no statistics for the planner: ANALYZE collects them"
 
 Row = tuple[int, int, int, str]
 """A row of EXPLAIN QUERY PLAN: the number of a step, its parent's number, 0, and its text."""

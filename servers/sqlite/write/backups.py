@@ -118,7 +118,7 @@ def _make_part(directory: Path, stem: str) -> tuple[Path, str]:
 
 def _explain(error: OSError) -> SqlError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return SqlError("no_space", "the disk of the directory for files is full")
+        return SqlError("no_space", "the disk with the directory for files is full")
     return SqlError(
         "io_error", f"writing to the directory for files failed ({errno.errorcode.get(error.errno or 0, 'EIO')})"
     )

@@ -81,7 +81,7 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     policy.forget()
     if find_first_word(statement.sql) == "VACUUM":
         # SQLite itself would only report that a transaction has begun.
-        reason = "the statement is not allowed: VACUUM can't be part of a transaction, which each call is"
+        reason = "the statement is not allowed: VACUUM can't run in a transaction, and each call is one"
         raise SqlError("refused", reason, "The operator can run it with sqlite3.")
     with closing(connection.execute(statement.sql, statement.parameters)) as cursor:
         names = tuple(column[0] for column in cursor.description or ())

@@ -141,7 +141,7 @@ async def _result(running: Run[Any], context: Context[Any], params: TaskParams) 
 
 async def _until_closing(context: Context[Any]) -> None:
     await context.link.closing()
-    raise RpcError("the connection is about to end; ask for the result on another one")
+    raise RpcError("the connection is about to end; request the result on another one")
 
 
 def _outcome(task: TaskRecord) -> dict[str, Any]:

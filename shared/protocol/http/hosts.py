@@ -73,7 +73,7 @@ class HostPolicy:
             return None
         if host is not None and (host in self._hosts or (host[0], None) in self._hosts or self._is_own_host(host[0])):
             return None
-        return refuse(403, "the Host of this request is not allowed; the operator allows hosts with --allowed-host")
+        return refuse(403, "the Host of this request is not allowed; the operator can allow it with --allowed-host")
 
     def check_origin(self, headers: Headers) -> Refusal | None:
         """Return a 403 for an `Origin` that is not allowed. A request without one does not come from a browser."""
@@ -88,7 +88,9 @@ class HostPolicy:
             is_own_page = origin[0] in _DEFAULT_PORTS and self._is_own_host(origin[1])
             if self._any_origin or origin in self._origins or is_own_page:
                 return None
-        return refuse(403, "this origin is not allowed by the server; the operator allows it with --allowed-origin")
+        return refuse(
+            403, "the Origin of this request is not allowed; the operator can allow it with --allowed-origin"
+        )
 
     def _is_own_host(self, host: str) -> bool:
         return self._local and host in ("localhost", "127.0.0.1", "[::1]")

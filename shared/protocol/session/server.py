@@ -215,7 +215,7 @@ class ServerSession:
     def _batch(self, batch: Batch) -> list[Event]:
         peer = self._handshake.peer
         if peer is None or not peer.version.batching:
-            return self._refuse_batch("batches exist only in one older protocol version")
+            return self._refuse_batch("only one older protocol version has batches")
         if len(batch.messages) > MAX_BATCH:
             return self._refuse_batch(f"a batch may hold at most {MAX_BATCH} messages")
         # Created with the first batch, since only one of five versions has them and hardly any client sends one.

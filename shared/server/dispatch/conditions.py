@@ -11,7 +11,7 @@ from collections.abc import Callable, MutableMapping
 from ...protocol.identity import LogMessage
 from ...protocol.types.client import LogLevel
 
-_POLLING = "polling every second, since the system reports no changes"
+_POLLING = "polling every second, because the system reports no changes"
 
 
 class Conditions:

@@ -213,7 +213,7 @@ async def test_signs_that_are_not_seen_are_made_visible(open_result: Open) -> No
 async def test_a_long_value_is_cut_and_says_how_long_it_is(open_result: Open, page: Page) -> None:
     host = await open_result(f"SELECT printf('%.*c', {ONE_MB}, 'x') AS long")
     await host.app.get_by_role("button", name="Show the whole value").click()
-    await expect(host.app.get_by_role("dialog")).to_contain_text("(cut; 1,000,000 bytes)")
+    await expect(host.app.get_by_role("dialog")).to_contain_text("(truncated; 1,000,000 bytes)")
 
 
 async def test_a_result_of_one_mb_in_a_cell_is_bounded(page: Page, site: Site) -> None:

@@ -14,7 +14,7 @@ _NAME = 200
 """Characters of the name of a file, or of a row."""
 _TABLE = 1_000
 """Characters of the name of a table: SQLite itself takes minutes for a schema of very many."""
-_CUT = re.compile(r"\n\[cut: [^\n]+\]$")
+_CUT = re.compile(r"\n\[truncated: [^\n]+\]$")
 
 
 class Result(NamedTuple):
@@ -64,12 +64,14 @@ def _of_files(folder: Path, text: str) -> list[Result]:
         """Of a result without cursors, a cut has to be said."""
         shown = pages[-1].count("report-")
         return (
-            "" if shown == len(names) or re.search(r"\[cut: [\d,]+ entries shown", pages[-1]) else "no word of a cut"
+            ""
+            if shown == len(names) or re.search(r"\[truncated: [\d,]+ entries shown", pages[-1])
+            else "no word of a cut"
         )
 
     def files(pages: list[str]) -> str:
         whole = all(part in pages[0] for part in parts)
-        return "" if whole or "[cut: " in pages[0][-2_000:] else "no word of a cut"
+        return "" if whole or "[truncated: " in pages[0][-2_000:] else "no word of a cut"
 
     return [
         result("list_directory", many, entries),

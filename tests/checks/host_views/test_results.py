@@ -120,19 +120,19 @@ def test_every_entry_of_a_folder_arrives_once(received: Received, tool: str) -> 
 
 def test_a_tree_arrives_whole_or_says_what_is_cut(received: Received) -> None:
     (page,) = received["directory_tree"]
-    assert page.count("report-") == COUNT or re.search(r"\[cut: [\d,]+ entries shown; [^\n]+\]$", page)
+    assert page.count("report-") == COUNT or re.search(r"\[truncated: [\d,]+ entries shown; [^\n]+\]$", page)
 
 
 def test_several_files_arrive_whole_or_say_how_many(received: Received) -> None:
     (page,) = received["read_multiple_files"]
     shown = re.findall(r"^needle in (\S+)$", page, re.MULTILINE)
     assert shown == NAMES[: len(shown)]
-    assert len(shown) == COUNT or f"[cut: {len(shown)} of {COUNT:,} files shown; " in page
+    assert len(shown) == COUNT or f"[truncated: {len(shown)} of {COUNT:,} files shown; " in page
 
 
 def test_a_file_arrives_byte_for_byte(received: Received) -> None:
     pages = received["read_text_file"]
-    assert "".join(re.sub(r"\n\[cut: [^\n]+\]$", "", page) for page in pages) == "".join(NUMBERS)
+    assert "".join(re.sub(r"\n\[truncated: [^\n]+\]$", "", page) for page in pages) == "".join(NUMBERS)
 
 
 def test_every_row_of_a_query_arrives_within_a_mark(received: Received) -> None:

@@ -109,7 +109,7 @@ def test_what_was_installed_reaches_the_server(home: Path, capsys: pytest.Captur
         assert install([*words, "--name", "other"]) == 1
         *_, fault, last = capsys.readouterr().out.splitlines()
     assert "; send a token with --token-file" in fault
-    assert last == "it does not work yet; the entry was kept; run install again, or uninstall"
+    assert last == "the server does not work yet, but its entry was kept; run install again, or uninstall"
     uninstall(["other", "--client", "claude-desktop"])
     uninstall([name_of(url), "--client", "claude-desktop"])
     assert not (home / ".config").exists()

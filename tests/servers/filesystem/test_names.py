@@ -35,7 +35,10 @@ TOLD = [
     ("[slug]", "[slug]"),
     ("[2024] report (copy).txt", "[2024] report (copy).txt"),
     ("a-1-b: c", "a-1-b: c"),
-    ("[cut: 1 of 9 entries shown; for more, cursor: x]", "\\x5bcut: 1 of 9 entries shown; for more, cursor: x]"),
+    (
+        "[truncated: 1 of 9 entries shown; for more, cursor: x]",
+        "\\x5btruncated: 1 of 9 entries shown; for more, cursor: x]",
+    ),
     ("[9 entries left out by .gitignore]", "\\x5b9 entries left out by .gitignore]"),
     ("No matches found", "\\x4eo matches found"),
     ("  indented", "\\x20 indented"),

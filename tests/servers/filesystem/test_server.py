@@ -156,8 +156,8 @@ async def test_f16_what_is_more_than_a_result_can_hold_is_cut_and_says_so(tmp_pa
     for number in range(300):
         (tmp_path / f"{number:080}").touch()
     async with served(tmp_path, "2025-11-25", "--max-result", "20000") as peer:
-        assert "[cut: " in await peer.text("directory_tree", path=".")
-        assert "[cut: " in await peer.text("list_directory", path=".")
+        assert "[truncated: " in await peer.text("directory_tree", path=".")
+        assert "[truncated: " in await peer.text("list_directory", path=".")
         assert "[stopped: size" in await peer.text("search_files", path=".", pattern="*")
 
 
@@ -181,14 +181,14 @@ async def test_a_text_over_the_limit_is_read_page_by_page_and_says_how_to_go_on(
         first = await peer.call("read_text_file", path="big.txt")
         pages, result = [], first
         while "cursor" in result.get("_meta", {}):
-            pages.append(text_of(result).rpartition("\n[cut: ")[0])
+            pages.append(text_of(result).rpartition("\n[truncated: ")[0])
             result = await peer.call("read_text_file", path="big.txt", cursor=result["_meta"]["cursor"])
     assert "".join([*pages, text_of(result)]) == whole
     assert len(pages) == 2
     cursor = first["_meta"]["cursor"]
     assert cursor.startswith(first["_meta"]["etag"])
     shown = "91,663 of 220,000 bytes shown; the rest begins at line 8,334; continue with cursor"
-    assert text_of(first).rpartition("\n")[2] == f"[cut: {shown} {cursor}]"
+    assert text_of(first).rpartition("\n")[2] == f"[truncated: {shown} {cursor}]"
 
 
 async def test_a_charset_that_is_not_utf_8_is_named(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_arguments_of_every_type_are_put_into_words(tmp_path: Path) -> None:
 def test_a_template_that_computes_with_what_is_required_is_no_skill(tmp_path: Path) -> None:
     lines = ("arguments:", "  - {name: a, type: number, required: true}")
     found = library(tmp_path, {"one.md": front(*lines, body="{{ a + 1 }}")})
-    with pytest.raises(PromptError, match="without values for its arguments it can't be put into words"):
+    with pytest.raises(PromptError, match="it can't be written as plain text without values for its arguments"):
         found.export("one")
 
 

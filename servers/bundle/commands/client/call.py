@@ -61,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
             with _naming_tools(options.tool, tools):
                 started = await client.start_tool(options.tool, arguments, timeout=session.seconds)
             if started.id is None:
-                session.say("the server did not make it a task, and has answered")
+                session.say("the server did not run the call as a task, and has already answered")
                 return await _give(client, await started.plain_result(), options, session)
             if options.json:
                 write_json(started.saved())

@@ -44,6 +44,6 @@ def read_parser() -> SessionParser:
         "read", " URI", "Read a server's resource. Binary content goes to a pipe or to --out FILE."
     )
     parser.add_argument("uri", metavar="URI", help="resource to read")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="file to save it to, whatever its type")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="file to save the content to, whatever its type")
     parser.add_options()
     return parser

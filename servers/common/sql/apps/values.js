@@ -18,7 +18,7 @@ export function plainCell(value) {
       return `blob, ${describeSize(value)}: ${firstBytes(value)}`;
     case "text":
       return typeof value.value === "string"
-        ? `${value.value}… (cut; ${describeSize(value)})`
+        ? `${value.value}… (truncated; ${describeSize(value)})`
         : `no UTF-8, ${describeSize(value)}: ${firstBytes(value)}`;
     default:
       return cellText(value);

@@ -91,7 +91,7 @@ def declare_read_query(dialect: Dialect) -> Features[SqlServerState]:
     ) -> Data[QueryResult]:
         """Run a statement that reads: {reading}. It can't change anything.
 
-        Rows are arrays. A value that JSON can't represent exactly is an object with its type; so is a long one, which is cut.
+        Rows are arrays. A value that JSON can't represent exactly is an object with its type; so is a long one, which is truncated.
         """  # noqa: E501 - clients receive the line as it is
         source = ctx.state.databases.get(database)
         return await answer_query(ctx, source, Query(query, source.bind(parameters)), max_rows, cursor)
@@ -174,7 +174,7 @@ def format_result(result: QueryResult) -> str:
     if result["changed"]:
         facts.append("the database may have been changed since the earlier rows; some may be missing or repeated")
     if result["truncated"]:
-        facts.append(f"cut; continue with cursor {result['next_cursor']}")
+        facts.append(f"truncated; continue with cursor {result['next_cursor']}")
     if not result["columns"]:
         return "; ".join(facts)
     known = {"declared": result["declared"], "types": result["types"]}

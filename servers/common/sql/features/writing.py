@@ -191,7 +191,7 @@ async def run_agreed(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid
     done = await _write(ctx, source, what, partial(act, Consent(limit)))
     if not isinstance(done, Figures):
         return done
-    shown = what if len(what) <= _MAX_SHOWN else f"{what[:_MAX_SHOWN]} [cut: {len(what):,} characters]"
+    shown = what if len(what) <= _MAX_SHOWN else f"{what[:_MAX_SHOWN]} [truncated: {len(what):,} characters]"
     await ctx.confirm(f"Change {source.name}? {done}:\n{shown}", what, unsaid, done)
     done = await _write(ctx, source, what, partial(act, Consent(limit, done)))
     assert not isinstance(done, Figures)

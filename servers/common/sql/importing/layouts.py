@@ -199,8 +199,8 @@ def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tup
     if texts and len(years) > 1 and years == sorted(set(years)) and len(years) + len(texts) >= len(names) - 1:
         return True, "text and years"
     if score > 0 or (texts and not any(columns)):
-        return True, "it is unlike the rows below it"
-    return False, "it is like the rows below it" if texts else "it has no text"
+        return True, "it differs from the rows below it"
+    return False, "it looks like the rows below it" if texts else "it has no text"
 
 
 def _column(data: Rows, index: int) -> list[str]:

@@ -168,7 +168,7 @@ def _describe_columns(
         rewritten = [column for column in columns if column.reading is not None and column.reading.rewrite]
         words += _list([f"{column.name} as {column.kind}" for column in rewritten], "written in another form")
     noted = [column for column in columns if column.note]
-    as_text = "kept as text" if is_new else "given to the table as written"
+    as_text = "kept as text" if is_new else "passed to the table unchanged"
     words += _list([f"{column.name} ({column.note})" for column in noted if column.kind == "text"], as_text)
     words += _list([f"{column.name} ({column.note})" for column in noted if column.kind != "text"], "note")
     return words

@@ -60,7 +60,7 @@ def make_plan(
 def format_plan(plan: Plan) -> str:
     """Format the tree with indentation, and the tables that are scanned completely."""
     ran = "the statement was run" if plan["ran"] else "the statement was not run"
-    head = f"{format_count(len(plan['steps']), 'step')}{', cut' if plan['truncated'] else ''}; {ran}"
+    head = f"{format_count(len(plan['steps']), 'step')}{', truncated' if plan['truncated'] else ''}; {ran}"
     scans = [f"scanned in full: {', '.join(map(format_name, plan['scans']))}"] if plan["scans"] else []
     return "\n".join((head, fence([*map(_format_step, plan["steps"]), *scans, *plan["notes"]])))
 

@@ -81,7 +81,7 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
 
 def format_tables(listed: TableList) -> str:
     """Format the tables, one per line."""
-    cut = "" if listed.cursor is None else f"; cut; continue with cursor {listed.cursor}"
+    cut = "" if listed.cursor is None else f"; truncated; continue with cursor {listed.cursor}"
     head = f"{len(listed.tables)} of {format_count(listed.total, 'table or view', 'tables and views')}{cut}"
     return "\n".join((head, fence([_format_line(table) for table in listed.tables])))
 

@@ -26,7 +26,7 @@ from .mount import Mount
 from .state import state_of
 
 HEALTH, READY, METRICS, STATE = "/healthz", "/readyz", "/metrics", "/debug/state"
-_ONLY_WITH_TOKEN = refuse(401, "without a token, only this machine may read this; start the server with one")
+_ONLY_WITH_TOKEN = refuse(401, "only this machine may read this without a token; start the server with a token")
 
 _UNREACHABLE = refuse(503, "the other processes can't be reached; try again in a moment", Retry_After="1")
 

@@ -102,7 +102,7 @@ def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.Captur
     assert fault.startswith("fault: it ended with exit code 1 before it answered; its last output: ")
     assert ". Fix: " in fault
     assert not any(line.startswith("done: ") for line in before)
-    assert last == "it does not work yet; the entry was kept; run install again, or uninstall"
+    assert last == "the server does not work yet, but its entry was kept; run install again, or uninstall"
     assert "fetch" in read_entries(client_named("cursor"), home / ".cursor" / "mcp.json")
 
 

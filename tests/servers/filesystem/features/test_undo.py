@@ -116,7 +116,7 @@ async def test_what_others_changed_since_is_not_taken_back_and_stops_all_before_
         (tmp_path / "a").write_text("theirs")
         text = await peer.text("undo", since="2020-01-01")
         assert re.search(
-            r"^\[stopped at change \d+: changed: \S+/a: is not as that change left it", text, re.MULTILINE
+            r"^\[stopped at change \d+: changed: \S+/a: has been modified since that change", text, re.MULTILINE
         )
         assert (tmp_path / "a").read_text() == "theirs"
         assert (await peer.error("undo")).startswith("changed: ")
@@ -129,7 +129,7 @@ async def test_a_directory_that_has_come_to_hold_more_stays(tmp_path: Path) -> N
         await peer.text("create_directory", path="d/e")
         (tmp_path / "d" / "theirs").touch()
         assert (await peer.error("undo")).startswith(
-            f"changed: {tmp_path}/d: contains more than that change left in it. "
+            f"changed: {tmp_path}/d: contains entries that were added after that change. "
         )
         assert sorted(path.name for path in tmp_path.rglob("*")) == ["d", "e", "theirs"]
 

@@ -59,7 +59,7 @@ async def test_a_long_document_comes_whole_by_its_cursors(server: Server, tmp_pa
         whole, more = "", {}
         while True:
             page = await read(peer, tmp_path / "c", **more)
-            said = re.search(r"\n\[cut: .*; continue with cursor (\S+~)]$", page)
+            said = re.search(r"\n\[truncated: .*; continue with cursor (\S+~)]$", page)
             whole += page if said is None else page[: said.start()]
             if said is None:
                 break

@@ -88,7 +88,7 @@ async def test_what_an_answer_leaves_out_is_said_beside_it(sample: Database) -> 
     rows, *notes = [one["text"] for one in result["content"]]
     assert json.loads(rows) == [{"n": 1}, {"n": 2}]
     assert notes == [
-        "cut: 2 rows shown; continue with LIMIT and OFFSET",
+        "truncated: 2 rows shown; continue with LIMIT and OFFSET",
         "columns with the same name are merged here; rename them with AS",
     ]
 

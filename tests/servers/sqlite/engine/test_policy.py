@@ -90,7 +90,7 @@ def test_a_virtual_table_is_closed_or_open_in_any_case(in_capitals: Path) -> Non
         with opened(in_capitals, "ro") as (connection, policy):
             with pytest.raises(sqlite3.DatabaseError):
                 connection.execute(f"SELECT * FROM {table}")
-            assert policy.refused == "it reads a virtual table that is not on the list"
+            assert policy.refused == "it reads a virtual table that is not allowed"
     with opened(in_capitals, "ro") as (connection, _):
         assert connection.execute("SELECT * FROM words").fetchall() == []
 

@@ -167,7 +167,7 @@ async def test_tables_whose_names_are_no_utf8_are_listed_and_hide_no_other(tmp_p
 async def test_a_list_is_cut_at_its_limit(tmp_path: Path) -> None:
     async with inside(made(tmp_path / "shop.db", SHOP)) as peer:
         head, *first = (await peer.text("list_tables", limit=2)).splitlines()
-        cursor = head.removeprefix("2 of 5 tables and views; cut; continue with cursor ")
+        cursor = head.removeprefix("2 of 5 tables and views; truncated; continue with cursor ")
         rest = await peer.text("list_tables", cursor=cursor)
         error = await peer.error("list_tables", cursor="é")
     assert [line.split()[1] for line in first[1:-1]] == ["customers", "items"]

@@ -129,7 +129,7 @@ async def test_a_backup_that_is_stopped_leaves_nothing(
 
 
 async def test_a_disk_that_fails_is_told(tmp_path: Path, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full, failed = "the disk of the directory for files is full", "writing to the directory for files failed"
+    full, failed = "the disk with the directory for files is full", "writing to the directory for files failed"
     path, said = made(tmp_path / "data.db", rows=1_000), []
     for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, None):
 

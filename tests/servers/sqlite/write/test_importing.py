@@ -149,7 +149,7 @@ async def test_columns_of_text_take_fields_as_they_are_written_and_the_answer_sa
     assert done.words[1:] == [
         "read as NULL, like empty fields: 'NA' (1)",
         "written in another form: price as decimal",
-        "given to the table as written: zip (leading zeros: '007' in row 1)",
+        "passed to the table unchanged: zip (leading zeros: '007' in row 1)",
     ]
 
 

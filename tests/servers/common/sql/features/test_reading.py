@@ -130,7 +130,7 @@ async def test_a_plan_of_very_many_steps_is_cut(file: Path) -> None:
     query = " UNION ALL ".join(["SELECT * FROM numbers WHERE n = (SELECT 1)"] * 400)
     async with inside(file) as peer:
         text = await peer.text("explain_query", query=query)
-    assert text.startswith("500 steps, cut; the statement was not run\n")
+    assert text.startswith("500 steps, truncated; the statement was not run\n")
     assert text.count("\n") == 502
 
 
