@@ -23,13 +23,13 @@ COMMANDS = {
     "doctor": "find out why servers do not work, and how to fix them",
     "serve": "serve several servers in one process, on one port",
     "dev": "serve FILE.py with the workbench, and reload it after each change",
-    "open": "open the workbench in the browser, to see and use the servers",
+    "open": "open the workbench in the browser to see and use the servers",
     "login": "log in to a server at a URL, in the browser",
     "logout": "forget a login",
     "accounts": "list the servers that you are logged in to",
     "connect": "relay a server at a URL to a host that supports only stdio",
     "expose": "serve a stdio server over HTTP",
-    "pin": "show which tools of a third-party server changed, and accept them",
+    "pin": "show which tools of a third-party server have changed, and accept the changes",
     "token": "create, list and revoke tokens",
     "export": "write bundles, plugins, and entries for the MCP registry and Docker",
     "call": "call a server's tool",
@@ -37,7 +37,7 @@ COMMANDS = {
     "watch": "show changes to resources as they happen",
     "prompt": "show a prompt with its arguments filled in",
     "inspect": "show what a server offers",
-    "demo": "start the servers as a desktop host does, and use them",
+    "demo": "start the servers as a desktop host does, and call their tools",
 }
 """Each is the `main` of the module with that name in `commands`, imported when it is called. It gets the arguments
 after the name, and returns the exit code."""
@@ -125,7 +125,7 @@ def _refuse(words: Sequence[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"mcp-server-bundle {__version__}")
     parser.add_argument(
-        "command", metavar="COMMAND", nargs="?", choices=COMMANDS, help="what to do; see COMMAND --help"
+        "command", metavar="COMMAND", nargs="?", choices=COMMANDS, help="command to run; see COMMAND --help"
     )
     if not words:
         parser.print_help(sys.stderr)

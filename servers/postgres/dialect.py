@@ -9,7 +9,7 @@ POSTGRES = Dialect(
     title="PostgreSQL",
     find_parameters=find_parameters,
     split_statements=split_statements,
-    parameters="values for $1, $2 and so on; NULL goes into the query",
+    parameters="values for $1, $2 and so on; write NULL in the query",
     read_only="this server was started without --allow-write, and without a database with :rw",
     words={
         "reading": "SELECT, WITH, VALUES, TABLE, EXPLAIN, SHOW",

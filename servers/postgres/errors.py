@@ -17,7 +17,7 @@ BAD_TEXT = "22P02"
 _MAX_MESSAGE_LENGTH = 500
 """Maximum number of characters of PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
-_LESS = "Ask for less, or sort and group less."
+_LESS = "Request less, or sort and group less."
 _PLACEHOLDERS = frozenset("?%:")
 """Characters that mark parameters for other programs."""
 _PARAMETERS = "Parameters are written $1, $2 and so on, or :name if they are given as an object."
@@ -38,7 +38,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     ),
     "25P03": ("unavailable", "the database ended a transaction that waited too long", _AGAIN),
     "25P04": ("timeout", "the database ended the transaction, which took longer than it allows", ""),
-    "28": ("denied", "the database refuses the login of this server", ""),
+    "28": ("denied", "the database rejects the login of this server", ""),
     "2D000": ("bad_statement", "", "Remove COMMIT from it: the statements of one call are one transaction."),
     "40001": ("busy", "another transaction changed the same rows, or a standby had to apply such a change", _AGAIN),
     "40P01": ("busy", "two transactions waited for each other, and this one was rolled back", _AGAIN),
@@ -48,7 +48,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "53100": ("no_space", "the disk of the database is full", ""),
     "53200": ("too_large", "the database is out of memory", _LESS),
     "53300": ("busy", "the database has no free connection", "Try again later."),
-    "53400": ("too_large", "it takes more than the database is configured to allow", _LESS),
+    "53400": ("too_large", "it exceeds a limit in the configuration of the database", _LESS),
     "54": ("too_large", "", ""),
     "55006": ("busy", "another session is using it", _AGAIN),
     "55P03": ("busy", "another session holds a lock on it", _AGAIN),

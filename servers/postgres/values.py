@@ -89,7 +89,9 @@ def encode_parameter(value: Any) -> bytes | None:
     try:
         data = _format_parameter(value).encode()
     except ValueError:
-        raise SqlError("bad_parameters", "a parameter is not Unicode, or a number that is far too long") from None
+        raise SqlError(
+            "bad_parameters", "a parameter is not valid Unicode, or is a number that is far too long"
+        ) from None
     if b"\0" in data:
         raise SqlError(
             "bad_parameters", "a parameter contains the character U+0000, which PostgreSQL does not allow in text"
@@ -202,7 +204,7 @@ def _format_parameter(value: Any) -> str:
         case {"type": str(kind), "value": str(text)} if kind in _WRITTEN_OUT and len(value) == 2:
             return text
         case {"type": str(), "bytes": int(), "truncated": True}:
-            raise SqlError("bad_parameters", "a parameter is only the first part of a value", "Read all of it first.")
+            raise SqlError("bad_parameters", "a parameter is a truncated value", "Read the whole value first.")
     return to_json(value).decode()
 
 

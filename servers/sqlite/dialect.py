@@ -9,7 +9,7 @@ SQLITE = Dialect(
     title="SQLite",
     find_parameters=find_parameters,
     split_statements=split_statements,
-    parameters="values for ? in order; NULL and blobs go into the query",
+    parameters="values for ? in order; write NULL and blobs in the query",
     read_only="this server was started without --allow-write, and without --db NAME=PATH:rw",
     words={
         "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that reads",

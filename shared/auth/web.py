@@ -84,7 +84,7 @@ class Web:
             request = httpx.Request(method, url, headers=plain, **body)
             host = request.url.host
         except (ValueError, httpx.InvalidURL):  # also for a lone surrogate (UnicodeError) in names from others
-            raise WebError("a URL, or the data for it, has characters that can't be sent") from None
+            raise WebError("a URL or a request body has characters that can't be sent") from None
         try:
             with anyio.fail_after(self._patience):
                 places = await self._addresses.find(str(request.url), referrer)

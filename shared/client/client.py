@@ -252,7 +252,7 @@ class Client(TypedCalls, Entered):
         Raises the same errors as `request`, and McpError if a server of the handshake era did not declare logging.
         """
         if not self.stateless and not self.server.can("logging"):
-            raise McpError("the server does not declare that it sends log messages")
+            raise McpError("the server does not declare the logging capability")
         # Applies also to later connections.
         self._options = self._link.options = replace(self._options, log_level=level)
         self._link.connection.session.log_level(level)

@@ -109,7 +109,7 @@ class ClientRoots:
             except (PeerError, InvalidParams, TimeoutError) as error:
                 reason = str(error) or f"it did not answer within {self._seconds:g} s"
                 cached.failures += 1
-                cached.refusal = f"this server works only in its client's roots, which are not known: {reason}"
+                cached.refusal = f"this server works only in the roots of its client, which are unknown: {reason}"
                 raise ToolError(cached.refusal) from None
             # The next call asks again, since the roots have changed meanwhile.
             cached.state, cached.changes = state, changes

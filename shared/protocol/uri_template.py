@@ -85,7 +85,7 @@ class UriTemplate:
                 before, between = parts[-2:]
                 if before.endswith(".+)"):
                     raise DeclarationError(
-                        f"{template}: between {{+variable}} and the next one there must be a slash"
+                        f"{template}: there must be a slash between {{+variable}} and the next variable"
                     )
                 # Atomic: the variable ends at the first such position, and a long URI is not matched in all possible
                 # ways.

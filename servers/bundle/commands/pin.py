@@ -39,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("name", metavar="NAME", help="server in the configuration")
     text = "configuration of `serve`; the pins are next to it, in NAME.pins.json"
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help=text)
-    text = "pin these tools as they are now (default: all)"
+    text = "pin the current definitions of these tools (default: all)"
     parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
     args = parser.parse_args(argv)
     try:
@@ -95,7 +95,7 @@ def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
         _print([f"pinned in {pins.path}: {', '.join(map(escape, named)) or 'all of them'}"])
         comparison = compare(pins, tools, foreign.rules)
     elif was_new:
-        _print(["nothing is pinned yet: --accept pins the tools now, or the first client of `serve` does"])
+        _print(["no tools are pinned yet: --accept pins them now, otherwise the first connection to `serve` does"])
     if comparison.hidden and args.accept is None:
         words = shell_line(["pin", foreign.name, "--config", str(args.config), "--accept"])
         _print([f"accept with: {program_name()} {words}"])

@@ -122,7 +122,7 @@ def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]
     for variable, server in known_variables(entries).items():
         if machine.environment.get(variable):
             what = f"{variable} is set, and changes {server} when it is started from here"
-            yield warning(where, what, f"unset {variable}, unless that is intended")
+            yield warning(where, what, f"unset {variable}, unless you intend this")
     token = machine.environment.get("MCP_TOKEN_FILE")
     if token:
         yield from check_token_file(Path(token), where)

@@ -94,9 +94,9 @@ def _script_fault(script: Path, python: Path) -> str:
     if interpreter is None:
         return ""
     if not interpreter.exists():
-        return f"they start {interpreter}, which does not exist"
+        return f"the programs start {interpreter}, which does not exist"
     same = environment_of(interpreter).samefile(environment_of(python))
-    return "" if same else f"they start another Python, {interpreter}"
+    return "" if same else f"the programs start another Python, {interpreter}"
 
 
 def _missing_requirements(distribution: Distribution | None, extra: str) -> Iterator[str]:

@@ -35,7 +35,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         wheel = Path(words[words.index("--from") + 1].partition("[")[0])
         if wheel.is_absolute() and not wheel.exists():
             what = f"{wheel}, from which uvx installs the server, does not exist"
-            yield fault(launch.where, what, f"put it there, or {launch.another}")
+            yield fault(launch.where, what, f"put the wheel there, or {launch.another}")
     if launch.is_foreign:
         # Its arguments and variables belong to the servers that it represents; it reports errors itself.
         return

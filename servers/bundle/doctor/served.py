@@ -135,7 +135,7 @@ async def _ask(
         else:
             reason = f"it can't be started: {getattr(error, 'strerror', None) or join_lines(str(error))}"
         what, command = mask("; its last output: ".join([reason, *lines]), secrets), foreign.settings.command
-        fix = f"check that it is running, and that its url and token in {served.path} are correct"
+        fix = f"check that the server is running, and that its url and token in {served.path} are correct"
         if command is not None:
             fix = f"install {escape(command[0])}, or correct its command in {served.path}"
         return [fault(where, what, fix)]
@@ -159,7 +159,7 @@ def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterato
         yield warning(where, what, f"correct it in {path}")
     for name in filter(rules.takes, names):
         what = f"its tool {escape(name)[:100]} is withheld: another tool is renamed to that"
-        yield warning(where, what, f"give that tool another name, or rename both, in {path}")
+        yield warning(where, what, f"rename one of the two tools to another name in {path}")
 
 
 def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
@@ -174,7 +174,9 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
     """Return the finding about tools that are withheld because they differ from their pins; `see` is the command that
     shows them."""
     if pins.is_new:
-        return fine(where, "its tools are not pinned yet: the first client of `serve` pins them")
+        return fine(
+            where, "its tools are not pinned yet: they will be pinned when a client first connects to `serve`"
+        )
     if not comparison.hidden:
         return fine(where, f"its tools match their pins: {len(comparison.fitting)}")
     names = ", ".join(escape(name)[:100] for name in comparison.hidden[:_MAX_NAMED_TOOLS])
@@ -182,7 +184,7 @@ def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding
         f" and {len(comparison.hidden) - _MAX_NAMED_TOOLS} more" if len(comparison.hidden) > _MAX_NAMED_TOOLS else ""
     )
     what = f"withheld from clients, since their definitions do not match the pins: {names}{more}"
-    return warning(where, what, f"see what changed: {see}; --accept accepts it")
+    return warning(where, what, f"to see what has changed, run {see}; --accept accepts the changes")
 
 
 # The servers' stderr output

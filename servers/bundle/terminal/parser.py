@@ -29,7 +29,9 @@ class SessionParser(CommandParser):
         super().__init__(name, description)
         self.usage = f"{self.prog} SERVER{rest}\n       [OPTION ...] [-- ARGUMENT ...]"
         self.epilog = f"{FORMS} {_CODES}"
-        self.add_argument("server", metavar="SERVER", help="server to use; see below")
+        self.add_argument(
+            "server", metavar="SERVER", help="server to use; the end of this help lists the possible forms"
+        )
 
     def add_options(self) -> None:
         """Add the options that all of these commands have; they come last in the help."""

@@ -66,7 +66,7 @@ def find_target(request: ServerChoice) -> Target:
         raise Misuse("headers and tokens need a URL: a server that is started needs none")
     if request.server == "-":
         if not request.words:
-            raise Misuse("- stands for a command: specify it after `--`")
+            raise Misuse("- means a command: specify it after `--`")
         return Target(Path(request.words[0]).name, request.words, request.env)
     if request.server.endswith(".py"):
         return _of_file(Path(request.server).absolute(), request)

@@ -94,7 +94,7 @@ class Roots:
 
     def denied(self, written: str) -> PathError:
         """Return the same error for everything that is denied, whether or not it exists."""
-        reason = "is denied to this server because of its name, or that of a directory it is in"
+        reason = "is denied to this server because of its name, or the name of a directory that contains it"
         return PathError("denied", written, reason, "Only the operator can allow it.")
 
     def require_allowed(self, place: Place) -> None:

@@ -77,5 +77,5 @@ class WorkDeadline(ABC):
         return SqlError(
             "timeout",
             f"stopped after {self.seconds:g} seconds",
-            "Ask for less: add a condition or LIMIT, and check with explain_query whether an index is used.",
+            "Request less: add a condition or LIMIT, and check with explain_query whether an index is used.",
         )

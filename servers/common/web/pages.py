@@ -87,7 +87,7 @@ def assemble(path: Path) -> Page:
     # them.
     sheets = list(dict.fromkeys([*linked[:1], *(part for part in parts if part not in linked), *linked[1:]]))
     if sheets and not linked:
-        raise PageError(f"{path}: it names no style sheet, and its modules have some")
+        raise PageError(f"{path}: it names no style sheet, but its modules do")
     texts = {sheet: _read_style(sheet) for sheet in sheets}
     first = "\n".join(texts[sheet] for sheet in sheets if sheet not in linked[1:])
     styles = [first, *(texts[sheet] for sheet in linked[1:])] if linked else []

@@ -71,7 +71,7 @@ async def multi_input(ctx: Ctx) -> str:
 
 @features.tool(title="Question, then a task", read_only=True, task="optional")
 async def test_tool_with_task(ctx: Ctx) -> str:
-    """Ask for a name before there is a task, then greet at the end of one."""
+    """Ask for a name before the task starts, then greet at its end."""
     answer = await ctx.ask("user_name", NAME, Name)
     await anyio.sleep(SECONDS)
     return f"Hello, {answer.data.name}!" if answer.data is not None else f"The user chose to {answer.action}."

@@ -70,7 +70,7 @@ class Bounds:
         if self.entries > MAX_ENTRIES:
             raise FilesError("too_large", self._written, f"contains more than {MAX_ENTRIES:,} entries")
         if self.rooted.roots.denies(entry.place):
-            reason = "contains something whose name is denied to this server"
+            reason = "contains an entry whose name is denied to this server"
             raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
 
 
@@ -228,7 +228,7 @@ def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
 
 def _changed(entry: Entry) -> FilesError:
     return FilesError(
-        "changed", entry.place.written, "has been changed by someone else in the meantime", "List it again."
+        "changed", entry.place.written, "has been changed by another program in the meantime", "List it again."
     )
 
 

@@ -251,7 +251,7 @@ class _Copying:
             marks |= survey.marks
         if marks != self._marks:
             raise FilesError(
-                "changed", self._written, "has been changed by someone else in the meantime", "Try again."
+                "changed", self._written, "has been changed by another program in the meantime", "Try again."
             )
 
     def _directory(self, old: Entry, new: Entry, depth: int) -> None:

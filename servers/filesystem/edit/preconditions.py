@@ -23,10 +23,10 @@ def require_same(status: os.stat_result | None, etag: str | None, written: str) 
         return
     if status is None:
         raise FilesError(
-            "changed", written, "has been deleted by someone else in the meantime", "List its directory."
+            "changed", written, "has been deleted by another program in the meantime", "List its directory."
         )
     if etag_of(status) != etag:
-        reason = f"has been changed by someone else in the meantime; its etag is now {etag_of(status)}"
+        reason = f"has been changed by another program in the meantime; its etag is now {etag_of(status)}"
         raise FilesError("changed", written, reason, "Read it again.")
 
 

@@ -253,7 +253,7 @@ def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result
     finally:
         os.close(descriptor)
     raise FilesError(
-        "changed", entry.place.written, "has been replaced by someone else in the meantime", "Read it again."
+        "changed", entry.place.written, "has been replaced by another program in the meantime", "Read it again."
     )
 
 

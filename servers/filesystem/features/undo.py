@@ -35,8 +35,8 @@ def not_recorded(settings: Settings) -> str | None:
 @tools.tool(unavailable=not_recorded)
 async def undo(
     ctx: Ctx,
-    change: Annotated[int | None, Field(description="its number; omitted: the last")] = None,
-    since: Annotated[str | None, Field(description="all since this ISO 8601 time")] = None,
+    change: Annotated[int | None, Field(description="its number (default: the last)")] = None,
+    since: Annotated[str | None, Field(description="all changes since this ISO 8601 time")] = None,
 ) -> str:
     """Undo a change, if its files are still as it left them. An undo is a change, too."""
     from ..undo.undoing import find_changes, undo_change

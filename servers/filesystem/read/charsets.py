@@ -173,7 +173,7 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
             return Charset(name, present.mark if present is not None and present.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
         pass
-    reason = f"there is no charset {quoted(encoding[:40])} here"
+    reason = f"the charset {quoted(encoding[:40])} is unknown"
     raise FilesError(
         "bad_encoding", written, reason, "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
     )

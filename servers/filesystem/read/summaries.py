@@ -50,7 +50,7 @@ def text_of(read: TextRead) -> str:
             f"the rest begins {within or 'at '}line {read.rest.line:,}; continue with cursor {read.cursor}"
         )
     elif read.truncated:
-        remarks.append("ask for a smaller tail")
+        remarks.append("request a smaller tail")
     return f"{read.text}\n[{'; '.join(remarks)}]"
 
 
@@ -103,7 +103,7 @@ def many_text(
             texts[index] = f"{heading} Error - {explained(add_advice(error))}"
         budget -= json_size(texts[index] + "\n")
     if shown < len(paths):
-        texts.append(f"[truncated: {shown:,} of {len(paths):,} files shown; ask for the others in another call]")
+        texts.append(f"[truncated: {shown:,} of {len(paths):,} files shown; request the others in another call]")
     return Many("\n".join(texts), etags)
 
 

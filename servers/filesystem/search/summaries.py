@@ -57,7 +57,9 @@ def tree_text(tree: Tree) -> str:
     _add_branch(lines, tree["root"], "")
     if tree["truncated"]:
         shown = f"{tree['entries']:,} entries shown"
-        lines.append(f"[truncated: {shown}; lines that end in ... have more: ask for those, or exclude something]")
+        lines.append(
+            f"[truncated: {shown}; directories whose lines end in ... contain more: list those, or exclude entries]"
+        )
     if tree["ignored"]:
         lines.append(_ignored(tree["ignored"]))
     return "\n".join(lines)

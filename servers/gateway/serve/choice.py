@@ -42,8 +42,8 @@ EPILOG = (
 )
 """The last part of `--help` of the programs that run them."""
 _SETTINGS_HELP = (
-    "here a server takes its directories and databases from variables, such as MCP_FILESYSTEM_ROOTS=DIR, or from the "
-    "--config file"
+    "with this command, a server takes its directories and databases from variables, such as "
+    "MCP_FILESYSTEM_ROOTS=DIR, or from the --config file"
 )
 
 

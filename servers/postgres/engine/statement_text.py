@@ -163,7 +163,7 @@ def check_reads(sql: str) -> Statement:
     if word == "EXPLAIN" and statement.explained not in CURSORED:
         raise _refuse("what it explains changes the database", "Use explain_query.")
     if any(token.kind == "unicode" for token in statement.tokens):
-        raise _refuse('it has a name of the form U&"…"', 'Write the name in plain quotes: "…".')
+        raise _refuse('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     for name in statement.find_calls():
         if (act := find_reason(name)) is not None:
             raise _refuse(f"{name}() {act}", "Omit it.")

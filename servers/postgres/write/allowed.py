@@ -68,8 +68,8 @@ _NAMES_AND_TIMES = {
 }
 """For each setting, its replacement in a statement, or how the operator can set it."""
 _NOTICES = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
-_KEPT = "nothing is kept from one call to the next", "Run the statement itself, with its parameters."
-_CURSORS = "no cursor is kept from one call to the next", "Use SELECT, or read_query, which pages."
+_KEPT = "a call keeps nothing for the next one", "Run the statement itself, with its parameters."
+_CURSORS = "a call keeps no cursor for the next one", "Use SELECT, or read_query, which pages."
 _UPKEEP = "maintenance of the whole database is up to the operator, and can't be part of a transaction", _PSQL
 _RIGHTS = "rights are the operator's decision"
 _POLICIES = "row-level security is the operator's decision"
@@ -155,7 +155,7 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
     _check_lasts(words)
     # Such a name may contain escapes, so it can't be checked.
     if any(token.kind == "unicode" for token in statement.tokens):
-        raise _refuse('it has a name of the form U&"…"', 'Write the name in plain quotes: "…".')
+        raise _refuse('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     _check_calls(statement.find_calls())
     # The body of a function is a string that contains its calls.
     if not _ROUTINES.isdisjoint(words):
@@ -169,7 +169,7 @@ def _explain(words: Words) -> tuple[str, str]:
     if words[0] == "SET":
         name = next((word for word in words[1:] if word not in ("LOCAL", "SESSION")), "").strip('"').upper()
         return _SETTINGS[0], _NAMES_AND_TIMES.get(name, _SETTINGS[1])
-    return _REASONS.get(words[0], ("it is not one of those that this tool runs", ""))
+    return _REASONS.get(words[0], ("this tool does not run statements of this kind", ""))
 
 
 def _check_calls(names: Iterable[str]) -> None:

@@ -145,24 +145,24 @@ ARGUMENT = {
     "name": Key("argument", "The name in the template: letters, digits and _.", 64, required=True),
     "type": Key("type", "The type of its value. Default: string, or enum if there is an enum."),
     "title": Key("text", "The name that people see.", 200),
-    "description": Key("text", "The value to give."),
-    "required": Key("boolean", "Whether a value must be given. Default: false."),
-    "default": Key("value", "The value if none is given."),
+    "description": Key("text", "The meaning of the value, for people."),
+    "required": Key("boolean", "Whether the argument is required. Default: false."),
+    "default": Key("value", "The value of an omitted argument."),
     "enum": Key("texts", "The possible values.", 100),
     "examples": Key("texts", "Values for clients to suggest.", 100),
 }
 MESSAGE = {
     "role": Key("role", "The sender. Default: user."),
     "text": Key("text", "The text, as a template.", 60_000),
-    "image": Key("text", "A path: the image in that file of the library.", 500),
-    "audio": Key("text", "A path: the sound in that file of the library.", 500),
-    "resource": Key("text", "A path: that file of the library, embedded.", 500),
+    "image": Key("text", "The path of an image file in the library.", 500),
+    "audio": Key("text", "The path of an audio file in the library.", 500),
+    "resource": Key("text", "The path of a file in the library, which is embedded.", 500),
 }
 PROMPT = {
     "name": Key("name", "The name in clients. Default: the path of the file, with - between names.", 128),
     "title": Key("text", "The name that people see.", 200),
     "description": Key("text", "The purpose, which helps people choose it.", required=True),
-    "tags": Key("texts", "Words for searching.", 20),
+    "tags": Key("texts", "Search words.", 20),
     "arguments": Key("items", "Its arguments.", 50),
     "messages": Key("items", "Messages before the body, which is the last one, from the user.", 50),
 }

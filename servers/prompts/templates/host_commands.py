@@ -67,7 +67,9 @@ class Host(NamedTuple):
 
 def _place_codex_word(number: int, argument: Argument) -> str:
     if number >= _MAX_CODEX_WORDS:
-        raise PromptError("bad_prompt", f"Codex numbers {_MAX_CODEX_WORDS} words, and the command has more")
+        raise PromptError(
+            "bad_prompt", f"Codex supports {_MAX_CODEX_WORDS} numbered arguments, and the command has more"
+        )
     return f"${number + 1}"
 
 
@@ -214,7 +216,7 @@ def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
             reason = f"{host.title} would put the output of a program, or a file, in place of {item[:100]!r}"
             raise PromptError("bad_prompt", reason, _AS_SKILL)
     lost = next((item for item in ours if item not in theirs), None)
-    return () if lost is None else (f"what its host puts in place of {escape(lost[:100])}",)
+    return () if lost is None else (f"the text that its host inserts for {escape(lost[:100])}",)
 
 
 def _find_live(text: str, syntax: Syntax) -> list[str]:

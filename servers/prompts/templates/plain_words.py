@@ -65,7 +65,7 @@ def _format_list(head: str, arguments: Sequence[Argument], text: str) -> Iterato
 
 def _format_argument(argument: Argument, text: str) -> str:
     name = _bracket(argument) if _bracket(argument) in text else argument.name
-    parts = [" ".join((argument.description or argument.title or "As its name says.").split())]
+    parts = [" ".join((argument.description or argument.title or "Its name describes it.").split())]
     if argument.enum:
         parts.append(f"One of: {', '.join(argument.enum)}.")
     if argument.default not in (None, "", []):

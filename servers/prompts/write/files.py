@@ -85,7 +85,7 @@ def translate_os_errors(path: str) -> Iterator[None]:
         yield
     except FileExistsError:
         raise PromptError(
-            "changed", f"{path[:200]!r} has been created by someone else in the meantime", "Try again."
+            "changed", f"{path[:200]!r} has been created by another program in the meantime", "Try again."
         ) from None
     except OSError as error:
         # Not the error's own text, which contains the server's paths.

@@ -25,8 +25,8 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _PAGE = "<!doctype html><meta charset=utf-8><title>{0}</title><p>{0}</p>"
-_DONE = _PAGE.format("The answer has arrived. You can close this page and return to the program.")
-_REFUSED = _PAGE.format("This is not the answer that the program expects.")
+_DONE = _PAGE.format("The response has arrived. You can close this page and return to the program.")
+_REFUSED = _PAGE.format("This is not the response that the program expects.")
 
 
 class Loopback:

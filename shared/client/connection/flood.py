@@ -43,7 +43,7 @@ class Flood:
         if not self._has_warned:
             self._has_warned = True
             _log.warning(
-                "a server sends too many notifications, so it is read more slowly, and its answers are delayed"
+                "a server sends too many notifications, so its messages are read more slowly, and answers are delayed"
             )
         return pause
 

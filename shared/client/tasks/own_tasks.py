@@ -94,7 +94,7 @@ class OwnTasks:
             if len(self._tasks) >= MAX_TASKS:
                 over = next((task for task in self._tasks.values() if task.is_over), None)
                 if over is None:
-                    raise RpcError("too many tasks at once", code=_TOO_MANY)
+                    raise RpcError("too many tasks are running at once", code=_TOO_MANY)
                 over.keeping.cancel()
                 del self._tasks[over.id]
             call_params = {name: value for name, value in params.items() if name != "task"}

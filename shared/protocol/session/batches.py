@@ -16,7 +16,7 @@ MAX_BATCH = 1_000
 MAX_BYTES = 8 * 1_048_576
 """Maximum memory in bytes of results that wait for the rest of their batches. They are encoded in one piece, which
 takes some milliseconds in the event loop."""
-_TOO_MUCH = "the call was made, but the results of your batches take too much memory, so its result is left out"
+_TOO_MUCH = "the call was made, but its result is left out, because the results of your batches take too much memory"
 
 
 @dataclass(slots=True)

@@ -498,7 +498,7 @@ class ClientSession:
         if question.id in self._questions:
             return InvalidRequest("this id is in use by a request that has not been answered yet")
         if len(self._questions) >= MAX_QUESTIONS and question.method != "ping":
-            return RpcError("too many questions at once", code=_TOO_MANY)
+            return RpcError("too many questions are open at once", code=_TOO_MANY)
         mode = question.params.get("mode", "form")
         # An empty capability means forms; without the capability, the missing handler leads to the refusal. The
         # server's mode may have any type, and is compared with a list because not all types are hashable.

@@ -17,7 +17,7 @@ from .records import read_task, write_task
 Wake = Callable[[], None]
 
 _OVER = frozenset({"completed", "failed", "cancelled"})
-_GONE = "the replica that ran it is gone; it is not known whether it finished"
+_GONE = "the replica that ran it is gone; it is unknown whether it finished"
 _ERROR = {"error": {"code": -32603, "message": _GONE, "data": {"mayHaveRun": True}}}
 
 

@@ -119,7 +119,7 @@ UNREADABLE = [
     ("file/x", "not_a_directory: file/x: a component of the path is not a directory"),
     (
         "dir/.env",
-        "denied: dir/.env: is denied to this server because of its name, or that of a directory it is in."
+        "denied: dir/.env: is denied to this server because of its name, or the name of a directory that contains it."
         " Only the operator can allow it.",
     ),
 ]
@@ -137,7 +137,7 @@ def act(function, *arguments, **more):
     return lambda files, at: function(files, *map(at, arguments[:count]), *arguments[count:], **more)
 
 
-DELETED = "has been deleted by someone else in the meantime. List its directory."
+DELETED = "has been deleted by another program in the meantime. List its directory."
 NAMED = "whose name is denied to this server. Only the operator can allow it."
 FULL = "is a directory that is not empty. Pass recursive: true to delete it with everything in it."
 TWIN = "has 2 hard links; replacing it would separate them. Write to another name."
@@ -148,7 +148,7 @@ UNCHANGED = [
     (act(write_file, "file", "", "create"), f"already_exists: file: {TAKEN}"),
     (
         act(write_file, "new", "", options=WriteOptions(etag="0")),
-        "changed: new: has been deleted by someone else in the meantime. List its directory.",
+        "changed: new: has been deleted by another program in the meantime. List its directory.",
     ),
     (act(write_file, "link", ""), f"not_found: link: {DANGLING}"),
     (act(write_file, "dir", ""), "not_a_file: dir: is a directory"),
@@ -202,7 +202,7 @@ def test_edits_that_do_not_fit(files, at, tree):
 
 def test_what_someone_else_has_changed_and_what_may_only_be_read(files, at, tree, tmp_path, root):
     etag = write_file(files, at("file"), "one").etag
-    reason = f"has been changed by someone else in the meantime; its etag is now {etag}. Read it again."
+    reason = f"has been changed by another program in the meantime; its etag is now {etag}. Read it again."
     assert refusal(write_file, files, at("file"), "", options=WriteOptions(etag="0")) == f"changed: file: {reason}"
     roots = Roots([tmp_path, root], [False, True])
     expected = f"read_only: {tmp_path}/new: is in a read-only directory"

@@ -84,17 +84,17 @@ def test_a_skill_takes_the_files_along_that_messages_have(tmp_path: Path) -> Non
 
 IN_WORDS: list[tuple[list[str], str, str]] = [
     (["  - {name: z}"], "Größe: {{ 1 + 1 }}\n\n  indented", "Größe: 2\n\n  indented"),
-    (["  - {name: a, required: true, type: list}"], "{{ a|join }}", "- [a]: As its name says.\n\n---\n\n[a]"),
+    (["  - {name: a, required: true, type: list}"], "{{ a|join }}", "- [a]: Its name describes it.\n\n---\n\n[a]"),
     (["  - {name: a, required: true, type: url, title: The\\n page}"], "{{ a }}", "- [a]: The page\n"),
-    (["  - {name: a, required: true, enum: [x, y]}"], "{{ a }}", "- [a]: As its name says. One of: x, y.\n"),
-    (["  - {name: a, type: number, default: 0}"], "{{ a + 1 }}", "- a: As its name says. Otherwise: 0.\n"),
+    (["  - {name: a, required: true, enum: [x, y]}"], "{{ a }}", "- [a]: Its name describes it. One of: x, y.\n"),
+    (["  - {name: a, type: number, default: 0}"], "{{ a + 1 }}", "- a: Its name describes it. Otherwise: 0.\n"),
     (["  - {name: a, type: boolean, default: true}"], "{% if a %}b{% endif %}", "Otherwise: yes.\n\n---\n\nb"),
     (["  - {name: a, type: boolean}"], "{% if a %}b{% else %}c{% endif %}", "says.\n\n---\n\nc"),
     (["  - {name: a, type: list, default: [x, y]}"], "{{ a|length }}", "Otherwise: x, y.\n\n---\n\n2"),
-    (["  - {name: a}"], "{{ a|default('none') }}", "- a: As its name says.\n\n---\n\nnone"),
-    (["  - {name: a}"], "Hello {{ a }}!", "- [a]: As its name says.\n\n---\n\nHello [a]!"),
+    (["  - {name: a}"], "{{ a|default('none') }}", "- a: Its name describes it.\n\n---\n\nnone"),
+    (["  - {name: a}"], "Hello {{ a }}!", "- [a]: Its name describes it.\n\n---\n\nHello [a]!"),
     (["  - {name: a}"], "{% if a %}b{% elif a or not a %}c{{ a }}{% endif %}", "says.\n\n---\n\nc[a]"),
-    (["  - {name: a, default: ''}"], "b{{ a }}", "- a: As its name says.\n\n---\n\nb"),
+    (["  - {name: a, default: ''}"], "b{{ a }}", "- a: Its name describes it.\n\n---\n\nb"),
 ]
 
 

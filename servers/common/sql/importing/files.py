@@ -45,7 +45,7 @@ def find_version(directory: Path, name: str) -> str:
 def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
     with open_named(directory, name) as descriptor, open(descriptor, "rb", closefd=False) as file:
         if etag_of(os.fstat(descriptor)) != version:
-            raise SqlError("changed", "the file has been changed by someone else in the meantime", "Try again.")
+            raise SqlError("changed", "the file has been changed by another program in the meantime", "Try again.")
         yield file
 
 

@@ -120,7 +120,7 @@ class LeasedSession:
                 while self._call is call:
                     await self._moved.wait()
             if patience.cancelled_caught:
-                raise MethodNotFound("the client that called can't be asked for its roots now")
+                raise MethodNotFound("the client can't be asked for its roots at the moment")
 
     def on_server_message(self, notice: Notified | Gap) -> None:
         """Forward a message to its call. Messages that belong to no call go to `session_messages`."""

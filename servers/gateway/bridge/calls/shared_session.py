@@ -155,7 +155,7 @@ class SharedSession:
         if not self._under_way:
             raise InternalError("no call is in progress, so there is no client to ask")
         if not self._is_of_one:
-            raise InternalError("it is not known which client this question is for")
+            raise InternalError("it is unknown which client this question is for")
         newest = next((relay for relay in reversed(self._under_way) if relay.asks), self._under_way[-1])
         with ExitStack() as paused:
             # Any of these may wait for the answer.

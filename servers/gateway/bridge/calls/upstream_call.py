@@ -107,7 +107,7 @@ class UpstreamCall:
         finally:
             self._pending.pop(key, None)
         if pending.answer is None:
-            raise CallOver("the call in which this was asked has ended", code=InternalError.code)
+            raise CallOver("the call that asked this question has ended", code=InternalError.code)
         return pending.answer
 
     def on_server_message(self, notice: Notified | Gap) -> None:

@@ -84,7 +84,9 @@ async def test_a_tool_that_looks_like_one_of_another_server_is_told_of(place: Pl
 
 async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
     place.write({"other": place.other(pin=True)})
-    assert (await place.look())[-1].what == "its tools are not pinned yet: the first client of `serve` pins them"
+    assert (await place.look())[
+        -1
+    ].what == "its tools are not pinned yet: they will be pinned when a client first connects to `serve`"
     pins = Pins(place.path / "other.pins.json")
     pins.record(TOOLS, shows_pages=True)
     assert (await place.look())[-1].what == "its tools match their pins: 2"

@@ -114,7 +114,7 @@ def test_f25_a_change_from_outside_is_an_error_where_one_version_was_asked_for(f
     with pytest.raises(FilesError) as caught:
         edit_file(files, at("file"), [(Rude("a"), "b")], etag=etag)
     assert caught.value.code == "changed"
-    assert str(caught.value) == "file: has been changed by someone else in the meantime. Read it again."
+    assert str(caught.value) == "file: has been changed by another program in the meantime. Read it again."
     assert [path.name for path in root.iterdir()] == ["file"]
     assert (root / "file").read_text() in ("a, theirs", "theirs, a")
 
@@ -158,7 +158,7 @@ def test_where_no_names_can_be_exchanged_an_edit_is_a_rename_after_a_look(files,
     etag = etag_of((root / "file").stat())
     with pytest.raises(FilesError) as caught:
         edit_file(files, at("file"), [(Rude("b"), "c")], etag=etag)
-    assert str(caught.value) == "file: has been changed by someone else in the meantime. Read it again."
+    assert str(caught.value) == "file: has been changed by another program in the meantime. Read it again."
     assert [(path.name, path.read_text()) for path in root.iterdir()] == [("file", "bb")]
 
 

@@ -65,7 +65,7 @@ def test_files_that_do_not_fit_are_left_out_with_a_word(files, root, size, least
     shown = parts(text.rpartition("\n")[0])
     assert (
         text.rpartition("\n")[2]
-        == f"[truncated: {len(shown)} of 300 files shown; ask for the others in another call]"
+        == f"[truncated: {len(shown)} of 300 files shown; request the others in another call]"
     )
     assert sorted(etags) == sorted(paths[: len(shown)])
     assert all("xx"[:size] in part for part in shown)

@@ -161,7 +161,7 @@ async def test_a_server_of_a_newer_version_is_refused_by_name(mode: str) -> None
 DYING = [sys.executable, "-m", "tests.servers.gateway.bridge.dying"]
 
 
-LOST = "the server child was lost while it answered; it is not known whether it carried out the request"
+LOST = "the server child was lost while it answered; it is unknown whether it carried out the request"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ async def test_a_lost_session_is_one_error_and_the_next_call_has_another(version
         call = await peer.start("wait")
         await small.started.wait()
         await behind.lose()
-        lost = "the server behind was lost while it answered; it is not known whether it carried out the request"
+        lost = "the server behind was lost while it answered; it is unknown whether it carried out the request"
         assert (await peer.answer(call))["error"] == {"code": -32603, "message": lost}
         while "error" in (answer := await peer.call("add", a=1, b=2)):
             assert "the server behind" in answer["error"]["message"]

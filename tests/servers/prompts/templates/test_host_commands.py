@@ -91,9 +91,9 @@ def test_front_matter_in_any_style_of_yaml(tmp_path: Path, front: str, kept: str
 def test_what_another_host_does_not_run_is_said(tmp_path: Path) -> None:
     text = "Look at !`git diff`, at !`ls` and at $ARGUMENTS.\n"
     assert convert(tmp_path, "claude", text, "opencode").losses == ()
-    assert convert(tmp_path, "claude", text, "codex").losses == ("what its host puts in place of !`git diff`",)
+    assert convert(tmp_path, "claude", text, "codex").losses == ("the text that its host inserts for !`git diff`",)
     block = "Look:\n\n```!\ngit diff\n```\n"
-    assert convert(tmp_path, "claude", block, "opencode").losses == ("what its host puts in place of ```!",)
+    assert convert(tmp_path, "claude", block, "opencode").losses == ("the text that its host inserts for ```!",)
     with pytest.raises(PromptError, match="Claude Code would put the output of a program"):
         convert(tmp_path, "opencode", block, "claude")
 

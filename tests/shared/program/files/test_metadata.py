@@ -255,7 +255,7 @@ def test_what_changes_while_it_moves_to_another_file_system_stays(place, elsewhe
             (source / change).write_text("theirs")
 
     files = beneath(place, elsewhere)
-    with pytest.raises(FilesError, match="has been changed by someone else in the meantime"):
+    with pytest.raises(FilesError, match="has been changed by another program in the meantime"):
         move(files, files.roots.place(str(source)), files.roots.place(str(elsewhere / "new")), changing)
     assert ((source / change).read_text(), os.listdir(elsewhere)) == ("theirs", [])
 

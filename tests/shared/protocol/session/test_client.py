@@ -256,7 +256,7 @@ def test_only_so_many_questions_at_once() -> None:
     asked = [session.receive(Request(number, "roots/list")) for number in range(MAX_QUESTIONS + 1)]
     assert [len(events) for events in asked] == [*[1] * MAX_QUESTIONS, 0]
     (refusal,) = _sent(session)
-    assert (refusal.id, refusal.message) == (MAX_QUESTIONS, "too many questions at once")
+    assert (refusal.id, refusal.message) == (MAX_QUESTIONS, "too many questions are open at once")
     session.receive(Request("p", "ping"))
     assert _sent(session) == [Response("p", {})]
 

@@ -34,7 +34,7 @@ async def test_a_task_of_a_dead_replica_has_failed_for_whoever_asks(redis_server
         assert [one and one.status for one in found] == ["failed", "failed", "completed"] * 2
         assert found[:2] == found[3:5]
         assert found[0] is not None
-        assert found[0].message == "the replica that ran it is gone; it is not known whether it finished"
+        assert found[0].message == "the replica that ran it is gone; it is unknown whether it finished"
         error = {"code": -32603, "message": found[0].message, "data": {"mayHaveRun": True}}
         assert found[0].outcome == {"error": error}
         assert [one.status for one in await other.tasks(LIMITS).listed("ada")] == [

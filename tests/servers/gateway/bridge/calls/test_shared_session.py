@@ -100,7 +100,7 @@ async def test_of_several_clients_that_call_nobody_is_asked(version: str) -> Non
     ):
         # Several calls of one client are told apart by nobody else.
         assert await _greeted(eve, "Eve", "Adams") == "Eve Adams"
-        assert await ada.text("tell_refusal") == "it is not known which client this question is for"
+        assert await ada.text("tell_refusal") == "it is unknown which client this question is for"
         assert (await _has_heard(ada), await _has_heard(eve)) == ([], [])
 
 
