@@ -13,7 +13,7 @@ POSTGRES = Dialect(
     read_only="this server was started without --allow-write, and without a database with :rw",
     words={
         "reading": "SELECT, WITH, VALUES, TABLE, EXPLAIN, SHOW",
-        "estimating": " about how many rows",
+        "estimating": " approximate number of rows",
         "describing": "columns, keys, checks, indexes, triggers, partitions, comments",
         "scripting": "SQL that recreates the types, tables, indexes, views and triggers.",
         "key": "",

@@ -13,7 +13,7 @@ SQLITE = Dialect(
     read_only="this server was started without --allow-write, and without --db NAME=PATH:rw",
     words={
         "reading": "SELECT, WITH, VALUES, EXPLAIN, PRAGMA that reads",
-        "estimating": ", after ANALYZE, about how many rows",
+        "estimating": ", after ANALYZE, approximate number of rows",
         "describing": "columns, keys, indexes, triggers, its CREATE statement with the checks",
         "explaining": "Show how SQLite would run a statement: the plan as a tree, and which tables are scanned in "
         "full. A CREATE INDEX before it is only simulated.",

@@ -14,7 +14,7 @@ export function confirmCall(tool, given) {
       h("p", {
         text:
           "The server does not declare this tool read-only, so it may change something. " +
-          "It will be called with these arguments:",
+          "The tool will be called with these arguments:",
       }),
       foldingJson(given),
     );

@@ -59,7 +59,7 @@ async function askOver(app, server, params, make, signal) {
 
 function saidBy(text) {
   return [
-    remark("Give it only what it should know."),
+    remark("Enter only what the server may know."),
     h("p", { class: "question-text", text: visible(text ?? "", 5_000) }),
   ];
 }
@@ -102,7 +102,7 @@ function visitParts(params, server, { resolve }) {
     actionButton("Cancel", () => resolve({ action: "cancel" }), "plain"),
   );
   const shown = h("pre", { tabindex: "0", "aria-label": "Address", text: visible(whole, 20_000) });
-  const warning = h("p", { text: "Open it only if you trust the server, and the address is what you expect." });
+  const warning = h("p", { text: "Open the page only if you trust the server, and recognize the address." });
   const cancelled = () => resolve({ action: "cancel" });
   return {
     title: `${server} asks you to visit a page`,
@@ -138,11 +138,11 @@ function samplingParts(params, server, { resolve, reject }) {
   const parts = [
     h("p", {
       class: "muted",
-      text: `The server ${visible(server, 100)} wants an answer to these messages, as from a model.`,
+      text: `The server ${visible(server, 100)} asks for an answer to these messages, such as a model would give.`,
     }),
     systemPrompt ? h("p", { class: "question-text", text: visible(`System: ${systemPrompt}`, 5_000) }) : null,
     samplingMessages(Array.isArray(messages) ? messages : []),
-    folded("What else it says", () => foldingJson(other)),
+    folded("Other fields", () => foldingJson(other)),
     h("label", { for: answer.id, text: "Answer" }),
     answer,
     buttons,

@@ -131,7 +131,7 @@ export class SchemaForm extends HTMLElement {
     if (!this.#json) return this.#field.check();
     const { value, problem } = readJson(this.#json.value);
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    const message = problem ?? (isObject ? null : 'An object is needed: {"name": …}.');
+    const message = problem ?? (isObject ? null : 'Enter an object: {"name": …}.');
     this.#json.nextElementSibling.textContent = message ? visible(message, 500) : "";
     this.#json.setAttribute("aria-invalid", String(Boolean(message)));
     return message ? [{ message, field: this.#json }] : [];

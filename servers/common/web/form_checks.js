@@ -22,9 +22,9 @@ export function readNumber(typed, schema) {
   if (!NUMBER.test(text)) return { problem: "This is not a number." };
   const value = Number(text);
   if (!Number.isFinite(value)) return { problem: "The number is too large." };
-  if (schema.type === "integer" && !Number.isInteger(value)) return { problem: "A whole number is needed." };
+  if (schema.type === "integer" && !Number.isInteger(value)) return { problem: "Enter a whole number." };
   if (!isExact(text, value)) {
-    return { problem: `This number can't be sent exactly: at most ${count(Number.MAX_SAFE_INTEGER)} can.` };
+    return { problem: `This number can't be sent exactly; the maximum is ${count(Number.MAX_SAFE_INTEGER)}.` };
   }
   return { value: Object.is(value, -0) ? 0 : value, problem: checkNumber(value, schema) };
 }
@@ -36,13 +36,13 @@ function isExact(text, value) {
 }
 
 function checkNumber(value, { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }) {
-  if (typeof minimum === "number" && value < minimum) return `At least ${minimum} is needed.`;
-  if (typeof maximum === "number" && value > maximum) return `At most ${maximum} is allowed.`;
+  if (typeof minimum === "number" && value < minimum) return `The minimum is ${minimum}.`;
+  if (typeof maximum === "number" && value > maximum) return `The maximum is ${maximum}.`;
   if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum)
-    return `More than ${exclusiveMinimum} is needed.`;
+    return `Enter more than ${exclusiveMinimum}.`;
   if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum)
-    return `Less than ${exclusiveMaximum} is needed.`;
-  if (multipleOf > 0 && !isMultiple(value, multipleOf)) return `A multiple of ${multipleOf} is needed.`;
+    return `Enter less than ${exclusiveMaximum}.`;
+  if (multipleOf > 0 && !isMultiple(value, multipleOf)) return `Enter a multiple of ${multipleOf}.`;
   return null;
 }
 
@@ -55,7 +55,7 @@ function isMultiple(value, step) {
 export function checkText(text, { minLength, maxLength, pattern, format }) {
   const length = maxLength === undefined && minLength === undefined ? 0 : [...text].length;
   if (length < minLength)
-    return `At least ${count(minLength)} characters are needed; this has ${count(length)}.`;
+    return `At least ${count(minLength)} characters are required; this has ${count(length)}.`;
   if (length > maxLength)
     return `At most ${count(maxLength)} characters are allowed; this has ${count(length)}.`;
   const known = Object.hasOwn(FORMATS, format ?? "") ? FORMATS[format] : null;

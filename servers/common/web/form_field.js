@@ -107,7 +107,7 @@ export class FormField {
   wrong(onlyGiven) {
     const problem = this.problem();
     if (problem) return problem;
-    return !onlyGiven && this.required && !this.nullable && this.take() === undefined ? "A value is needed." : null;
+    return !onlyGiven && this.required && !this.nullable && this.take() === undefined ? "A value is required." : null;
   }
 
   tell(message) {
@@ -164,7 +164,7 @@ export class JsonField extends FormField {
     const { value, problem } = readJson(this.control.value);
     if (problem) return problem;
     const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    if (this.schema.type === "object" && !isObject) return 'An object is needed: {"name": …}.';
-    return this.schema.type === "array" && !Array.isArray(value) ? "An array is needed: […]." : null;
+    if (this.schema.type === "object" && !isObject) return 'Enter an object: {"name": …}.';
+    return this.schema.type === "array" && !Array.isArray(value) ? "Enter an array: […]." : null;
   }
 }

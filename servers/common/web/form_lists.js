@@ -145,7 +145,7 @@ export function itemChoices(schema, root) {
 function itemsProblem(values, { minItems = 0, maxItems = Infinity, uniqueItems }) {
   if (values === undefined) return null;
   if (values.length < minItems)
-    return `At least ${count(minItems)} ${minItems === 1 ? "item is" : "items are"} needed.`;
+    return `At least ${count(minItems)} ${minItems === 1 ? "item is" : "items are"} required.`;
   if (values.length > maxItems) return `At most ${count(maxItems)} items are allowed.`;
   const isTwice = uniqueItems && values.some((one, at) => values.slice(at + 1).some((other) => sameJson(one, other)));
   return isTwice ? "No two items may be the same." : null;

@@ -67,7 +67,7 @@ export class MapField extends GroupField {
     const names = this.entries.map(({ key }) => key.value);
     if (new Set(names).size < names.length) return "No two entries may have the same name.";
     const { minProperties = 0, maxProperties = Infinity } = this.schema;
-    if (this.isGiven && names.length < minProperties) return `At least ${count(minProperties)} entries are needed.`;
+    if (this.isGiven && names.length < minProperties) return `At least ${count(minProperties)} entries are required.`;
     return names.length > maxProperties ? `At most ${count(maxProperties)} entries are allowed.` : null;
   }
 

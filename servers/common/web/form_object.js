@@ -39,7 +39,7 @@ export class ObjectField extends GroupField {
     this.optional = this.fold && needed.size && optional.length ? optionalFields(optional) : null;
     this.body.append(...[this.optional, this.more].filter(Boolean));
     this.showMore();
-    if (this.fields.size === 0) this.body.prepend(h("p", { class: "muted", text: "No input is needed." }));
+    if (this.fields.size === 0) this.body.prepend(h("p", { class: "muted", text: "No input is required." }));
     this.addMap();
   }
 

@@ -47,7 +47,7 @@ class MarkdownWriter {
     for (; shown < blocks.length && this.left > 0; shown += 1) this.block(this.root, blocks[shown]);
     const line = this.isCut ? blocks[shown - 1].line : (blocks[shown]?.line ?? read);
     const place = `line ${count(line + 1)} of ${count(lines)}`;
-    if (this.isCut) this.note(`A part of what begins on ${place}, and all that follows, is left out.`);
+    if (this.isCut) this.note(`Part of the block that begins on ${place}, and everything after it, is left out.`);
     else if (shown < blocks.length || read < lines) this.note(`The rest is left out, from ${place} on.`);
     return this.root;
   }

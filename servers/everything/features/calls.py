@@ -67,7 +67,7 @@ async def long_call(
 
 @features.tool(title="Log messages", read_only=True)
 async def test_tool_with_logging(ctx: Ctx) -> str:
-    """Send three info log messages to clients that want them."""
+    """Send three info log messages to clients that requested them."""
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         await ctx.log("info", message, logger="everything")
         await anyio.sleep(PAUSE_SECONDS)
@@ -76,7 +76,7 @@ async def test_tool_with_logging(ctx: Ctx) -> str:
 
 @features.tool(title="Log messages of every level", read_only=True)
 async def test_logging_tool(ctx: Ctx) -> str:
-    """Log once at each of the eight levels; a client gets those that it wants, by default none."""
+    """Log once at each of the eight levels; a client gets the levels that it requested, by default none."""
     for level in get_args(LogLevel):
         await ctx.log(level, {"message": f"a message at the level {level}"}, logger="everything")
     return "Logged at every level."

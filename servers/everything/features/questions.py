@@ -80,7 +80,7 @@ async def elicit_every_field(ctx: Ctx) -> str:
 
 @features.tool(title="URL elicitation", read_only=True)
 async def elicit_visit(ctx: Ctx, url: str = "https://example.com/consent") -> str:
-    """Ask the user to visit a page, for what must not pass through the client."""
+    """Ask the user to visit a page, as for data that must not pass through the client."""
     answer = await ctx.ask_to_visit("visit", "Please give your consent on this page.", url)
     if answer.action != "accept":
         raise ToolError(f"the user chose to {answer.action}")
@@ -163,7 +163,7 @@ async def test_input_required_result_tampered_state(ctx: Ctx) -> str:
 
 @rounds.tool(title="What the client can do", read_only=True)
 async def test_input_required_result_capabilities(ctx: Ctx) -> str:
-    """Ask only what the client declared: a form, a completion, its roots, or nothing."""
+    """Ask only for what the client supports: a form, a completion, its roots, or nothing."""
     possible: dict[tuple[str, ...], tuple[str, Question]] = {
         ("elicitation",): ("user_name", elicit_form(NAME, NAME_SCHEMA)),
         ("sampling",): ("greeting", sample(user_message("Generate a greeting."))),

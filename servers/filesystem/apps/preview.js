@@ -150,7 +150,7 @@ export class FilePreview extends HTMLElement {
 
 function whatIs(node) {
   const words = { directory: "A directory: open it in the tree.", link: "A link, which is not followed." };
-  return words[node.kind] ?? "Neither a file nor a directory.";
+  return words[node.kind] ?? "This is neither a file nor a directory.";
 }
 
 customElements.define("file-preview", FilePreview);

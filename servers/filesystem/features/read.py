@@ -107,7 +107,7 @@ def _block_of(read: BytesRead, shown: str | None, uri: str, budget: int) -> _Blo
 
 @tools.tool(read_only=True)
 async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_length=1, max_length=1_000)]) -> Text:
-    """Read several text files. One that can't be read is replaced by its error."""
+    """Read several text files. A file that can't be read is replaced by its error."""
     rooted, check = ctx.state.rooted, from_thread.check_cancelled
     async with ctx.turn():
         advice = partial(add_advice, ctx.state)

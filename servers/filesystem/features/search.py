@@ -83,7 +83,7 @@ async def directory_tree(
     maxDepth: Count = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
-    """Show everything below a directory as a tree. Links are not followed; what does not fit is marked."""
+    """Show everything below a directory as a tree. Links are not followed; omitted contents are marked."""
     rooted, place, since = ctx.state.rooted, ctx.state.place(path), cursor_before(ctx)
     limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
     nodes = await _searched(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
@@ -101,7 +101,8 @@ async def search_files(
     limit: Count = 1_000,
     cursor: CursorArgument = None,
 ) -> str:
-    """Find files and directories by a case-sensitive glob. What .gitignore excludes is left out and counted."""
+    """Find files and directories by a case-sensitive glob. Entries that .gitignore excludes are left out and
+    counted."""
     scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
@@ -126,7 +127,7 @@ async def search_content(
     limit: Count = 250,
     cursor: CursorArgument = None,
 ) -> str:
-    """Find lines in files by an RE2 regular expression. Skips binary, hidden and ignored files."""
+    """Find the lines in files that match an RE2 regular expression. Skips binary, hidden and ignored files."""
     scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
     selection = SearchRequest(Query(pattern, literal, ignoreCase, multiline), output, context, reader)

@@ -38,7 +38,7 @@ async def undo(
     change: Annotated[int | None, Field(description="its number (default: the last)")] = None,
     since: Annotated[str | None, Field(description="all changes since this ISO 8601 time")] = None,
 ) -> str:
-    """Undo a change, if its files are still as it left them. An undo is a change, too."""
+    """Undo a change, if its files have not changed since. An undo is also a change."""
     from ..undo.undoing import find_changes, undo_change
 
     if change is not None and since is not None:

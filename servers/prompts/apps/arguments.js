@@ -94,7 +94,7 @@ function checkField({ argument, control, error }) {
   const value = control.value.trim();
   let wrong = "";
   if (value === "") {
-    wrong = argument.required ? "This is needed." : "";
+    wrong = argument.required ? "A value is required." : "";
   } else if (argument.type === "number" && !NUMBER.test(value)) {
     wrong = "This is not a number.";
   } else if (argument.type === "url" && !ADDRESS.test(value)) {

@@ -68,10 +68,10 @@ async def test_what_is_needed_says_so_at_its_field(show: Show) -> None:
     page = await shown(show, {"path": {"type": "string", "description": "Where it is."}}, required=["path"])
     await expect(box(page, "path")).to_have_attribute("aria-required", "true")
     await expect(box(page, "path")).to_have_accessible_description("Where it is.")
-    assert await problems_of(page) == ["path: A value is needed."]
+    assert await problems_of(page) == ["path: A value is required."]
     await expect(box(page, "path")).to_have_attribute("aria-invalid", "true")
     await expect(box(page, "path")).to_have_accessible_description(
-        "Where it is. A value is needed. Send an empty text"
+        "Where it is. A value is required. Send an empty text"
     )
     await box(page, "path").fill("x")
     await expect(box(page, "path")).not_to_have_attribute("aria-invalid", "true")
@@ -95,16 +95,16 @@ TYPED: list[tuple[Schema, str, Any]] = [
     ({"type": "integer"}, "1000000000000000000", 1000000000000000000),
     ({"type": "integer"}, "9007199254740993", INEXACT),
     ({"type": "number"}, "-9007199254740993", INEXACT),
-    ({"type": "integer"}, "1.5", "A whole number is needed."),
+    ({"type": "integer"}, "1.5", "Enter a whole number."),
     ({"type": "number"}, "1e999", "The number is too large."),
     ({"type": "number"}, "1,5", "This is not a number."),
-    ({"type": "number", "minimum": 2}, "1", "At least 2 is needed."),
-    ({"type": "number", "exclusiveMaximum": 2}, "2", "Less than 2 is needed."),
-    ({"type": "number", "multipleOf": 0.1}, "0.35", "A multiple of 0.1 is needed."),
+    ({"type": "number", "minimum": 2}, "1", "The minimum is 2."),
+    ({"type": "number", "exclusiveMaximum": 2}, "2", "Enter less than 2."),
+    ({"type": "number", "multipleOf": 0.1}, "0.35", "Enter a multiple of 0.1."),
     ({"type": "number", "multipleOf": 0.1}, "0.3", 0.3),
     ({"type": "string", "maxLength": 2}, "😀😀", "😀😀"),
     ({"type": "string", "maxLength": 2}, "abc", "At most 2 characters are allowed; this has 3."),
-    ({"type": "string", "minLength": 2}, "a", "At least 2 characters are needed; this has 1."),
+    ({"type": "string", "minLength": 2}, "a", "At least 2 characters are required; this has 1."),
     ({"type": "string", "pattern": "^[a-z]+$"}, "A", "This does not match the pattern ^[a-z]+$."),
     ({"type": "string", "format": "email"}, "a", "This is not an email address."),
     ({"type": "string", "format": "email"}, "a@b.c", "a@b.c"),
@@ -113,7 +113,7 @@ TYPED: list[tuple[Schema, str, Any]] = [
     ({"type": "string", "format": "uuid"}, "1", "This is not a UUID."),
     ({}, '{"a": [1]}', {"a": [1]}),
     ({}, '[9007199254740993, "9007199254740993"]', "The number 9007199254740993 can't be sent exactly."),
-    ({"type": "array"}, "{}", "An array is needed: […]."),
+    ({"type": "array"}, "{}", "Enter an array: […]."),
 ]
 
 
@@ -250,7 +250,7 @@ async def test_objects_in_a_list_are_forms_of_their_own(show: Show) -> None:
     edit["required"] = ["oldText"]  # type: ignore[assignment]
     page = await shown(show, {"edits": {"type": "array", "items": {"$ref": "#/$defs/E"}}}, **{"$defs": {"E": edit}})
     await page.get_by_role("button", name="Add an item to edits").click()
-    assert await problems_of(page) == ["oldText: A value is needed."]
+    assert await problems_of(page) == ["oldText: A value is required."]
     await page.get_by_role("group", name="edits 1").get_by_label("oldText").fill("two\nlines")
     assert await value(page) == {"edits": [{"oldText": "two\nlines"}]}
 
@@ -258,7 +258,7 @@ async def test_objects_in_a_list_are_forms_of_their_own(show: Show) -> None:
 async def test_an_object_that_may_be_missing_is_there_as_soon_as_it_is_added(show: Show) -> None:
     page = await shown(show, {"a": {"$ref": "#/$defs/Node"}}, **{"$defs": DEFINITIONS})
     await page.get_by_role("button", name="Add a").click()
-    assert await problems_of(page) == ["name: A value is needed."]
+    assert await problems_of(page) == ["name: A value is required."]
     await page.get_by_role("button", name="Add next").click()
     assert await value(page) == {"a": {"next": {}}}
     await page.get_by_role("button", name="Remove a").click()
@@ -304,7 +304,7 @@ async def test_a_file_is_sent_in_base64(show: Show, tmp_path: Path) -> None:
     await expect(page.get_by_role("status")).to_have_text("some.bin, 25,600 bytes")
     assert await value(page) == {"f": base64.b64encode(content).decode()}
     await page.get_by_role("button", name="Remove the file of f").click()
-    assert await problems_of(page) == ["f: A value is needed."]
+    assert await problems_of(page) == ["f: A value is required."]
 
 
 async def test_it_is_sent_when_nothing_is_wrong(show: Show) -> None:
@@ -371,7 +371,7 @@ async def test_a_schema_without_properties_asks_for_nothing(show: Show) -> None:
     page = await show(SCRIPT)
     for schema in ("{}", "null", "{type: 'object'}", "{type: 'object', properties: {}, additionalProperties: false}"):
         await page.evaluate(f"form.show({schema})")
-        await expect(page.get_by_text("No input is needed.")).to_be_visible()
+        await expect(page.get_by_text("No input is required.")).to_be_visible()
         assert await value(page) == {}
 
 

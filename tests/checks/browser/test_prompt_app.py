@@ -77,7 +77,7 @@ async def test_what_is_needed_is_asked_for_at_its_field(page: Page, site: Site) 
         await error.fill("")
         await framed.view.get_by_role("button", name="Render").click()
         await expect(error).to_be_focused()
-        await expect(error).to_have_accessible_description(re.compile("This is needed."))
+        await expect(error).to_have_accessible_description(re.compile("A value is required."))
 
 
 async def test_the_form_is_worked_by_keys(page: Page, site: Site) -> None:

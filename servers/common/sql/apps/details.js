@@ -124,7 +124,7 @@ function nameList(columns) {
 
 function sampleTable({ columns, rows }) {
   if (rows.length === 0) {
-    return h("p", { class: "muted" }, "It has no rows.");
+    return h("p", { class: "muted" }, "The table has no rows.");
   }
   const shown = columns.slice(0, MOST_SAMPLE_COLUMNS);
   const heads = shown.map((name) => h("th", { scope: "col" }, visible(name, MOST_CELL)));

@@ -50,7 +50,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     ) -> str:
         """Import the rows of a file into a table, all or none; creates the table if there is none.
 
-        What is not given is detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
+        Options that are not given are detected and reported. {numbers} for numbers; 007, phone numbers and mixed columns stay {text}.
         """  # noqa: E501 - clients receive the line as it is
         line = False if header == 0 else header
         form = FormatRequest(
