@@ -86,7 +86,7 @@ async def test_an_empty_text_is_sent_where_somebody_says_so(show: Show) -> None:
     assert await problems_of(page) == []
 
 
-INEXACT = "This number can't be sent exactly: at most 9,007,199,254,740,991 can."
+INEXACT = "This number can't be sent exactly; the maximum is 9,007,199,254,740,991."
 TYPED: list[tuple[Schema, str, Any]] = [
     ({"type": "integer"}, "12", 12),
     ({"type": "integer"}, "-3.0", -3),
