@@ -33,7 +33,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "25001": ("bad_statement", "", "Omit CONCURRENTLY: the statements of one call are one transaction."),
     "25006": (
         "refused",
-        "the statement changes the database, and this call only reads",
+        "the statement changes the database, but this call only reads",
         "Omit FOR UPDATE, if present.",
     ),
     "25P03": ("unavailable", "the database ended a transaction that waited too long", _AGAIN),

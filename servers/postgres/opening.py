@@ -47,7 +47,9 @@ async def open_databases(
             unknown &= absent
             for parameter in target.unused:
                 log.warning(
-                    "%s: %s in its URL is for other programs' pools, and has no effect", target.name, parameter
+                    "%s: %s in its URL is a setting for the connection pools of other programs, and has no effect",
+                    target.name,
+                    parameter,
                 )
         if unknown:
             raise ValueError(f"--hide: no database has {min(unknown)}")

@@ -81,7 +81,9 @@ class Addresses:
         origin = None if referrer is None else check_scheme(referrer)
         is_proxied = _is_proxied(parts)
         if origin is not None and parts.scheme == "http" and origin.scheme != "http":
-            raise ForbiddenAddress(f"{parts.hostname} must be given with https, as in the document that names it")
+            raise ForbiddenAddress(
+                f"http is refused for {parts.hostname}, because the document that names it uses https"
+            )
         if is_proxied and not _is_literal(parts):
             return ()
         addresses = await self._of(parts)

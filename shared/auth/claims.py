@@ -61,7 +61,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         # No issuer has a query, so no subject has this key.
         key = f"{issuer}?client#{client}"
     else:
-        raise BadToken("it has no sub and no client_id")
+        raise BadToken("it has neither sub nor client_id")
     name = _name(claims, rules.principal_claim)
     if name.startswith(CLIENT):
         raise BadToken("its principal starts with 'client:', a prefix reserved for clients")

@@ -35,7 +35,7 @@ class Introspection:
         answer = await self._ask(place, {"token": token, "token_type_hint": "access_token"})
         if answer.status == 400:
             # Some issuers give this answer for a token of another kind (RFC 7662 leaves that open).
-            raise BadToken("its issuer does not know it")
+            raise BadToken("its issuer does not recognize it")
         if answer.status != 200 or not isinstance(answer.document, dict):
             raise WebError(f"the issuer {issuer} answered token introspection with HTTP {answer.status}")
         # "true" as a string or a 1 is not an answer: the field is a boolean (RFC 7662, section 2.2).

@@ -49,7 +49,7 @@ class _Registry(JWSRegistry):
 
     def get_alg(self, name: str) -> Any:
         if name not in (self.allowed or ()):
-            raise BadToken("the algorithm is not among those allowed")
+            raise BadToken("the algorithm is not allowed")
         return self.algorithms[name]
 
 
@@ -71,7 +71,7 @@ def read_signed(text: str) -> SignedToken:
 def verify(token: SignedToken, key: Key, algorithms: Collection[str]) -> None:
     """Raise `BadToken` unless `key` has signed `token`, by one of `algorithms`. An empty collection allows none."""
     if token.header.get("alg") not in algorithms:
-        raise BadToken("the algorithm is not among those allowed")
+        raise BadToken("the algorithm is not allowed")
     if "crit" in token.header:
         raise BadToken("it has critical header parameters, which are not supported")
     try:

@@ -45,7 +45,7 @@ class JwtTokens:
     async def _verify(self, signed: SignedToken, issuer: Issuer, kid: str | None) -> None:
         algorithm = signed.header["alg"]
         if algorithm not in self.algorithms:
-            raise BadToken("the algorithm is not among those allowed")
+            raise BadToken("the algorithm is not allowed")
         fault = BadToken("its key is unknown")
         for key in await issuer.keys(kid, algorithm):
             try:

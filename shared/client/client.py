@@ -200,7 +200,7 @@ class Client(TypedCalls, Entered):
         is the value of `StartedTool.saved`. Raises ValueError for any other value."""
         id_, answered = saved.get("taskId"), saved.get("result")
         if not isinstance(id_, str) and not isinstance(answered, dict):
-            raise ValueError("this is not a saved handle of a started tool")
+            raise ValueError("this is not a handle that saved() returned")
         return self._started(saved, timeout)
 
     def _started(self, saved: Mapping[str, Any], seconds: float | None) -> StartedTool:

@@ -79,7 +79,7 @@ class UriTemplate:
             if self._query:
                 raise DeclarationError(f"{template}: {{?a,b}} must be last")
             if not literal and end and kind != "?":
-                raise DeclarationError(f"{template}: two variables may not be adjacent")
+                raise DeclarationError(f"{template}: variables must not be adjacent")
             parts.append(_literal(literal, template))
             if end and kind != "?" and not set(literal) & set("/?#"):
                 before, between = parts[-2:]

@@ -188,7 +188,7 @@ class Declaration(Features[State]):
         """Raise DeclarationError once the server has been opened."""
         if self._is_frozen:
             raise DeclarationError(
-                f"the server {self.implementation.name!r} has already been opened: declare what it offers before, or "
+                f"the server {self.implementation.name!r} has already been opened: declare its features before that, or "
                 "change `opening.features` in its lifespan"
             )
 
@@ -246,12 +246,12 @@ class Declaration(Features[State]):
         except McpError as raised:
             return raised
         except Exception as failure:
-            log.error("the translation of %s failed", kind.__name__, exc_info=failure)
-            _add_note(error, f"the translation of {kind.__name__} failed: {failure!r}")
+            log.error("the @error function for %s failed", kind.__name__, exc_info=failure)
+            _add_note(error, f"the @error function for {kind.__name__} failed: {failure!r}")
             return None
         if isinstance(answer, McpError):
             return answer
-        fault = f"the translation of {kind.__name__} returned {answer!r}, not an error such as ToolError"
+        fault = f"the @error function for {kind.__name__} returned {answer!r}, not an error such as ToolError"
         log.error(fault)
         _add_note(error, fault)
         return None

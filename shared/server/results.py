@@ -138,7 +138,9 @@ def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
     prepared = Prepared(result)
     size = len(prepared.json)
     if size > limit:
-        raise ToolError(f"the result has {size:,} bytes, over the limit of {limit:,} per call; request a part of it")
+        raise ToolError(
+            f"the result has {size:,} bytes, which exceeds the limit of {limit:,} per call; request a part of it"
+        )
     return prepared
 
 

@@ -121,7 +121,7 @@ class Readiness:
             reason = check.result()
             return State(Phase.READY) if reason is None else State(Phase.DEGRADED, reason)
         if self._said != _BROKEN:
-            log.error("the check of readiness failed", exc_info=error)
+            log.error("the readiness check failed", exc_info=error)
         return _BROKEN
 
     async def _ask(self) -> str | None:

@@ -32,7 +32,7 @@ LAST_SECONDS = 1.0
 """Seconds for a server to end after it was cancelled because it did not end in time."""
 
 _STARTING = "it is starting"
-_FAILING = "it failed while it served"
+_FAILING = "it failed while serving"
 _STOPPED = "it has stopped"
 
 

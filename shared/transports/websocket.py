@@ -145,7 +145,7 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
     except (InvalidProxy, ImportError) as error:
         # A SOCKS proxy requires another package. Neither text repeats the URL of the proxy, which may contain a
         # password.
-        raise ConnectionError(f"the proxy that the environment names can't be used: {error.msg}") from None
+        raise ConnectionError(f"the proxy that is set in the environment can't be used: {error.msg}") from None
     except InvalidStatus as refused:
         raise _refusal(refused.response) from refused
     except InvalidHandshake as error:

@@ -175,7 +175,7 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Entry
     """Return an entry that is not a server of the catalog."""
     client, environment = client_named(options.client), dict(map(_variable, options.env))
     if arguments:
-        raise ValueError(f"it takes no {arguments[0]!r}: arguments need the name of a server")
+        raise ValueError(f"without the name of a server, the argument {arguments[0]!r} is not allowed")
     if options.join and options.url is not None:
         raise ValueError("--join is for servers that the client starts, --url for one that is already running")
     hidden = {value for variable, value in environment.items() if variable not in _known_variables(())}

@@ -36,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:
         if part.needs is not None and not os.environ.get(part.needs):
-            say(f"{part.server}: skipped, since {part.needs} names no database to use")
+            say(f"{part.server}: skipped, because {part.needs} names no database to use")
             continue
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
             anyio.run(_show, part, Path(folder).resolve(), verbose)

@@ -95,7 +95,7 @@ def serve(program: str, file: Path, arguments: Sequence[str], browse: bool) -> N
         module = load_module(file)
     except SystemExit:
         guard = 'if __name__ == "__main__":'
-        exit_with_error(program, f"{file.name} ends when it is imported: put `run(app)` under `{guard}`")
+        exit_with_error(program, f"{file.name} ends the program when it is imported: put `run(app)` under `{guard}`")
     try:
         app = find_server(module, file)
         options, settings, exposed = read_arguments(app, file.name, arguments, os.environ)

@@ -113,7 +113,7 @@ def uninstall(argv: Sequence[str]) -> int:
     options, arguments = parser.read(argv)
     try:
         if arguments:
-            raise ValueError(f"it takes no {arguments[0]!r}: specify only the name of the server")
+            raise ValueError(f"the argument {arguments[0]!r} is not allowed: specify only the name of the server")
         (server,) = options.servers
         entries = {entry.name: entry for entry in load_catalog(options.catalog).servers}
         with _target_of(options) as target:

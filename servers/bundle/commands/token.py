@@ -64,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
             _list(tokens, as_json=args.json)
         else:
             tokens.revoke(args.name)
-            note = f"revoked; servers that use {tokens.path} refuse it within a second"
+            note = f"revoked; servers that use {tokens.path} refuse the token within a second"
             print(plain(note), file=sys.stderr)  # noqa: T201 - for people
     except ValueError as error:
         exit_with_error(parser.prog, str(error))

@@ -89,7 +89,7 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             what = f"{command} is in uv's cache, which the next `uv cache clean` empties"
             yield warning(launch.where, what, let)
         else:
-            yield fault(launch.where, f"{command} is gone, since uv's cache was emptied", let)
+            yield fault(launch.where, f"{command} is gone, because uv's cache was emptied", let)
     elif not command.exists():
         environment = environment_of(command).parent
         what = f"{command} does not exist"

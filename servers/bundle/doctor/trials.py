@@ -234,5 +234,5 @@ def _fix(tried: TriedServer, attempt: Attempt) -> str:
     if attempt.exit_code == 2 and tried.is_foreign:
         return tried.correct
     if attempt.exit_code == 2:
-        return f"{tried.correct}; `{program_name()} info {tried.entry.name}` lists what it takes"
+        return f"{tried.correct}; `{program_name()} info {tried.entry.name}` lists its arguments"
     return ""

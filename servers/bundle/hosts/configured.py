@@ -93,7 +93,7 @@ def as_entry(client: Client, server: ConfiguredServer) -> dict[str, Any]:
         env = {"env": dict(server.env)} if server.env else {}
         return {**client.stdio, "command": server.command, "args": list(server.args), **env}
     if client.http is None:
-        raise ValueError(f"the file of {client.title} can't have a server with a URL, only one that it starts")
+        raise ValueError(f"the file of {client.title} can list only servers that it starts, not a server with a URL")
     entry: dict[str, Any] = {**client.http.fixed, client.http.url: server.url}
     headers = dict(server.headers)
     if server.token_variable is not None and client.http.bearer is not None:

@@ -97,7 +97,9 @@ class Session:
         framing = self.variant.framing
         way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory, framing=framing)
         if target.url and framing is not None:
-            exit_with_error(self.program, "--framing needs a server that is started: HTTP has no framing")
+            exit_with_error(
+                self.program, "--framing is only for a server that this command starts: HTTP has no framing"
+            )
         if target.url:
             way = partial(connect_as_user, target.url, headers=target.headers)
         advice = "; its arguments are given after `--`" if target.command and not self.choice.words else ""

@@ -63,7 +63,7 @@ def find_target(request: ServerChoice) -> Target:
             raise Misuse("the URL already has a user name: use that or a token")
         return Target(place_of(request.server), url=request.server, headers=request.headers)
     if request.headers:
-        raise Misuse("headers and tokens need a URL: a server that is started needs none")
+        raise Misuse("headers and tokens need a URL: a server that this command starts needs none")
     if request.server == "-":
         if not request.words:
             raise Misuse("- means a command: specify it after `--`")

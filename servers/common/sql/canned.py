@@ -123,7 +123,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
 def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[str]) -> None:
     odd = [parameter for parameter in used if not parameter.startswith(":")]
     if odd:
-        raise ValueError(f"the SQL has the parameter {odd[0]}; they are written :name")
+        raise ValueError(f"the SQL has the parameter {odd[0]}; write parameters as :name")
     missing = {parameter[1:] for parameter in used} - names
     if missing:
         raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter does not declare")

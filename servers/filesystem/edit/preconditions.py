@@ -13,7 +13,7 @@ def require_file_name(place: Place) -> None:
     end = place.written.replace("\\", "/") if os.sep == "\\" else place.written
     if end.endswith(("/", "/.", "/..")):
         raise FilesError(
-            "bad_path", place.written, "ends with a slash, as only a directory's path can", "Omit the slash."
+            "bad_path", place.written, "ends with a slash, but only the path of a directory can", "Omit the slash."
         )
 
 
@@ -52,6 +52,6 @@ def require_replaceable(entry: Entry, status: os.stat_result | None, written: st
         raise FilesError("read_only", written, "is write-protected", "Ask the user to change its permissions.")
     if status.st_nlink > 1:
         reason = f"has {status.st_nlink} hard links; replacing it would separate them"
-        raise FilesError("hard_links", written, reason, "Write to another name.")
+        raise FilesError("hard_links", written, reason, "Write to another file.")
     if not is_writable(entry):
         raise FilesError("permission_denied", written, "the operating system denies access")

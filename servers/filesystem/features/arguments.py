@@ -35,7 +35,7 @@ class EditOperation(BaseModel):
 
     oldText: Annotated[str, Field(min_length=1, description="exact, or differing only in indentation")]  # noqa: N815
     newText: str  # noqa: N815
-    count: Annotated[int, Field(ge=0, description="of places, all replaced; 0: any")] = 1
+    count: Annotated[int, Field(ge=0, description="number of places, all replaced; 0: any")] = 1
     path: Annotated[str | None, Field(description="of another file")] = None
 
 

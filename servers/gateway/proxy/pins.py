@@ -59,7 +59,7 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
     tools: list[Any] = await client.plain.list_tools()
     for number, tool in enumerate(tools):
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
-            raise InvalidResult("tools/list", f"tools.{number}", "it is not a tool with a name", {"tools": tools})
+            raise InvalidResult("tools/list", f"tools.{number}", "it is not an object with a name", {"tools": tools})
     return tools
 
 

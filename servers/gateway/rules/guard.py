@@ -32,7 +32,7 @@ _MAX_LOGGED = 1_000
 _MAX_NAMED_TOOLS = 5
 """Maximum number of tools named in a message."""
 
-_NOT_WRITTEN = "%s: its tools are pinned only until this program ends, since %s can't be written: %s"
+_NOT_WRITTEN = "%s: its tools are pinned only until this program ends, because %s can't be written: %s"
 
 Tools = list[dict[str, Any]]
 Listing = Callable[[], Awaitable[Tools]]

@@ -395,7 +395,7 @@ async def open_link(target: Target, limits: Limits) -> Link:
     with ExitStack() as unless_ready:
         unless_ready.callback(link.close)
         if link.version < _MIN_VERSION:
-            raise OpeningError(f"it is PostgreSQL {link.version // 10_000}, and this server needs 13 or newer")
+            raise OpeningError(f"it is PostgreSQL {link.version // 10_000}, but this server needs 13 or newer")
         await link.learn(target.settings)
         unless_ready.pop_all()
         return link

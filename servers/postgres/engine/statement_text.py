@@ -158,10 +158,10 @@ def check_reads(sql: str) -> Statement:
     if word in _WRITES:
         raise WouldChange(f"it begins with {word}, which changes the database")
     if word not in _READS:
-        shown = f"it begins with {word[:_MAX_NAME_LENGTH]}" if word else "it begins with no word"
+        shown = f"it begins with {word[:_MAX_NAME_LENGTH]}" if word else "it does not begin with a word"
         raise _refuse(shown, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
     if word == "EXPLAIN" and statement.explained not in CURSORED:
-        raise _refuse("what it explains changes the database", "Use explain_query.")
+        raise _refuse("the statement that it explains changes the database", "Use explain_query.")
     if any(token.kind == "unicode" for token in statement.tokens):
         raise _refuse('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     for name in statement.find_calls():

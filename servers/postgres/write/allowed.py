@@ -68,8 +68,8 @@ _NAMES_AND_TIMES = {
 }
 """For each setting, its replacement in a statement, or how the operator can set it."""
 _NOTICES = "a call neither receives nor sends notifications", "Subscribe to the resource of a table instead."
-_KEPT = "a call keeps nothing for the next one", "Run the statement itself, with its parameters."
-_CURSORS = "a call keeps no cursor for the next one", "Use SELECT, or read_query, which pages."
+_KEPT = "nothing is kept between calls", "Run the statement itself, with its parameters."
+_CURSORS = "no cursor is kept between calls", "Use SELECT, or read_query, which pages."
 _UPKEEP = "maintenance of the whole database is up to the operator, and can't be part of a transaction", _PSQL
 _RIGHTS = "rights are the operator's decision"
 _POLICIES = "row-level security is the operator's decision"
@@ -90,8 +90,8 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("DECLARE", "FETCH", "MOVE", "CLOSE"), _CURSORS),
     **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
     **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
-    "IMPORT": ("foreign tables are up to the operator, because they reach other servers", _PSQL),
-    "COPY": ("it reads and writes files, or the connection itself", "Use import_csv, or export."),
+    "IMPORT": ("foreign tables are up to the operator, because they connect to other servers", _PSQL),
+    "COPY": ("it reads or writes files, or the connection itself", "Use import_csv, or export."),
     "DO": (
         "it would run the code in a string, which is not checked",
         "Run the statements themselves, or put them in a function.",
@@ -238,7 +238,7 @@ def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
     if kind not in _ROUTINES:
         return
     if _has(words, "SECURITY", "DEFINER"):
-        raise _refuse("a function with SECURITY DEFINER lends rights to others", _PSQL)
+        raise _refuse("a function with SECURITY DEFINER gives its rights to others", _PSQL)
     for name, language in pairwise(words):
         if name == "LANGUAGE" and language.strip("\"'").upper() not in _LANGUAGES:
             raise _refuse("functions can be created in SQL and PL/pgSQL only")

@@ -196,13 +196,13 @@ def _check_value(key: Key, value: Any) -> str | None:
         case "value":
             if isinstance(value, list):
                 whole = all(isinstance(element, str) for element in value)
-                return None if whole else "is a list with items that are not texts"
+                return None if whole else "is a list with items that are not strings"
             if isinstance(value, float) and not math.isfinite(value):
                 return "is not a finite number"
             return None if isinstance(value, str | int | float) else "can't be the value of an argument"
         case "texts":
             if not isinstance(value, list) or not value or len(value) > key.limit:
-                return f"is not a list of 1 to {key.limit} texts"
+                return f"is not a list of 1 to {key.limit} strings"
             line = Key("text", "", 500)
             wrong = next(filter(None, (_check_text(line, item) for item in value)), None)
             return None if wrong is None else f"has an item that {wrong}"
@@ -215,7 +215,7 @@ def _check_value(key: Key, value: Any) -> str | None:
 
 def _check_text(key: Key, value: Any) -> str | None:
     if not isinstance(value, str):
-        return "is not a text; put it in quotes" if isinstance(value, int | float) else "is not a text"
+        return "is not a string; put it in quotes" if isinstance(value, int | float) else "is not a text"
     if len(value) > key.limit:
         return f"has more than {key.limit:,} characters"
     if key.kind == "name" and NAME.fullmatch(value) is None:

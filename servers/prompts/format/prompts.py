@@ -45,7 +45,7 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
     enum = tuple(mapping.get("enum", ()))
     kind = mapping.get("type", "enum" if enum else "string")
     if (kind == "enum") != bool(enum):
-        refuse(mapping, "enum", f"{where}: only an enum has a list of values, and it needs one")
+        refuse(mapping, "enum", f"{where}: only an argument of type enum has a list of values, and it must have one")
     if len(set(enum)) < len(enum):
         refuse(mapping, "enum", f"{where}: enum has a duplicate value")
     default = mapping.get("default")

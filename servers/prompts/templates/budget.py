@@ -44,7 +44,7 @@ class RenderBudget:
         PromptError if there are too many."""
         self._made -= size
         if self._made < 0:
-            reason = f"rendering makes texts and lists of more than {_MAX_MADE:,} characters and items"
+            reason = f"rendering creates strings and lists with more than {_MAX_MADE:,} characters and items"
             raise PromptError("too_large", reason)
 
     def write(self, characters: int) -> None:

@@ -40,7 +40,7 @@ def format_value(value: Any) -> str:
         return ""
     if isinstance(value, str | int | float | Undefined):
         return str(value)
-    raise TypeError("a list can't be written as it is: use join, or a loop")
+    raise TypeError("a list can't be written directly: use join, or a loop")
 
 
 def _join(value: Any, separator: str = "") -> str:

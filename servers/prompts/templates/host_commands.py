@@ -40,7 +40,7 @@ _MAX_CODEX_WORDS = 9
 _TESTED = ("string", "enum", "file", "url")
 _WRITTEN = (*_TESTED, "number")
 """The types of arguments that are written as typed. A number is not in `_TESTED`: 0 is false."""
-_AS_SKILL = "Export it as a skill: without --as."
+_AS_SKILL = "Export it as a skill, without --as."
 _MAX_SHOWN = 80
 """Maximum number of characters of a line in an error."""
 
@@ -170,7 +170,7 @@ def _choose_arguments(rendering: Rendering, host: Host) -> tuple[Argument, ...]:
     for argument in prompt.arguments:
         if argument.required and argument.name in judged:
             reason = f"it does more with {argument.name!r} than insert it, which no {host.title} command can do"
-            suggestion = f"Give {argument.name!r} a default, or export it as a skill: without --as."
+            suggestion = f"Give {argument.name!r} a default, or export it as a skill, without --as."
             raise PromptError("bad_prompt", reason, suggestion, judged[argument.name])
     chosen = tuple(argument for argument in prompt.arguments if argument.name in used - judged.keys())
     if _has_places(chosen, host):
@@ -186,7 +186,7 @@ def _choose_places(prompt: Prompt, arguments: Sequence[Argument], host: Host) ->
     """Return the host's placeholder for each argument, by name. Raises PromptError."""
     if not _has_places(arguments, host):
         accepted = "no arguments" if host.all is None else f"one argument, {host.all}"
-        reason = f"commands of {host.title} take {accepted}, and it needs {format_names(arguments)}"
+        reason = f"commands of {host.title} take {accepted}, but it needs {format_names(arguments)}"
         raise PromptError("bad_prompt", reason, _AS_SKILL)
     # A prompt's only argument is the whole text; a named or numbered placeholder would be its first word.
     is_text = prompt.syntax == "jinja" and host.named is not host.word

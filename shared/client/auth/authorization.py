@@ -48,7 +48,9 @@ class Authorization:
         # 2026-07-28 requires clients to stop if the metadata does not say so: an issuer that ignores the challenge
         # would look the same.
         if "S256" not in (issuer.code_challenge_methods_supported or ()):
-            raise AuthError("the issuer does not declare support for PKCE (S256), without which a code can be stolen")
+            raise AuthError(
+                "the issuer does not declare support for PKCE (S256), without which a login code can be stolen"
+            )
         check_scheme(issuer.authorization_endpoint)
         challenge = create_s256_code_challenge(self.verifier)  # type: ignore[no-untyped-call]
         try:

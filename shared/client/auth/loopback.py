@@ -53,7 +53,7 @@ class Loopback:
             self._socket.bind(("127.0.0.1", self._port))
         except OSError as error:
             self._socket.close()
-            raise AuthError(f"nothing can listen on 127.0.0.1:{self._port}: {error.strerror}") from None
+            raise AuthError(f"can't listen on 127.0.0.1:{self._port}: {error.strerror}") from None
         self._host = f"127.0.0.1:{self._socket.getsockname()[1]}"
         return self
 

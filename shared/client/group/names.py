@@ -55,7 +55,7 @@ def split_name(name: str) -> tuple[str, str]:
     server, separator, rest = name.partition(SEPARATOR)
     if not separator or not _SERVER_NAME.fullmatch(server):
         raise ValueError(
-            f"the name must begin with that of a server, as in server{SEPARATOR}name, not {name[:100]!r}"
+            f"the name must begin with the name of a server, as in server{SEPARATOR}name, not {name[:100]!r}"
         )
     return server, rest
 

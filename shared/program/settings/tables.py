@@ -30,7 +30,7 @@ _KEY = re.compile(r"[A-Za-z0-9_.-]{1,128}|resource:.+|prompt:.+", re.DOTALL)
 
 class _Tables(BaseModel):
     scopes: Any = Field(None, description="the scopes that tools, resources and prompts need")
-    principal: Any = Field(None, description="what individual principals may do")
+    principal: Any = Field(None, description="the rights of individual principals")
 
 
 TABLES: Mapping[str, FieldInfo] = _Tables.model_fields

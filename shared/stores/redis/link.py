@@ -253,7 +253,7 @@ class Link:
                 break
             # The others may have answered for this replica while the reply was on its way: it must not act on it.
             if self.lease_left <= 0:
-                self.lose("its lease had expired when the answer of Redis arrived")
+                self.lose("its lease had expired when Redis answered")
                 break
             pause, self.reason, self._down_since = _FIRST_PAUSE, None, None
             self._under_way = []

@@ -172,7 +172,7 @@ class RedisReplica:
                 await asyncio.sleep(step)
                 waited += step
                 if self.link.is_joined and self.link.lease_left <= 0:
-                    self.link.lose("its lease has expired, since Redis did not answer in time")
+                    self.link.lose("its lease has expired, because Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
         """Read the inbox whenever a notification of an entry arrives."""

@@ -85,7 +85,7 @@ REFUSED = [
     (["--url", "https://ann:hush@example.org/mcp"], "everyone who sees the URL sees its user name and password"),
     (["--url", URL, "--token-file", "nowhere"], "--token-file: nowhere: No such file or directory"),
     (["--url", URL, "--token-variable", "TOKEN"], "use --token-file: Claude Desktop reaches"),
-    (["--url", URL, "--allow-write"], "it takes no '--allow-write': arguments need the name of a server"),
+    (["--url", URL, "--allow-write"], "without the name of a server, the argument '--allow-write' is not allowed"),
     ([], "the following arguments are required: NAME"),
     (["--join"], "--join needs the names of servers, or --config FILE with their settings"),
     (["--join", "nothing"], "there is no server 'nothing' in the catalog"),

@@ -67,7 +67,7 @@ MISSING = "does not exist. List the parent directory to see what is there."
 DANGLING = "is a link to something that does not exist"
 SPECIAL = "is neither a regular file nor a directory"
 TAKEN = "already exists. Choose another name."
-SLASH = "ends with a slash, as only a directory's path can. Omit the slash."
+SLASH = "ends with a slash, but only the path of a directory can. Omit the slash."
 
 
 NO_PATHS = [
@@ -140,7 +140,7 @@ def act(function, *arguments, **more):
 DELETED = "has been deleted by another program in the meantime. List its directory."
 NAMED = "whose name is denied to this server. Only the operator can allow it."
 FULL = "is a directory that is not empty. Pass recursive: true to delete it with everything in it."
-TWIN = "has 2 hard links; replacing it would separate them. Write to another name."
+TWIN = "has 2 hard links; replacing it would separate them. Write to another file."
 PROTECTED = "is write-protected. Ask the user to change its permissions."
 TWICE = "is named twice. Pass all edits to a file together."
 UNCHANGED = [

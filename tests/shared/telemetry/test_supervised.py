@@ -109,7 +109,7 @@ async def fail_at_the_end() -> AsyncIterator[None]:
     raise RuntimeError("at the end")
 
 
-STOPPED, FAILED = "it has stopped", "it failed while it served"
+STOPPED, FAILED = "it has stopped", "it failed while serving"
 
 
 async def test_one_that_lives_is_open_until_it_is_to_leave() -> None:
@@ -131,14 +131,14 @@ async def test_one_that_lives_is_open_until_it_is_to_leave() -> None:
         (leave, ["it could not start (RuntimeError); the log says more"]),
         (
             fail_later,
-            ["open", "it failed while it served", "it failed while it served (RuntimeError); the log says more"],
+            ["open", "it failed while serving", "it failed while serving (RuntimeError); the log says more"],
         ),
         (
             end_by_itself,
             [
                 "open",
-                "it failed while it served",
-                "it failed while it served (it stopped by itself); the log says more",
+                "it failed while serving",
+                "it failed while serving (it stopped by itself); the log says more",
             ],
         ),
     ],

@@ -53,7 +53,7 @@ def _open_file(directory: Path, name: str, version: str) -> Iterator[BinaryIO]:
 def open_named(directory: Path, name: str) -> Iterator[int]:
     """Yield a descriptor for reading the regular file called `name`. Raises SqlError."""
     if not name or name in (".", "..") or any(character in "/\\:\0" for character in name):
-        raise SqlError("bad_file", "a file is given by its name alone, without any directory")
+        raise SqlError("bad_file", "specify only the name of the file, without a directory")
     try:
         with open_directory(directory, listed=False) as inside:
             handle = open_to_read(entry_in(inside, name))

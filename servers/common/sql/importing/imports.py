@@ -54,7 +54,9 @@ def format_import(done: ImportResult) -> str:
     if done.preview is not None:
         lines += ["first rows", *map(format_row, done.preview)]
     act = (
-        f"preview, nothing was changed: {rows} would go into" if done.preview is not None else f"{rows} imported into"
+        f"preview, nothing was changed: {rows} would be imported into"
+        if done.preview is not None
+        else f"{rows} imported into"
     )
     return f"{act} {into}; {done.seconds * 1_000:.4g} ms\n{fence(lines)}"
 

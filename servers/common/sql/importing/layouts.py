@@ -82,7 +82,7 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
         names = [names[0].lstrip("# "), *names[1:]]
     if width == len(names) + 1 and len(data) >= _EVIDENT and all(len(row) == width for row in data):
         names = ["", *names]
-        words.append("each row has one field more than there are names, so the first column has none")
+        words.append("each row has one more field than there are names, so the first column has no name")
     return Layout(names, first + 1, len(names), has_comments, words)
 
 

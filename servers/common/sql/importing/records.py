@@ -78,7 +78,7 @@ class Records:
             if len(row) >= width:
                 if any(row[width:]):
                     place = self._place(index, self.count + len(rows))
-                    reason = f"{place}: it has {len(row):,} fields, and there are {width:,} columns"
+                    reason = f"{place}: it has {len(row):,} fields, but there are {width:,} columns"
                     advice = "Specify delimiter or header if this is wrong, or repair the row."
                     raise SqlError("bad_csv", reason, advice)
                 rows.append(row[:width])

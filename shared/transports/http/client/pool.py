@@ -72,7 +72,8 @@ async def open_pool(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
     """Yield the pool of `http`, which stays open, or if `http` is None, a new pool for `url` that closes with the
     block.
 
-    Raises ValueError for an invalid URL, and ConnectionError if the proxy that the environment names can't be used.
+    Raises ValueError for an invalid URL, and ConnectionError if the proxy that is set in the environment can't be
+    used.
     """
     if http is not None:
         yield Pool(http)
@@ -114,7 +115,7 @@ def _proxy_of(url: URL) -> URL | None:
         proxy = URL()
     if proxy.scheme not in ("http", "https") or not proxy.host:
         # The URL of a proxy may contain a password, and is not repeated.
-        raise ConnectionError("the proxy that the environment names can't be used: it is not an HTTP proxy")
+        raise ConnectionError("the proxy that is set in the environment can't be used: it is not an HTTP proxy")
     return proxy
 
 

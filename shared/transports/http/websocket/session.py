@@ -37,7 +37,7 @@ SUBPROTOCOL = Subprotocol("mcp")
 """The subprotocol that clients of the official SDKs request."""
 _CHUNK_BYTES = 65_536
 """Bytes of small messages that are sent together."""
-_OTHER_VERSION = refuse(426, "the version of WebSocket must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
+_OTHER_VERSION = refuse(426, "the WebSocket version must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
 _NO_HANDSHAKE = refuse(400, "these headers do not open a WebSocket with the subprotocol 'mcp' or none")
 _ELSEWHERE = refuse(501, "this listener does not support WebSockets")
 

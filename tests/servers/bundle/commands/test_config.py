@@ -74,7 +74,7 @@ def test_the_snippet_is_that_of_the_documentation(
     token = ("--token-variable", "MCP_TOKEN")
     if not client.http:
         said = refused(capsys, config.main, *words)
-        assert said == f"the file of {client.title} can't have a server with a URL, only one that it starts"
+        assert said == f"the file of {client.title} can list only servers that it starts, not a server with a URL"
     elif client.name in WITHOUT_VARIABLES:
         assert printed(capsys, *words) == golden(client, "-http", tmp_path)
         said = "can't read a token from a variable: add the Authorization header by hand"

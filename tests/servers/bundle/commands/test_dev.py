@@ -156,7 +156,9 @@ def test_a_file_that_ends_when_it_is_imported_is_named(
     (tmp_path / "runs_at_once.py").write_text("raise SystemExit(0)")
     with pytest.raises(SystemExit, match="2"):
         serve("dev", tmp_path / "runs_at_once.py", [], browse=False)
-    assert capsys.readouterr().err.startswith("dev: runs_at_once.py ends when it is imported: put `run(app)` under ")
+    assert capsys.readouterr().err.startswith(
+        "dev: runs_at_once.py ends the program when it is imported: put `run(app)` under "
+    )
 
 
 @pytest.mark.parametrize(

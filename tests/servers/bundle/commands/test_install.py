@@ -422,4 +422,4 @@ def test_what_is_printed_and_receipts_have_no_secrets(home: Path, capsys: pytest
 
 def test_uninstall_takes_no_arguments_of_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     shown = refused(capsys, uninstall, "fetch", "--timeout", "9", "--client", "cursor")
-    assert shown == "it takes no '--timeout': specify only the name of the server"
+    assert shown == "the argument '--timeout' is not allowed: specify only the name of the server"

@@ -69,7 +69,7 @@ def test_a_token_that_is_revoked_is_no_token(path: Path, capsys: pytest.CaptureF
     token("new", "bob")
     bob = capsys.readouterr().out.strip()
     assert token("revoke", "ada") == 0
-    assert capsys.readouterr().err == f"revoked; servers that use {path} refuse it within a second\n"
+    assert capsys.readouterr().err == f"revoked; servers that use {path} refuse the token within a second\n"
     tokens = TokensFile(path)
     assert tokens.owner_of(ada) is None
     assert tokens.owner_of(bob)

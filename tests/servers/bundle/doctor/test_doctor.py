@@ -201,7 +201,7 @@ async def test_a_command_in_the_cache_of_uv(home: Home) -> None:
     assert found.fix.startswith(f"edit {home.path}/.cursor/mcp.json to start /")
     Path(command).unlink()
     found = await home.only()
-    assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, since uv's cache was emptied")
+    assert (found.severity, found.what) == (Severity.FAULT, f"{command} is gone, because uv's cache was emptied")
 
 
 async def test_a_command_that_only_the_shell_finds(home: Home) -> None:

@@ -70,7 +70,7 @@ def test_a_server_of_another_description_is_called(
 def test_a_url_has_no_framing(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["inspect", "http://127.0.0.1:9/mcp", "--framing", "lines"]
     said = refused(capsys, lambda given: exit_code(main, *given), *words)
-    assert said == "--framing needs a server that is started: HTTP has no framing"
+    assert said == "--framing is only for a server that this command starts: HTTP has no framing"
 
 
 def test_what_fails_is_no_success(capsys: pytest.CaptureFixture[str]) -> None:

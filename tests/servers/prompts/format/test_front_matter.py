@@ -72,7 +72,7 @@ REFUSED = {
         front("title: a: b", "arguments:", "  - name: a"),
         "a string that contains a colon and a space needs quotes",
     ),
-    "a number for a text": (front("title: 12"), "title is not a text; put it in quotes"),
+    "a number for a text": (front("title: 12"), "title is not a string; put it in quotes"),
     "a long text": (front(f"title: {'x' * 201}"), "more than 200 characters"),
     "no list": (front("tags: a"), "tags is not a list of 1 to 20 texts"),
     "arguments as a mapping": (front("arguments: {a: b}"), "is not a list of at most 50 mappings"),

@@ -212,7 +212,7 @@ async def test_one_that_fails_later_leaves_the_others_and_lets_its_clients_go() 
         said = await site.until("sample", "failed")
         while len(answers) < 2:
             await anyio.lowlevel.checkpoint()
-        assert said["reason"] == "it failed while it served (RuntimeError); the log says more"
+        assert said["reason"] == "it failed while serving (RuntimeError); the log says more"
         assert sorted(one.status_code for one in answers) == [404, 503]
         assert (await bad.post(bad.message("ping"), session)).status_code == 503
         assert (await site.health())["sessions"] == 0
@@ -240,7 +240,7 @@ async def test_one_that_failed_serves_again_as_if_it_were_new(monkeypatch: pytes
             await socket.request("ping")
             fail.set()
             assert (await socket.next()).closing == (1011, "the server has failed")
-        assert (await site.until("sample", "failed"))["reason"].startswith("it failed while it served")
+        assert (await site.until("sample", "failed"))["reason"].startswith("it failed while serving")
         go_on.set()
         await site.until("sample", "ready")
         assert (await again.post(again.message("ping"), session)).status_code == 404
