@@ -97,7 +97,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
         if not self.attach:
             return self
         if self.hide:
-            raise ValueError("--attach and --hide can't be combined: names are hidden in one database only")
+            raise ValueError("--attach and --hide can't be combined: hidden names apply to only one database")
         if len(self.sources) > _MAX_ATTACHED + 1:
             raise ValueError(f"--attach takes {_MAX_ATTACHED + 1} databases at most")
         for source in self.sources:

@@ -188,8 +188,8 @@ class Declaration(Features[State]):
         """Raise DeclarationError once the server has been opened."""
         if self._is_frozen:
             raise DeclarationError(
-                f"the server {self.implementation.name!r} has already been opened: declare its features before that, or "
-                "change `opening.features` in its lifespan"
+                f"the server {self.implementation.name!r} has already been opened: declare its features before that, "
+                "or change `opening.features` in its lifespan"
             )
 
     def _require_first(self, function: Any, decorator: str, first: Any) -> None:

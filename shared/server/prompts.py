@@ -115,7 +115,7 @@ class RegisteredPrompt:
         if isinstance(value, GetPromptResult):
             return value.to_wire()
         if value is None and self.function.returns is not None and not is_content(None, self.function.returns):
-            raise TypeError(f"prompt {self.name!r} returned None, declared {format_type(self.function.returns)}")
+            raise TypeError(f"prompt {self.name!r} returned None, but declares {format_type(self.function.returns)}")
         return {"description": self.function.doc, "messages": _messages(value)}
 
 

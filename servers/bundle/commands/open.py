@@ -36,8 +36,8 @@ def main(argv: Sequence[str]) -> int:
     parser = OptionParser(
         f"{program_name()} open",
         [Group(_Own.model_fields), Group(others, "common server options", "MCP", is_rare=True)],
-        "Serve several servers to this machine only, and open the workbench in the browser, where you can see and use "
-        "them.",
+        "Serve several servers to this machine only, and open the workbench in the browser, where you can see and "
+        "use them.",
         EPILOG,
     )
     arguments = parser.read(argv)

@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
     shown.add_argument("--json", action="store_true", help="print JSON")
     text = "revoke a token"
     revoked = actions.add_parser("revoke", help=text, description="Revoke a token.")
-    revoked.add_argument("name", metavar="NAME", help="name of its owner")
+    revoked.add_argument("name", metavar="NAME", help="name of the token's owner")
     for action_parser in (new, shown, revoked):
         text = f"file with the digests (default: {VARIABLE}, or tokens.toml in your state directory)"
         action_parser.add_argument("--tokens-file", type=Path, metavar="FILE", help=text)

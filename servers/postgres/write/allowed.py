@@ -91,7 +91,7 @@ _REASONS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("VACUUM", "CHECKPOINT", "CLUSTER", "LOAD"), _UPKEEP),
     **dict.fromkeys(("REASSIGN", "SECURITY"), (_RIGHTS, _PSQL)),
     "IMPORT": ("foreign tables are up to the operator, because they connect to other servers", _PSQL),
-    "COPY": ("it reads or writes files, or the connection itself", "Use import_csv, or export."),
+    "COPY": ("it reads or writes files, or uses the connection itself", "Use import_csv, or export."),
     "DO": (
         "it would run the code in a string, which is not checked",
         "Run the statements themselves, or put them in a function.",

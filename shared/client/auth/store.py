@@ -52,8 +52,8 @@ class FileTokens:
         if not key[1]:
             return None  # a client registration, which is then repeated
         raise OutOfReach(
-            "the tokens of this login are in the system keyring, which is not available here: run the command where it "
-            "is available, or log in again"
+            "the tokens of this login are in the system keyring, which is not available here: run the command where "
+            "it is available, or log in again"
         )
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:

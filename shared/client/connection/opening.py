@@ -108,4 +108,4 @@ def _nothing_shared(session: ClientSession, options: ClientOptions) -> Connectio
         :_MAX_NAMED_VERSIONS
     ]
     theirs = f"the server supports {', '.join(dates)}" if dates else "the server does not name its versions"
-    return ConnectionError(f"no common protocol version: {theirs}, this client {ours}")
+    return ConnectionError(f"no common protocol version: {theirs}, and this client supports {ours}")

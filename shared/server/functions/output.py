@@ -132,7 +132,7 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
     """Return the error for a value that a tool may not return, and log it for the author."""
     if isgenerator(value):
         detail = "; use list(...)"
-    text = f"{what} returned {type(value).__name__}, declared {format_type(declared)}{detail}"
+    text = f"{what} returned {type(value).__name__}, but declares {format_type(declared)}{detail}"
     log.error("%s", text)
     return ToolError(text)
 

@@ -85,7 +85,7 @@ def test_text_has_no_schema_and_no_structure():
     ],
 )
 def test_content_that_is_not_of_its_declared_type_is_never_sent(value: Any, returns: Any) -> None:
-    with pytest.raises(ToolError, match=r"tool 'a' returned \w+, declared "):
+    with pytest.raises(ToolError, match=r"tool 'a' returned \w+, but declares "):
         sent(value, returns)
 
 
@@ -108,7 +108,7 @@ def test_what_is_declared_as_anything_is_sent_as_text(value: Any, returns: Any, 
 
 
 def test_a_generator_is_refused_with_the_way_out() -> None:
-    with pytest.raises(ToolError, match=r"returned generator, declared list\[int\]; use list\(...\)"):
+    with pytest.raises(ToolError, match=r"returned generator, but declares list\[int\]; use list\(...\)"):
         sent((number for number in range(3)), list[int])
 
 

@@ -179,7 +179,7 @@ async def test_a_result_that_breaks_its_schema_is_not_sent_on(version: str) -> N
     async with joined(Door("a", server)) as running, talking(running, version) as peer:
         result = (await peer.request("tools/call", {"name": "count", "arguments": {}}))["result"]
     assert result["isError"]
-    assert result["content"][0]["text"].startswith("tool 'count' returned dict, declared dict[str, int]: a: ")
+    assert result["content"][0]["text"].startswith("tool 'count' returned dict, but declares dict[str, int]: a: ")
     assert "structuredContent" not in result
 
 

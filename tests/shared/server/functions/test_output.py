@@ -72,35 +72,39 @@ class Rated(TypedDict):
 
 
 WRONG: list[tuple[Any, Any, str]] = [
-    (dict[str, int], {"a": "x"}, "returned dict, declared dict[str, int]: a: Input should be a valid integer"),
-    (int, "abc", "returned str, declared int: Input should be a valid integer"),
-    (int, True, "returned bool, declared int: Input should be a valid integer"),
-    (list[int], None, "returned NoneType, declared list[int]: Input should be a valid"),
-    (float, float("nan"), "returned float, declared float: JSON has no NaN and no Infinity"),
+    (dict[str, int], {"a": "x"}, "returned dict, but declares dict[str, int]: a: Input should be a valid integer"),
+    (int, "abc", "returned str, but declares int: Input should be a valid integer"),
+    (int, True, "returned bool, but declares int: Input should be a valid integer"),
+    (list[int], None, "returned NoneType, but declares list[int]: Input should be a valid"),
+    (float, float("nan"), "returned float, but declares float: JSON has no NaN and no Infinity"),
     (list[dict[str, float]], [{"a": 1.0}, {"a": float("inf")}], ": 1: a: JSON has no NaN and no Infinity"),
-    (Colour, "blue", "returned str, declared Colour: Input should be 'red'"),
-    (date, "today", "returned str, declared date: Input should be a valid date"),
-    (Decimal, Decimal("NaN"), "returned Decimal, declared Decimal: "),
-    (Place, Place("x"), "returned Place, declared Place: 0: Input should be a valid integer"),  # type: ignore[arg-type]
+    (Colour, "blue", "returned str, but declares Colour: Input should be 'red'"),
+    (date, "today", "returned str, but declares date: Input should be a valid date"),
+    (Decimal, Decimal("NaN"), "returned Decimal, but declares Decimal: "),
+    (Place, Place("x"), "returned Place, but declares Place: 0: Input should be a valid integer"),  # type: ignore[arg-type]
     (
         Sequence[int],
         (number for number in [1]),
-        "returned generator, declared collections.abc.Sequence[int]; use list",
+        "returned generator, but declares collections.abc.Sequence[int]; use list",
     ),
     (dict[str, bytes], {"a": b"\xff"}, ": bytes are sent as UTF-8 text; encode others"),
     (float | str, float("-inf"), ": float: JSON has no NaN and no Infinity"),
-    (float, None, "returned NoneType, declared float: Input should be a valid number"),
+    (float, None, "returned NoneType, but declares float: Input should be a valid number"),
     (Annotated[int, Field(ge=0)], -1, "Input should be greater than or equal to 0"),
-    (Size, Size.model_construct(width="x"), "returned Size, declared Size: width: Input should be a valid integer"),
+    (
+        Size,
+        Size.model_construct(width="x"),
+        "returned Size, but declares Size: width: Input should be a valid integer",
+    ),
     (Size, Size.model_construct(depth=1.0), "width: Field required"),
     (Size, Size(width=1).model_copy(update={"width": -1}), "width: Input should be greater than or equal to 0"),
     (Size, Size(width=1, inner=Size.model_construct(width=None)), "inner: width: Input should be a valid integer"),
     (list[Weight], [Weight("x")], "0: grams: Input should be a valid integer"),  # type: ignore[arg-type]
-    (Row, {"name": "a"}, "returned dict, declared Row: count: Field required"),
-    (dict[str, Any], {"a": object()}, "returned dict, declared dict[str, typing.Any]"),
-    (Shouted, Shouted.model_construct(word=5), "returned Shouted, declared Shouted"),
+    (Row, {"name": "a"}, "returned dict, but declares Row: count: Field required"),
+    (dict[str, Any], {"a": object()}, "returned dict, but declares dict[str, typing.Any]"),
+    (Shouted, Shouted.model_construct(word=5), "returned Shouted, but declares Shouted"),
     (Size, CallToolResult(content=[]), "returned CallToolResult, declared"),
-    (str, 5, "returned int, declared str"),
+    (str, 5, "returned int, but declares str"),
     (Data[Row], Data({"name": "a"}, "text"), "count: Field required"),
     (Rated, {"metadata": float("nan")}, "metadata: JSON has no NaN and no Infinity"),
     (Data[Row], Data({"name": "a"}, "text", is_json=True), "count: Field required"),
@@ -192,7 +196,7 @@ async def test_a_client_and_the_log_are_told(era: str, caplog: pytest.LogCapture
 
     async with talking(app, era) as peer:
         result = (await peer.request("tools/call", {"name": "count", "arguments": {}}))["result"]
-    said = "tool 'count' returned str, declared int: Input should be a valid integer"
+    said = "tool 'count' returned str, but declares int: Input should be a valid integer"
     assert (result["isError"], result["content"][0]["text"]) == (True, said)
     assert "structuredContent" not in result
     assert said in caplog.text
