@@ -51,7 +51,7 @@ async def failing_job() -> str:
 async def protocol_error_job() -> str:
     """Fail like a task without a result: with a protocol error."""
     await anyio.sleep(SECONDS)
-    raise RpcError("the job ended with an error of the protocol", code=-32603)
+    raise RpcError("the job ended with a protocol error", code=-32603)
 
 
 @features.tool(title="Task with a question", read_only=True, task="required")

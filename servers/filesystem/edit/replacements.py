@@ -212,7 +212,7 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
             # For a last line without a line ending.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
         notes.append(_tolerated(indents))
-    return changes, f"edit {where.number} was matched ignoring {notes[0]}"
+    return changes, f"edit {where.number} matched, ignoring {notes[0]}"
 
 
 def _tolerated(indents: Indents) -> str:

@@ -19,7 +19,7 @@ _REASONS = {
         *("pg_read_file*", "pg_read_binary_file*", "pg_ls_*", "pg_stat_file*", "pg_file_*", "pg_logdir_ls"),
         *("pg_current_logfile", "pg_logfile_*"),
     ),
-    "ends the work of others": ("pg_terminate_backend", "pg_cancel_backend", "pg_log_backend_memory_contexts"),
+    "ends the work of other users": ("pg_terminate_backend", "pg_cancel_backend", "pg_log_backend_memory_contexts"),
     "acts on the server as a whole": (
         *("pg_reload_conf", "pg_rotate_logfile*", "pg_switch_wal", "pg_create_restore_point", "pg_promote"),
         *("pg_*backup*", "pg_wal_replay_*", "pg_*replication*", "pg_logical_*", "pg_sync_replication_slots"),

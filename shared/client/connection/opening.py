@@ -102,7 +102,7 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
 
 def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:
     accepted = options.accepted()
-    ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"{accepted[0]} alone"
+    ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"only {accepted[0]}"
     # Only dates are repeated: another text might say anything.
     dates = [version for version in session.named if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", version)][
         :_MAX_NAMED_VERSIONS

@@ -46,7 +46,7 @@ async def tells_of_a_failure(client: Client[Any]) -> None:
 
 
 async def tells_of_an_error(client: Client[Any]) -> None:
-    assert "the job ended with an error of the protocol" in await said(client, "protocol_error_job", fails=True)
+    assert "the job ended with a protocol error" in await said(client, "protocol_error_job", fails=True)
 
 
 async def answers_a_question(client: Client[Any]) -> None:

@@ -103,7 +103,7 @@ def test_other_indentation_is_written_as_the_file_has_it_and_other_lines_stay(te
     edited = replacements.apply_edits(text, [Edit(old, new)])
     assert edited.after == text.replace(was, now)
     assert len(edited.tolerated) == 1
-    assert edited.tolerated[0].startswith("edit 1 was matched ignoring ")
+    assert edited.tolerated[0].startswith("edit 1 matched, ignoring ")
 
 
 def test_what_is_there_exactly_needs_no_tolerance():

@@ -80,7 +80,7 @@ async def test_the_answer_says_what_was_tolerated(tmp_path: Path) -> None:
     async with inside(tmp_path, "--allow-write") as peer:
         wanted = edits("all:\n    cc a.c\n", "all:\n    cc b.c\n")
         text = await peer.text("edit_file", path="Makefile", edits=wanted)
-        assert "\n[edit 1 was matched ignoring indentation: 1 tab in the file for 4 spaces]\n---" in text
+        assert "\n[edit 1 matched, ignoring indentation: 1 tab in the file for 4 spaces]\n---" in text
         assert (tmp_path / "Makefile").read_text() == "all:\n\tcc b.c\n"
         error = await peer.error("edit_file", path="Makefile", edits=edits("all:\n\tcc c.c\n", ""))
     assert "The nearest is lines 1-2: line 2 is 'cc b.c', not 'cc c.c'. Read the file again" in error

@@ -162,27 +162,27 @@ async def test_a_handshake_may_fail(initialize: Answer, error: type[Exception]) 
         (
             {"min_version": "2025-06-18"},
             {"discover": _error(-32601), "initialize": _initialized("2024-11-05")},
-            "the server supports 2024-11-05, this client 2025-06-18 to 2026-07-28",
+            "the server supports 2024-11-05, and this client supports 2025-06-18 to 2026-07-28",
         ),
         (
             {"max_version": "2025-03-26"},
             {"initialize": _initialized("2025-11-25")},
-            "the server supports 2025-11-25, this client 2024-11-05 to 2025-03-26",
+            "the server supports 2025-11-25, and this client supports 2024-11-05 to 2025-03-26",
         ),
         (
             {"min_version": "2026-07-28"},
             {"discover": _error(-32022, {"supported": ["2025-11-25", "2025-06-18"]})},
-            "the server supports 2025-11-25, 2025-06-18, this client 2026-07-28 alone",
+            "the server supports 2025-11-25, 2025-06-18, and this client supports only 2026-07-28",
         ),
         (
             {"mode": "handshake"},
             {"initialize": _error(-32022, {"supported": ["2026-07-28", "\x1b[31m", 7]})},
-            "the server supports 2026-07-28, this client 2024-11-05 to 2025-11-25",
+            "the server supports 2026-07-28, and this client supports 2024-11-05 to 2025-11-25",
         ),
         (
             {"mode": "stateless"},
             {"discover": _result({"supportedVersions": []})},
-            "the server does not name its versions, this client 2026-07-28 alone",
+            "the server does not name its versions, and this client supports only 2026-07-28",
         ),
     ],
 )
