@@ -56,7 +56,7 @@ MUTANTS: dict[str, tuple[Place, str, str]] = {
     "result of the signature": (JOSE, "if not is_signed:", "if False:"),
     "binding to what is not known": (
         CLAIMS,
-        'raise BadToken("it is bound in a way that can\'t be checked here")',
+        'raise BadToken("it is bound in a way that this server can\'t check")',
         "return None",
     ),
     "binding": (CLAIMS, "Grant(principal, _thumbprint(claims))", "Grant(principal, None)"),

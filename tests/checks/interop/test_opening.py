@@ -18,7 +18,7 @@ async def test_introduces_the_server(case: Case) -> None:
     async with case.connect("filesystem") as client:
         assert client.server_info.name == "filesystem"
         assert client.server_info.title == "Filesystem"
-        assert client.instructions.startswith("Works on files")
+        assert client.instructions.startswith("Works only on files")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

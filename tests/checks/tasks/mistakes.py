@@ -139,6 +139,6 @@ def of_tables() -> list[Mistake]:
                 lambda text: ("read_query", {"query": names, "database": _part(r"Available: (\w+)\.", text)}),
                 "read_query"),
         mistake("a row too long", {**visits, "csv": "a,b\n1,2\n1,2,3\n"},
-                lambda text: _then("it has 3 fields, and there are 2 columns", text, ("import_csv", visits)),
+                lambda text: _then("it has 3 fields, but there are 2 columns", text, ("import_csv", visits)),
                 "import_csv"),
     ]  # fmt: skip

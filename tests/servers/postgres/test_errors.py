@@ -106,7 +106,7 @@ async def test_a_parameter_is_no_name(postgres: PostgresServer, sql: str) -> Non
 ADVICE = [
     ("25006", "FOR UPDATE"),
     ("2D000", "COMMIT"),
-    ("55P04", "in a call of its own"),
+    ("55P04", "in a separate call"),
 ]
 
 

@@ -206,7 +206,7 @@ def test_a_long_value_is_cut_and_no_parameter() -> None:
     for kind, raw, shown in LONG:
         (encoded,) = encode_column(kind, [raw], 3)
         assert encoded == {**shown, "truncated": True}
-        with pytest.raises(SqlError, match="only the first part"):
+        with pytest.raises(SqlError, match="a truncated value"):
             encode_parameter(encoded)
 
 

@@ -299,7 +299,7 @@ def test_export_as_commands_of_a_host(tmp_path: Path, capsys: pytest.CaptureFixt
     (target / "fix.toml").unlink()
     assert main(words) == 1
     said = capsys.readouterr().out
-    assert "commands of Gemini CLI take one argument, {{args}}, and it needs 'arg0', 'arg1'" in said
+    assert "commands of Gemini CLI take one argument, {{args}}, but it needs 'arg0', 'arg1'" in said
     assert "1 of 2 prompts can't be written as Gemini CLI commands: name the others to write those" in said
     assert not (target / "fix.toml").exists()
 

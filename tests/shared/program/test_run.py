@@ -175,7 +175,7 @@ REFUSED = [
     (["--audit", "."], {}, "--audit: .: Is a directory"),
     (["--audit", "pipe"], {}, "--audit: pipe is not a regular file"),
     *((["--otlp", url], {}, "--otlp: ") for url in ("localhost:4318", "grpc://a:4317", "http://", "http://a/?b=c")),
-    (["--workers", "2"], {}, "--workers: on stdio, one process serves one client"),
+    (["--workers", "2"], {}, "--workers: over stdio, one process serves one client"),
 ]
 
 

@@ -38,7 +38,7 @@ def refused(*words: str) -> str:
 @pytest.mark.parametrize(
     ("given", "platform", "reason"),
     [
-        ({"store": STORE}, "linux", "on stdio, one process serves one client"),
+        ({"store": STORE}, "linux", "over stdio, one process serves one client"),
         ({"transport": "http"}, "linux", "--store .* session or task, streams .* limit"),
         ({"transport": "http", "store": STORE}, "win32", "on Windows"),
     ],
@@ -216,7 +216,7 @@ def test_where_the_new_ones_can_t_start_the_old_ones_stay(redis_server: RedisSer
         pids = program.served().pids()
         settings.write_text("broken = true")
         program.send(signal.SIGHUP)
-        program.said("the new worker does not serve")
+        program.said("the new worker failed to start")
         assert program.pids() == pids
         assert program.call("echo", text="x").status_code == 200
 

@@ -26,7 +26,7 @@ def test_the_same_key_in_another_process_opens_it():
 
 
 def refused(purpose, text, signer=SIGNER):
-    with pytest.raises(InvalidParams, match="not issued here"):
+    with pytest.raises(InvalidParams, match="not issued by this server"):
         signer.verify(purpose, text)
 
 
@@ -71,7 +71,7 @@ def test_opening_never_raises_anything_else(text):
 
 
 def test_the_refusal_says_what_was_refused_and_nothing_of_its_kind():
-    with pytest.raises(InvalidParams, match=r"^this cursor was not issued here"):
+    with pytest.raises(InvalidParams, match=r"^this cursor was not issued by this server"):
         SIGNER.verify("cursor:tools", "x")
 
 

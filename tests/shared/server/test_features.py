@@ -277,7 +277,7 @@ def test_a_tool_that_is_included_twice_is_named_with_its_place() -> None:
     ("translation", "answer", "logged"),
     [
         (lambda error: ToolError("none"), "none", ""),
-        (lambda: ToolError("none"), "", "the translation of KeyError failed"),
+        (lambda: ToolError("none"), "", "the @error function for KeyError failed"),
         (lambda error: "none", "", "the translation of KeyError returned 'none', not an error such as ToolError"),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_generator_is_refused_with_the_way_out() -> None:
 def test_text_can_have_a_meta_beside_it():
     assert Result(Text, "tool 'a'").schema is None
     assert sent(Text("hello", {"etag": "1"}), Text) == {"content": [TEXT], "_meta": {"etag": "1"}}
-    with pytest.raises(ToolError, match="over the limit of 60"):
+    with pytest.raises(ToolError, match="exceeds the limit of 60"):
         sent(Text("hello", {"etag": "1" * 60}), Text, limit=60)
 
 
@@ -164,7 +164,7 @@ def test_a_result_over_the_limit_is_an_error_that_says_how_much():
         (["x" * 600], list[str]),  # both forms of data count
         (ImageContent.of(b"x" * 1_000, "image/png"), ImageContent),
     ):
-        with pytest.raises(ToolError, match=r"the result has [\d,]+ bytes, over the limit of 1,000"):
+        with pytest.raises(ToolError, match=r"the result has [\d,]+ bytes, which exceeds the limit of 1,000"):
             sent(value, returns, 1_000)
     for size in (1, 100, 940):
         assert sent("x" * size, str, 1_000)["content"][0]["text"] == "x" * size

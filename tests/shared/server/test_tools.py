@@ -272,7 +272,7 @@ async def test_a_value_that_is_too_large_is_told_as_ever() -> None:
     async with talking(app) as peer:
         result = (await peer.call("large"))["result"]
     assert result["isError"]
-    assert "over the limit" in result["content"][0]["text"]
+    assert "exceeds the limit" in result["content"][0]["text"]
 
 
 async def test_it_takes_the_place_of_its_call_and_gives_it_back() -> None:

@@ -86,7 +86,7 @@ async def test_a_url_that_is_wrong(url: str, reason: str) -> None:
 @pytest.mark.parametrize("proxy", ["ftp://user:s3cret@127.0.0.1:9", "socks5://user:s3cret@127.0.0.1:9"])
 async def test_a_proxy_that_can_not_be_used(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(ConnectionError, match="the proxy that the environment names") as caught:
+    with pytest.raises(ConnectionError, match="the proxy that is set in the environment") as caught:
         async with connect_websocket("ws://example.invalid/mcp"):
             pass
     assert "s3cret" not in str(caught.value)

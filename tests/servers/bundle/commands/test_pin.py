@@ -54,7 +54,7 @@ def place(tmp_path: Path) -> Place:
 def test_before_anything_is_pinned_it_changes_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     assert place.pin() == 0
     assert place.pins.is_new
-    assert "nothing is pinned yet: --accept pins the tools now" in capsys.readouterr().out
+    assert "no tools are pinned yet: --accept pins them now" in capsys.readouterr().out
     assert place.pin("--accept") == 0
     assert place.pins.names == ["a", "b"]
     assert f"pinned in {place.path}/other.pins.json: all of them" in capsys.readouterr().out

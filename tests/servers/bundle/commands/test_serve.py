@@ -238,7 +238,10 @@ def test_the_token_comes_from_the_file_and_is_never_shown(tmp_path: Path) -> Non
 REFUSED = [
     (["--host", "0.0.0.0", "fetch"], "--host 0.0.0.0 is reachable from other machines: set a token with --token"),
     (["--host", "0.0.0.0", "--no-auth"], "filesystem: other machines can reach it, and no directory was chosen: "),
-    (["filesystem", "--", "~/Documents"], "'~/Documents' is not the name of a server; here a server takes its dir"),
+    (
+        ["filesystem", "--", "~/Documents"],
+        "'~/Documents' is not the name of a server; with this command, a server takes its dir",
+    ),
     (["fech"], "there is no server 'fech' in the catalog; available: filesystem, "),
     (["--config", "/there/is/none"], "/there/is/none: No such file or directory"),
     (["--catalog", "/there/is/none"], "/there/is/none: No such file or directory"),

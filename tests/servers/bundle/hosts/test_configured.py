@@ -19,7 +19,7 @@ def test_what_is_written_for_a_server_is_read_back() -> None:
             assert as_configured(client, "a", as_entry(client, REACHED)) == REACHED
     codex, server = client_named("codex"), REACHED._replace(token_variable="MCP_TOKEN")
     assert as_configured(codex, "a", as_entry(codex, server)) == server
-    with pytest.raises(ValueError, match="the file of Claude Desktop can't have a server with a URL"):
+    with pytest.raises(ValueError, match="the file of Claude Desktop can list only servers that it starts"):
         as_entry(client_named("claude-desktop"), REACHED)
 
 

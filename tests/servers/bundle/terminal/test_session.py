@@ -78,7 +78,7 @@ def test_a_detached_call_is_waited_for_later(
     assert main(["call", url, "greet", "name=Ada", "--detach", *sent]) == 0
     shown = capsys.readouterr()
     assert shown.out == "Hello, Ada!\n"
-    assert "did not make it a task" in shown.err
+    assert "did not run the call as a task" in shown.err
     # So is what it links to saved.
     assert main(["call", url, "all_content", "--detach", "--out", str(tmp_path / "a"), *sent]) == 0
     assert b"static text" in b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -161,7 +161,7 @@ def test_an_internal_error_of_a_server_that_was_started_comes_with_its_traceback
     *_, error, last = capsys.readouterr().err.splitlines()
     assert (error, last) == (
         "KeyError: 'a'",
-        "the translation of KeyError returned 'none', not an error such as ToolError",
+        "the @error function for KeyError returned 'none', not an error such as ToolError",
     )
     assert main(["call", "-", "act", "--", sys.executable, str(program)]) == 1
     assert "ERROR shared.server.dispatch.coroutines: ctx.confirm was not awaited" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_a_file_of_ones_own_has_the_options_and_modules_of_the_environment(
 
 REFUSED = [
     (ServerChoice("files"), "there is no server 'files' in the catalog; available: filesystem, "),
-    (ServerChoice("-"), "- stands for a command"),
+    (ServerChoice("-"), "- means a command"),
     (ServerChoice("ftp://example.com"), "the URL of a server must start with"),
     (ServerChoice("http://example.com", ("--x",)), "is started elsewhere"),
     (ServerChoice("http://me:x@example.com", headers={"Authorization": "b"}), "the URL already has a user name"),

@@ -72,7 +72,7 @@ async def test_every_answer_about_a_text_that_is_not_utf_8_says_which_charset(tm
         assert error.endswith(" which have different bytes for '€'. Specify encoding.")
         assert await peer.text("read_text_file", path="a", encoding="iso8859-2") == "café\n\n[charset iso8859-2]"
         error = await peer.error("read_text_file", path="a", encoding="klingon")
-        assert error.startswith("bad_encoding: a: there is no charset klingon here. ")
+        assert error.startswith("bad_encoding: a: the charset klingon is unknown. ")
 
 
 async def test_the_answer_says_what_was_tolerated(tmp_path: Path) -> None:

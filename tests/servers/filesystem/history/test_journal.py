@@ -161,7 +161,7 @@ def test_an_image_that_was_changed_in_the_journal_is_refused(files, root, folder
     (image,) = (folder / "images").iterdir()
     os.truncate(image, 5)
     (change,) = find_changes(history, files, None, None)
-    with pytest.raises(Exception, match="no longer complete in the journal") as caught:
+    with pytest.raises(Exception, match="no longer has all of its previous contents") as caught:
         undo_change(history, files, change)
     assert caught.value.code == "damaged"
     assert (root / "a").read_text() == "new"

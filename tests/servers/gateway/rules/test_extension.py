@@ -87,7 +87,7 @@ async def test_a_result_over_the_limit_is_an_error_of_the_tool():
         assert await peer.text("a", times=100) == "a" * 100
         result = (await peer.call("a", times=1000))["result"]
     assert result["isError"]
-    assert "over the limit of 500 per call; request a part of it" in result["content"][0]["text"]
+    assert "exceeds the limit of 500 per call; request a part of it" in result["content"][0]["text"]
 
 
 async def test_a_resource_over_the_limit_is_an_error():

@@ -133,4 +133,4 @@ async def test_a_result_over_its_size_is_refused(app):
     async with bridged(Behind(app), NEWEST_HANDSHAKE, extensions=[rules(Rules(result_bytes=1000))]) as peer:
         result = (await peer.call("a", times=2000))["result"]
     assert result["isError"]
-    assert "over the limit of 1,000 per call" in result["content"][0]["text"]
+    assert "exceeds the limit of 1,000 per call" in result["content"][0]["text"]

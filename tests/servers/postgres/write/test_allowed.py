@@ -66,8 +66,8 @@ REFUSED = [
     ("SELECT * INTO TEMP t FROM u", "end with the call"),
     ("UPDATE pg_settings SET setting = 1", "settings"),
     ('WITH x AS (SELECT 1) UPDATE ONLY pg_catalog."pg_settings" SET setting = 1', "settings"),
-    ("selec 1", "not one of those"),
-    ('"select" 1', "not one of those"),
+    ("selec 1", "statements of this kind"),
+    ('"select" 1', "statements of this kind"),
 ]
 OPERATORS = [
     "CREATE DATABASE x",

@@ -81,8 +81,11 @@ REFUSED = {
     "a name that means something": (front("arguments: [{name: loop}]"), "has another meaning in a template"),
     "two of one name": (front("arguments: [{name: a}, {name: a}]"), "two arguments are called 'a'"),
     "an unknown type": (front("arguments: [{name: a, type: text}]"), "type is not one of: string, number"),
-    "an enum without values": (front("arguments: [{name: a, type: enum}]"), "only an enum has"),
-    "values without an enum": (front("arguments: [{name: a, type: file, enum: [x]}]"), "only an enum has"),
+    "an enum without values": (front("arguments: [{name: a, type: enum}]"), "only an argument of type enum has"),
+    "values without an enum": (
+        front("arguments: [{name: a, type: file, enum: [x]}]"),
+        "only an argument of type enum has",
+    ),
     "a value twice": (front("arguments: [{name: a, enum: [x, x]}]"), "enum has a duplicate value"),
     "a default of no value": (front("arguments: [{name: a, enum: [x], default: y}]"), "not one of its values"),
     "a default of another type": (front("arguments: [{name: a, type: number, default: true}]"), "is not a number"),

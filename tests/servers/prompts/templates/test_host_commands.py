@@ -113,14 +113,19 @@ def test_a_template_that_only_writes_its_arguments(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "target", "text", "reason"),
     [
-        ("claude", "gemini", "Fix $0 on $1.", "take one argument, {{args}}, and it needs 'arg0', 'arg1'"),
+        ("claude", "gemini", "Fix $0 on $1.", "take one argument, {{args}}, but it needs 'arg0', 'arg1'"),
         ("claude", "cursor", "Look at $ARGUMENTS.", "commands of Cursor take no arguments, and it needs 'arguments'"),
         ("claude", "codex", r"Fix $0, for \$1.", "as a Codex command it would have a different text"),
         ("claude", "codex", "Fix $ARGUMENTS[1], $ARGUMENTS.", "as a Codex command it would have a different text"),
         ("claude", "vscode", "Fix $ARGUMENTS in ${input:x}.", "as a VS Code command it would have a different text"),
         ("codex", "claude", "Look at !`git diff`.", "Claude Code would put the output of a program, or a file, in"),
         ("codex", "gemini", "Look at @{notes.md}.", "in place of '@{notes.md}'"),
-        ("opencode", "codex", "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10", "Codex numbers 9 words, and the command has more"),
+        (
+            "opencode",
+            "codex",
+            "$1 $2 $3 $4 $5 $6 $7 $8 $9 $10",
+            "Codex supports 9 numbered arguments, and the command has more",
+        ),
         (
             "ours",
             "claude",

@@ -171,7 +171,7 @@ async def test_full_text_search_takes_rows(path: Path, db: sqlite3.Connection) -
 
 WRONG = [
     ("", "bad_csv: there are no rows"),
-    ("a,b\n3,x\n4,y,z\n", "bad_csv: row 2, line 3: it has 3 fields, and there are 2 columns"),
+    ("a,b\n3,x\n4,y,z\n", "bad_csv: row 2, line 3: it has 3 fields, but there are 2 columns"),
     ('a,b\n3,"x\ny"\n1,z\n', "constraint: row 2, line 4: SQLite refuses it (SQLITE_CONSTRAINT"),
     ('a,b\n3,"x', "bad_csv: "),
     ('a,b\n3,x\n4,"y"z\n', "bad_csv: row 2, line 3: ',' expected after '\"'"),

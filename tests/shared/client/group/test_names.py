@@ -71,5 +71,5 @@ def test_what_no_server_is_called() -> None:
 
 def test_a_name_without_a_server() -> None:
     for name in ("", "tool", "a_b", "__tool", "a b__tool"):
-        with pytest.raises(ValueError, match="must begin with that of a server"):
+        with pytest.raises(ValueError, match="must begin with the name of a server"):
             split_name(name)

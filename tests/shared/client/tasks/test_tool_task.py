@@ -312,7 +312,7 @@ async def test_started_tool_that_is_answered_at_once_has_no_task() -> None:
 
 async def test_what_was_not_saved_is_not_taken_up() -> None:
     async with Lasting().connected("2026-07-28") as client:
-        with pytest.raises(ValueError, match="not a saved"):
+        with pytest.raises(ValueError, match="not a handle"):
             client.take_up({"tool": "work"})
 
 

@@ -193,7 +193,7 @@ def test_a_state_is_good_until_it_expires():
 
 def test_a_state_we_did_not_make_is_refused():
     for state in ("", "forged", "Mg.Mg", SIGNER.sign("cursor:tools", 2)):
-        with pytest.raises(InvalidParams, match="not issued here"):
+        with pytest.raises(InvalidParams, match="not issued by this server"):
             opened(state)
 
 

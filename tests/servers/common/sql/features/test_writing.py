@@ -181,7 +181,7 @@ async def test_a_csv_is_a_text_or_a_file_of_the_operators_directory(path: Path, 
 async def test_a_preview_says_what_an_import_would_do_and_changes_nothing(path: Path, db: sqlite3.Connection) -> None:
     async with inside("--allow-write", path) as peer:
         text = await peer.text("import_csv", table_name="new", csv="a;b\n1,5;x\n2;\n", preview=True)
-    assert text.startswith("preview, nothing was changed: 2 rows would go into a new table; ")
+    assert text.startswith("preview, nothing was changed: 2 rows would be imported into a new table; ")
     lines = text.splitlines()
     assert lines[3] == 'columns ["a REAL","b TEXT"]'
     assert 'delimiter ";"; row 1 names the columns' in lines[4]

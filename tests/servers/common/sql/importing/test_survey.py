@@ -212,7 +212,7 @@ def test_short_rows_are_filled_and_counted() -> None:
 
 def test_a_long_row_is_refused_with_its_line_unless_the_rest_is_empty() -> None:
     assert survey_all("a,b\n1,2,,\n").first == [("1", "2")]
-    with pytest.raises(SqlError, match="row 2, line 5: it has 3 fields, and there are 2 columns"):
+    with pytest.raises(SqlError, match="row 2, line 5: it has 3 fields, but there are 2 columns"):
         survey_all('a,b\n1,"two\nlines"\n\n3,4,5\n')
 
 
@@ -251,7 +251,7 @@ def test_titles_above_a_table_are_left_out_however_few_rows_it_has(text: str) ->
 
 
 def test_a_table_above_a_wider_one_is_no_title() -> None:
-    with pytest.raises(SqlError, match="row 3, line 5: it has 3 fields, and there are 2 columns"):
+    with pytest.raises(SqlError, match="row 3, line 5: it has 3 fields, but there are 2 columns"):
         survey_all("a,b\n1,2\n3,4\n\nname,x,y\nAnn,1,2\nBob,3,4\n")
 
 

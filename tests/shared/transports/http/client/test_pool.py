@@ -98,7 +98,7 @@ async def test_no_proxy_is_asked_for_a_host_that_needs_none(monkeypatch: pytest.
 async def test_a_proxy_that_can_not_be_used_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
     for proxy in ("socks5://me:secret@127.0.0.1:9", "http://", "http://[", "ftp://x"):
         monkeypatch.setenv("http_proxy", proxy)
-        with pytest.raises(ConnectionError, match="the proxy that the environment names") as caught:
+        with pytest.raises(ConnectionError, match="the proxy that is set in the environment") as caught:
             async with open_pool(None, "http://server.example/mcp"):
                 pass
         assert "secret" not in str(caught.value)
