@@ -278,7 +278,11 @@ def test_a_tool_that_is_included_twice_is_named_with_its_place() -> None:
     [
         (lambda error: ToolError("none"), "none", ""),
         (lambda: ToolError("none"), "", "the @error function for KeyError failed"),
-        (lambda error: "none", "", "the translation of KeyError returned 'none', not an error such as ToolError"),
+        (
+            lambda error: "none",
+            "",
+            "the @error function for KeyError returned 'none', not an error such as ToolError",
+        ),
     ],
 )
 async def test_a_translation_that_fails_is_logged_and_the_call_answered(

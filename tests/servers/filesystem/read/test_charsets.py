@@ -73,7 +73,7 @@ def test_a_text_that_is_not_in_the_charset_that_was_given_is_refused():
     "encoding", ["", "none", "cp037", "utf-7", "hz", "iso2022_jp", "rot13", "base64", "idna", "a\0", "unicode_escape"]
 )
 def test_what_is_no_charset_of_files_is_refused(encoding):
-    with pytest.raises(FilesError, match="the charset .* is unknown") as caught:
+    with pytest.raises(FilesError, match=r"the charset .* is unknown") as caught:
         named(encoding, "file")
     assert caught.value.code == "bad_encoding"
 

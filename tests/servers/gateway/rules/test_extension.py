@@ -94,7 +94,7 @@ async def test_a_resource_over_the_limit_is_an_error():
     async with talking(app_with("a", result_bytes=500)) as peer:
         error = (await peer.request("resources/read", {"uri": "a:large"}))["error"]
     assert error["code"] == -32603
-    assert "over the limit of 500" in error["message"]
+    assert "exceeds the limit of 500" in error["message"]
 
 
 async def test_a_call_over_its_time_is_ended_and_the_limit_named():
