@@ -17,7 +17,7 @@ PAUSE_SECONDS = 0.05
 
 @features.tool(title="Failing tool", read_only=True)
 async def test_error_handling() -> str:
-    """Fail as tools do: with a result that says so."""
+    """Fail as tools do: with an error result."""
     raise ToolError("This tool intentionally returns an error for testing")
 
 

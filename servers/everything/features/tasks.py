@@ -42,14 +42,14 @@ async def slow_compute(ctx: Ctx, seconds: Annotated[float, Field(ge=0, le=3_600)
 
 @features.tool(title="Failing task", read_only=True, task="required")
 async def failing_job() -> str:
-    """Fail like a task whose tool fails: with a result that says so."""
+    """Fail as a tool in a task does: with an error result."""
     await anyio.sleep(SECONDS)
     raise ToolError("the job has failed")
 
 
 @features.tool(title="Task that ends with an error", read_only=True, task="required")
 async def protocol_error_job() -> str:
-    """Fail like a task without a result: with a protocol error."""
+    """Fail as a task without a result does: with a protocol error."""
     await anyio.sleep(SECONDS)
     raise RpcError("the job ended with a protocol error", code=-32603)
 
