@@ -98,7 +98,9 @@ MEASURES = (
     Measure(
         "mcp.http.refused", "HTTP requests refused before the protocol handled them.", ("server", "status"), _refused
     ),
-    Measure("mcp.limited", "Refusals because one client reached a limit, by limit.", ("server", "limit"), _limited),
+    Measure(
+        "mcp.limited", "Requests refused because a client reached a limit, by limit.", ("server", "limit"), _limited
+    ),
     Measure(
         "mcp.audit.unwritten", "Lines of the program's audit log that could not be written.", ("server",), _unwritten
     ),

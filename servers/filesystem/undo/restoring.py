@@ -93,7 +93,9 @@ def finish_directory(rooted: RootedFiles, path: str, state: State) -> list[str]:
 
 def changed_error(path: str) -> FilesError:
     """Return the error for a path whose state differs from the one that the change left."""
-    return FilesError("changed", path, "has been modified since that change", "Undo later changes first, or edit it.")
+    return FilesError(
+        "changed", path, "has been modified since that change", "Undo later changes first, or edit the file."
+    )
 
 
 def is_as_moved(rooted: RootedFiles, entry: Entry, state: State) -> bool:

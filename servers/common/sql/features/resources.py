@@ -85,7 +85,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
     async def explore_database(
         ctx: Ctx,
         topic: Annotated[str, Field(description="what to find out")] = "",
-        database: Annotated[str, Field(description="its name; without one, all")] = "",
+        database: Annotated[str, Field(description="its name (default: all databases)")] = "",
     ) -> str:
         """Explore a database step by step and note your findings."""
         return _guide_exploration(ctx, topic, database)
