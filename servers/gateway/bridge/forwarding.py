@@ -124,7 +124,12 @@ def lost_error(name: str, error: Exception) -> RpcError:
     _log.warning("a call to the server %s failed: %s", name, reason_of(error))
     if isinstance(error, Unreached):
         return RpcError(f"the server {name} could not be reached; it did not receive the request")
-    return RpcError(f"the server {name} was lost while it answered; it is unknown whether it carried out the request")
+    what = (
+        f"sent an invalid answer ({reason_of(error)})"
+        if isinstance(error, InvalidAnswer)
+        else "was lost while it answered"
+    )
+    return RpcError(f"the server {name} {what}; it is unknown whether it carried out the request")
 
 
 def unopened_error(name: str, error: Exception | None) -> RpcError:

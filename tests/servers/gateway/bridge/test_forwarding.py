@@ -186,10 +186,10 @@ def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> Non
         str(lost_error("x", SessionLost("gone")))
         == "the server x could not be reached; it did not receive the request"
     )
-    lost = "the server x was lost while it answered; it is unknown whether it carried out the request"
-    assert str(lost_error("x", TimeoutError())) == lost
+    of_timeout = "the server x was lost while it answered; it is unknown whether it carried out the request"
+    assert str(lost_error("x", TimeoutError())) == of_timeout
     assert lost_error("x", TimeoutError()).code == -32603
-    invalid = "the server x sent an invalid answer (no result); it is not known whether it carried out the request"
+    invalid = "the server x sent an invalid answer (no result); it is unknown whether it carried out the request"
     assert str(lost_error("x", lost("no result", "invalid answer"))) == invalid
 
 
