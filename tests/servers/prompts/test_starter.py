@@ -89,11 +89,11 @@ IN_WORDS: list[tuple[list[str], str, str]] = [
     (["  - {name: a, required: true, enum: [x, y]}"], "{{ a }}", "- [a]: Its name describes it. One of: x, y.\n"),
     (["  - {name: a, type: number, default: 0}"], "{{ a + 1 }}", "- a: Its name describes it. Otherwise: 0.\n"),
     (["  - {name: a, type: boolean, default: true}"], "{% if a %}b{% endif %}", "Otherwise: yes.\n\n---\n\nb"),
-    (["  - {name: a, type: boolean}"], "{% if a %}b{% else %}c{% endif %}", "says.\n\n---\n\nc"),
+    (["  - {name: a, type: boolean}"], "{% if a %}b{% else %}c{% endif %}", "describes it.\n\n---\n\nc"),
     (["  - {name: a, type: list, default: [x, y]}"], "{{ a|length }}", "Otherwise: x, y.\n\n---\n\n2"),
     (["  - {name: a}"], "{{ a|default('none') }}", "- a: Its name describes it.\n\n---\n\nnone"),
     (["  - {name: a}"], "Hello {{ a }}!", "- [a]: Its name describes it.\n\n---\n\nHello [a]!"),
-    (["  - {name: a}"], "{% if a %}b{% elif a or not a %}c{{ a }}{% endif %}", "says.\n\n---\n\nc[a]"),
+    (["  - {name: a}"], "{% if a %}b{% elif a or not a %}c{{ a }}{% endif %}", "describes it.\n\n---\n\nc[a]"),
     (["  - {name: a, default: ''}"], "b{{ a }}", "- a: Its name describes it.\n\n---\n\nb"),
 ]
 

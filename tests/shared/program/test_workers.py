@@ -39,7 +39,7 @@ def refused(*words: str) -> str:
     ("given", "platform", "reason"),
     [
         ({"store": STORE}, "linux", "over stdio, one process serves one client"),
-        ({"transport": "http"}, "linux", "--store .* session or task, streams .* limit"),
+        ({"transport": "http"}, "linux", "--store.* session or task, streams .* limit"),
         ({"transport": "http", "store": STORE}, "win32", "on Windows"),
     ],
 )

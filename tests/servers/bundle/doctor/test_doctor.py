@@ -118,7 +118,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
         "points to /nowhere/python3.11, which is gone: that Python was removed or replaced", ""),
     "a wheel that uvx does not find": (
         {"command": "{home}/uvx", "args": ["--from", "{home}/x.whl[filesystem]", "mcp-bundle-filesystem", NOTES]},
-        "{home}/x.whl, from which uvx installs the server, does not exist", "put it there, or edit ",
+        "{home}/x.whl, from which uvx installs the server, does not exist", "put the wheel there, or edit ",
     ),
     "a server that ends at once": (
         {"program": "#!/bin/sh\necho 'python -m servers.filesystem: --max-read: no' >&2\nexit 2\n"},
@@ -504,7 +504,7 @@ async def test_what_is_set_in_the_shell(home: Home) -> None:
     home.start("filesystem", f"{home.path}/papers")
     found = {one.what: one for one in await home.look()}
     one = found["MCP_FILESYSTEM_ALLOW_WRITE is set, and changes filesystem when it is started from here"]
-    assert (one.severity, one.fix) == (Severity.WARNING, "unset MCP_FILESYSTEM_ALLOW_WRITE, unless that is intended")
+    assert (one.severity, one.fix) == (Severity.WARNING, "unset MCP_FILESYSTEM_ALLOW_WRITE, unless you intend this")
     assert "MCP_TOKEN_FILE is set, and changes every server when it is started from here" in found
     assert f"the token file {home.path}/token does not exist" in found
     assert TOKEN not in repr(found)

@@ -33,10 +33,13 @@ def test_a_library_that_is_too_old_or_of_a_server_that_nobody_uses(tmp_path: Pat
     ("script", "what"),
     [
         ("", "they are missing"),
-        ("#!/nowhere/bin/python3\n", "they start /nowhere/bin/python3, which does not exist"),
-        (f"#!{sys.executable}\n", f"they start another Python, {sys.executable}"),
-        (f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n', f"they start another Python, {sys.executable}"),
-        ("#!/bin/sh\n'''exec' '/a b/python' \"$0\"\n' '''\n", "they start /a b/python, which does not exist"),
+        ("#!/nowhere/bin/python3\n", "the programs start /nowhere/bin/python3, which does not exist"),
+        (f"#!{sys.executable}\n", f"the programs start another Python, {sys.executable}"),
+        (
+            f'#!/bin/sh\n\'\'\'exec\' "{sys.executable}" "$0" "$@"\n',
+            f"the programs start another Python, {sys.executable}",
+        ),
+        ("#!/bin/sh\n'''exec' '/a b/python' \"$0\"\n' '''\n", "the programs start /a b/python, which does not exist"),
     ],
     ids=["missing", "dead", "foreign", "foreign, by way of a shell of pip", "dead, by way of a shell of uv"],
 )

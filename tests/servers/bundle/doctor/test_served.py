@@ -94,7 +94,7 @@ async def test_what_is_pinned_and_what_is_withheld(place: Place) -> None:
     found = (await place.look())[-1]
     assert found.severity is Severity.WARNING
     assert found.what == "withheld from clients, since their definitions do not match the pins: a, b"
-    assert found.fix.endswith(f" pin other --config '{place.config}'; --accept accepts it")
+    assert found.fix.endswith(f" pin other --config '{place.config}'; --accept accepts the changes")
 
 
 async def test_rules_that_concern_no_tool(place: Place) -> None:
@@ -139,7 +139,7 @@ async def test_nobody_at_a_url(place: Place) -> None:
     assert found.severity is Severity.FAULT
     assert "no connection" in found.what
     assert TOKEN not in found.line
-    assert found.fix == f"check that it is running, and that its url and token in {place.config} are correct"
+    assert found.fix == f"check that the server is running, and that its url and token in {place.config} are correct"
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

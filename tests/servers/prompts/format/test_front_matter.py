@@ -74,7 +74,7 @@ REFUSED = {
     ),
     "a number for a text": (front("title: 12"), "title is not a string; put it in quotes"),
     "a long text": (front(f"title: {'x' * 201}"), "more than 200 characters"),
-    "no list": (front("tags: a"), "tags is not a list of 1 to 20 texts"),
+    "no list": (front("tags: a"), "tags is not a list of 1 to 20 strings"),
     "arguments as a mapping": (front("arguments: {a: b}"), "is not a list of at most 50 mappings"),
     "an argument without a name": (front("arguments: [{type: string}]"), "an argument has no name"),
     "an odd name": (front("arguments: [{name: a-b}]"), "'a-b': name is not a name of letters"),

@@ -103,7 +103,7 @@ WRONG: list[tuple[Any, Any, str]] = [
     (Row, {"name": "a"}, "returned dict, but declares Row: count: Field required"),
     (dict[str, Any], {"a": object()}, "returned dict, but declares dict[str, typing.Any]"),
     (Shouted, Shouted.model_construct(word=5), "returned Shouted, but declares Shouted"),
-    (Size, CallToolResult(content=[]), "returned CallToolResult, declared"),
+    (Size, CallToolResult(content=[]), "returned CallToolResult, but declares"),
     (str, 5, "returned int, but declares str"),
     (Data[Row], Data({"name": "a"}, "text"), "count: Field required"),
     (Rated, {"metadata": float("nan")}, "metadata: JSON has no NaN and no Infinity"),
