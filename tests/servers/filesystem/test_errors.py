@@ -160,7 +160,7 @@ UNCHANGED = [
     (lambda files, at: edit_files(files, [FileEdits(at("file"), [Edit("one", "")])] * 2), f"bad_edit: file: {TWICE}"),
     (act(delete, "no"), f"not_found: no: {MISSING}"),
     (act(delete, "dir"), f"not_empty: dir: {FULL}"),
-    (act(delete, "dir", recursive=True), f"denied: dir: contains something {NAMED}"),
+    (act(delete, "dir", recursive=True), f"denied: dir: contains an entry {NAMED}"),
     (act(delete, "."), "bad_path: .: is an allowed directory itself"),
     (act(delete, "file/"), f"bad_path: file/: {SLASH}"),
     (act(move, "no", "new"), f"not_found: no: {MISSING}"),
