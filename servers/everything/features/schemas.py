@@ -120,7 +120,7 @@ async def json_schema_2020_12_tool(
     phone: str | None = None,
     email: str | None = None,
 ) -> str:
-    """Take arguments under a schema with references, alternatives and conditions."""
+    """Take arguments that match a schema with references, alternatives and conditions."""
     arguments = {"name": name, "address": address, "contactMethod": contactMethod, "phone": phone, "email": email}
     return f"given: {', '.join(key for key, value in arguments.items() if value is not None) or 'nothing'}"
 

@@ -35,7 +35,7 @@ async def read_insights(ctx: Ctx) -> str:
 
 @features.tool(destructive=False)
 async def append_insight(ctx: Ctx, insight: Annotated[str, Field(min_length=1)]) -> str:
-    """Store a finding in the resource memo://insights, until the server stops."""
+    """Keep a finding in the resource memo://insights until the server stops."""
     if ctx.settings.confirm:
         await ctx.confirm(f"Keep this in {INSIGHTS}?\n{shorten(insight, _MAX_SHOWN)}", insight)
     removed = ctx.state.memos.of(_owner(ctx)).append(insight)
