@@ -25,7 +25,7 @@ _OPTIONS: Mapping[str, FieldInfo] = {
 
 
 class _Own(BaseModel):
-    names: list[str] = positional("server to join (default: those configured for it, or all)", "NAME")
+    names: list[str] = positional("server to join (default: those in the configuration, or all)", "NAME")
     join: bool = Field(False, description="serve several servers as one; without it, run NAME starts one server")
     config: Path | None = option(None, "YAML file of servers and their settings, as for `serve`", "FILE")
     catalog: Path | None = option(None, "catalog to use instead of the bundle's", "FILE")

@@ -31,7 +31,7 @@ _JOINED = [part for part in PARTS if not part.is_alone]
 def main(argv: Sequence[str]) -> int:
     """Run the demo; return 0 if all of it worked. It prints a line for each piece of work, and with `--verbose` every
     call with its answer. Raises the error of a failure."""
-    parser = CommandParser("demo", "Start the servers as a desktop host does, and use them.")
+    parser = CommandParser("demo", "Start the servers as a desktop host does, and call their tools.")
     parser.add_argument("--verbose", action="store_true", help="show every call with its result")
     verbose: bool = parser.parse_args(argv).verbose
     for part in PARTS:

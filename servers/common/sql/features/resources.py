@@ -153,7 +153,11 @@ def _guide_exploration(ctx: Ctx, topic: str, database: str) -> str:
             raise InvalidParams(f"{error.code}: {error}") from None
         named = f" with `database` {database!r}, as in every call,"
     which = f"the {system} database {database!r}" if database else f"the {system} databases of this server"
-    aim = f"Find out about this: {topic}" if topic else "Find out what is in it, and what is remarkable."
+    aim = (
+        f"Find out about this: {topic}"
+        if topic
+        else "Find out what the data contains, and what is remarkable about it."
+    )
     return f"Explore {which}. {aim}\n{_STEPS.format(named=named)}"
 
 
