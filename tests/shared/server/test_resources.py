@@ -51,7 +51,7 @@ def test_a_declaration_that_can_not_be_served_is_refused():
     for uri in ("a:note", "a:{other}", "a:{number}", "a:{number}{?mode,more}"):
         with pytest.raises(DeclarationError, match="'page'"):
             app_with((uri, page))
-    with pytest.raises(DeclarationError, match=r"may not be adjacent"):
+    with pytest.raises(DeclarationError, match=r"must not be adjacent"):
         app_with(("a:{x}{y}", note))
     with pytest.raises(DeclarationError, match="already a resource 'a:note'"):
         app_with(("a:note", note), ("a:note", note))
