@@ -496,7 +496,9 @@ async def test_questions_come_one_after_another(page: Page, workbench: Workbench
     await expect(row).to_contain_text("name: decline, confirm: decline")
 
 
-@pytest.mark.parametrize(("tool", "said"), [("failing_job", "has failed"), ("protocol_error_job", "a protocol error")])
+@pytest.mark.parametrize(
+    ("tool", "said"), [("failing_job", "has failed"), ("protocol_error_job", "a protocol error")]
+)
 async def test_a_task_may_fail(page: Page, workbench: Workbench, tool: str, said: str) -> None:
     row = await begin(page, workbench, tool)
     await expect(row.locator(".badge").first).to_have_text("failed")
