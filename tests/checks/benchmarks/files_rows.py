@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.checks.benchmarks.messages import Ask
 from tests.checks.benchmarks.peers import OURS_WIDE, RG, Peer
 from tests.checks.benchmarks.pipes import Pipes, median_ms
 from tests.checks.benchmarks.targets import Measure
-from tests.checks.benchmarks.tree import HUGE_TEXT, LONG_TEXT, NEEDLE, NEEDLES, TYPESCRIPT
+from tests.checks.benchmarks.tree import HUGE_TEXT, LARGE_TEXT, LONG_TEXT, NEEDLE, NEEDLES, TYPESCRIPT
 
 TIMES = 3
 """How often each call is made for one figure, which is the median."""
@@ -78,30 +79,32 @@ def tree_rows(peer: Peer, folder: Path) -> Figures:
         yield targets.TREE, _ms(lambda: server.ask(_call("directory_tree", b"file-19.txt", {"path": path})))
 
 
-def content_row(peer: Peer, folder: Path) -> Figures:
-    """Milliseconds that `peer` takes to find lines in many files. Raises Unavailable."""
-    path = str(folder / "tree")
-    if peer is RG:
-        yield targets.CONTENT, _ms(lambda: _rg(peer.stdio(folder / "tree")))
-        return
-    with Pipes(peer.stdio(folder)) as server:
-        server.greet()
-        ask = _call("search_content", NEEDLE.encode(), {"path": path, "pattern": NEEDLE, "limit": 2 * NEEDLES})
-        yield targets.CONTENT, _ms(lambda: _matches(server.ask(ask)))
+def content_rows(peer: Peer, folder: Path) -> Figures:
+    """Milliseconds that `peer` takes to find lines in many files, and the last line of a large one. Raises
+    Unavailable."""
+    for name, lines, measure in ("tree", NEEDLES, targets.CONTENT), (LARGE_TEXT, 1, targets.LARGE_CONTENT):
+        path = folder / name
+        if peer is RG:
+            yield measure, _ms(partial(_rg, peer.stdio(path), lines))
+            continue
+        with Pipes(peer.stdio(folder)) as server:
+            server.greet()
+            arguments = {"path": str(path), "pattern": NEEDLE, "limit": 2 * NEEDLES}
+            yield measure, _ms(partial(_matches, server, _call("search_content", NEEDLE.encode(), arguments), lines))
 
 
-def _rg(command: list[str]) -> None:
+def _rg(command: list[str], lines: int) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    _count(said.count(NEEDLE))
+    _count(said.count(NEEDLE), lines)
 
 
-def _matches(answer: bytes) -> None:
-    _count(json.loads(answer)["result"]["content"][0]["text"].count(f"a {NEEDLE}"))
+def _matches(server: Pipes, ask: Ask, lines: int) -> None:
+    _count(json.loads(server.ask(ask))["result"]["content"][0]["text"].count(f"a {NEEDLE}"), lines)
 
 
-def _count(found: int) -> None:
-    if found != NEEDLES:
-        raise ValueError(f"{found} lines were found, and there are {NEEDLES}")
+def _count(found: int, lines: int) -> None:
+    if found != lines:
+        raise ValueError(f"{found} lines were found, and there are {lines}")
 
 
 def notice_rows(peer: Peer, folder: Path) -> Figures:

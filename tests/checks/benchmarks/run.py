@@ -45,7 +45,7 @@ from tests.checks.benchmarks.fetch_rows import (
     marked_rows,
     together_rows,
 )
-from tests.checks.benchmarks.files_rows import content_row, huge_row, notice_rows, text_rows, tree_rows
+from tests.checks.benchmarks.files_rows import content_rows, huge_row, notice_rows, text_rows, tree_rows
 from tests.checks.benchmarks.http_rows import growth_rows, guarded_row, http_rows, idle_rows
 from tests.checks.benchmarks.machine import describe
 from tests.checks.benchmarks.peers import FLOOR, GO, NPM, OURS, OURS_SHARED, OURS_WIDE, RG, ROOT, SDK
@@ -97,7 +97,7 @@ SERIES = (
     Series("files", text_rows, targets.TEXTS, (OURS_WIDE, NPM)),
     Series("files", huge_row, (targets.HUGE,), (OURS_WIDE,)),
     Series("files", tree_rows, targets.TREES, (OURS_WIDE, NPM)),
-    Series("files", content_row, (targets.CONTENT,), (OURS_WIDE, RG)),
+    Series("files", content_rows, (targets.CONTENT, targets.LARGE_CONTENT), (OURS_WIDE, RG)),
     Series("files", notice_rows, targets.NOTICES, (OURS,)),
     Series("files", fair_rows, targets.FAIR, (OURS_SHARED,)),
     # The SDK's server takes no subscriptions to files.

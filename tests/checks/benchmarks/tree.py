@@ -8,11 +8,13 @@ LINES = 234_000
 """Lines of the long text, 47 bytes each: 11 MB."""
 HUGE = 200_000_000
 """Bytes of the huge text."""
+LARGE = 1_000_000_000
+"""Bytes of the text that is searched, with the needle in its last line."""
 NEEDLE = "needle"
 NEEDLES = 500
 """Files, spread over all folders, that hold the needle in one line."""
 
-LONG_TEXT, HUGE_TEXT = "long.txt", "huge.txt"
+LONG_TEXT, HUGE_TEXT, LARGE_TEXT = "long.txt", "huge.txt", "large.txt"
 
 
 def make_tree(folder: Path) -> Path:
@@ -31,9 +33,13 @@ def make_tree(folder: Path) -> Path:
 
 
 def make_texts(folder: Path) -> None:
-    """A long text, and a huge one."""
-    lines = (f"this is line {number:>8} and it is as long as any\n" for number in range(1, LINES + 1))
-    (folder / LONG_TEXT).write_text("".join(lines))
+    """A long text, a huge one, and one to search."""
+    lines = "".join(f"this is line {number:>8} and it is as long as any\n" for number in range(1, LINES + 1))
+    (folder / LONG_TEXT).write_text(lines)
+    with (folder / LARGE_TEXT).open("w") as large:
+        for _ in range(LARGE // len(lines)):
+            large.write(lines)
+        large.write(f"a {NEEDLE}\n")
     block = b"x" * 99 + b"\n"
     with (folder / HUGE_TEXT).open("wb") as file:
         for _ in range(HUGE // (len(block) * 10_000)):
