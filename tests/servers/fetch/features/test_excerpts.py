@@ -163,11 +163,13 @@ async def test_a_page_goes_on_only_for_whom_it_was_shown_to_at_any_replica() -> 
         app.open(settings, stores=stores) as one,
         app.open(settings, stores=stores) as other,
         talking(one, STATELESS, principal=Principal("ada")) as ada,
+        talking(other, STATELESS, principal=Principal("ada")) as ada_there,
         talking(other, STATELESS, principal=Principal("bob")) as bob,
     ):
         path = added(site, PAGE)
         await ada.call("fetch", url=site.url(path), max_length=100)
         changed(site, path, PAGE.replace("vinegar", "soap"))
+        assert "vinegar" in await ada_there.text("fetch", url=site.url(path), start_index=1)
         told = await bob.text("fetch", url=site.url(path), start_index=1)
     assert "this was fetched again" in told
     assert "Crusts come off with soap." in told

@@ -18,7 +18,7 @@ from servers.fetch.pages.snapshots import Snapshot
 from servers.fetch.read.page import LoadedPage, Page
 from shared.errors import Unavailable
 from shared.stores.memory_blobs import MemoryBlobs
-from tests.servers.fetch.loaders import opened_loader
+from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.sites import answer, opened_site
 
 ONE = StoredAnswer(200, {"cache-control": "max-age=60"}, b"\x00\xff", 2, (("accept", "a"),), 1_000.0, 0.0)
@@ -99,6 +99,17 @@ async def test_what_is_gone_for_one_is_not_answered_from_the_cache_of_all(gone: 
         with suppress(FetchError):
             assert (await there.load(site.url())).body == b"new"
         assert len(site.asked) == 3
+
+
+async def test_what_another_may_reach_is_not_answered_from_the_cache_of_all() -> None:
+    async with (
+        opened_site({"/": answer("text", **FRESH)}) as site,
+        opened_loader() as here,
+        opened_loader(["127.0.0.1:1"]) as there,
+    ):
+        here._shared = there._shared = SharedCache(MemoryBlobs())
+        await here.load(site.url())
+        assert (await refused(there, site.url())).code == "blocked_address"
 
 
 async def test_a_page_is_not_fresh_for_longer_where_a_clock_is_behind(monkeypatch: pytest.MonkeyPatch) -> None:

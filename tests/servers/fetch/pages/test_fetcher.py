@@ -13,6 +13,7 @@ from servers.fetch.pages.texts import header_of
 from servers.fetch.read.page import Form
 from servers.fetch.settings import Settings
 from tests.servers.fetch.sites import Route, Site, answer, opened_site, redirect
+from tests.wire import PATIENCE
 
 WORDS = "A bread of rye wants two days, a warm place and patience. " * 3
 HTML = (
@@ -116,3 +117,14 @@ async def test_kept_markdown_is_no_answer_where_html_is_wanted() -> None:
         assert (await fetcher.fetch(PageRequest(site.url(), "html"))).page.kind == "html"
         # An HTML page that does not say that it varies is the same for both.
         assert (await fetcher.fetch(PageRequest(site.url(), "links"))).loaded.from_cache
+
+
+async def test_a_look_at_a_cached_page_says_for_how_long_it_is_still_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with fetching(html("<p>Bread", cache_control="max-age=3600")) as (site, fetcher):
+        await fetcher.fetch(PageRequest(site.url()))
+        now = time.time()
+        for later, left in ((3_000, 600), (3_700, 1)):
+            monkeypatch.setattr(time, "time", lambda later=later: now + later)
+            state = await fetcher.look(site.url(), confirmed_after=None, refresh=False)
+            assert abs(state.fresh_seconds - left) < PATIENCE
+    assert state.fresh_seconds == 1

@@ -109,6 +109,16 @@ def test_plugins_in_other_repositories_are_part_of_the_library(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_the_marketplace_in_a_plugin_is_not_read(tmp_path: Path) -> None:
+    third = Repository(tmp_path / "third", {"commands/fix.md": "Fix it."})
+    web = Repository(tmp_path / "web", {MARKETPLACE: make_marketplace(third.root)})
+    market = Repository(tmp_path / "market", {MARKETPLACE: make_marketplace(web.root)})
+    made = Checkout(market.address(), tmp_path / "cache")
+    assert update(made)
+    assert sorted(files(made)) == [MARKETPLACE, f"git-plugins/web/{MARKETPLACE}"]
+
+
+@pytest.mark.slow
 async def test_a_marketplace_of_this_machine_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     web = Repository(tmp_path / "web", {"commands/fix.md": "Fix the web."})
