@@ -68,7 +68,7 @@ class PostgresDatabase:
         self._readers = Pool(self._open, readers, limits.seconds)
         self._writers = Pool(self._open, 1, limits.seconds)
         self._columns, self._types = ColumnTypes(), Types()
-        self._snapshots = Snapshots(self._readers, self._columns, limits.seconds)
+        self._snapshots = Snapshots(self.name, self._readers, self._columns, limits.seconds)
 
     async def run(self) -> None:
         """Release transactions that no client continues, until cancelled."""

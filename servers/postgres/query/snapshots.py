@@ -37,9 +37,11 @@ class Snapshots:
     """The queries of one database that can be continued. `run` must be running."""
 
     def __init__(
-        self, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = SOURCE_SECONDS
+        self, name: str, pool: Pool, columns: ColumnTypes, seconds: float, kept_seconds: float = SOURCE_SECONDS
     ) -> None:
-        """Keep transactions of `pool`. `seconds` is the time limit of a query that is not a job."""
+        """Keep transactions of `pool`, for the database `name`. `seconds` is the time limit of a query that is not a
+        job."""
+        self._name = name
         self._pool = pool
         self._columns = columns
         self._seconds = seconds
@@ -54,9 +56,9 @@ class Snapshots:
     ) -> QueryRows:
         """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
 
-        Raises SqlError, including `bad_cursor` if it belongs to another query or client.
+        Raises SqlError, including `bad_cursor` if it belongs to another query, database or client.
         """
-        requested = fingerprint(who, query)
+        requested = fingerprint(who, self._name, query)
         deadline = Deadline(self._seconds, job)
         if cursor is None:
             return await self._run(query, limits, deadline, Position(requested, 0, b"", False))

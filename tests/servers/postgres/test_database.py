@@ -85,3 +85,24 @@ async def test_work_is_stopped_when_the_time_of_its_job_is_over(sample: Database
 async def test_each_tool_that_reads_suggests_names(sample: Database, tool: str) -> None:
     async with inside(sample.reader) as peer:
         assert "\nreview\n" in await peer.error(tool, query="SELECT * FROM reviw")
+
+
+async def test_a_cursor_is_of_one_database(sample: Database) -> None:
+    query = "SELECT n FROM generate_series(1, 9) AS n"
+    names = [f"{name}={sample.reader}" for name in ("one", "other")]
+    async with inside(*names) as peer:
+        cursor = (await peer.data("read_query", query=query, max_rows=2, database="one"))["next_cursor"]
+        error = await peer.error("read_query", query=query, max_rows=2, database="other", cursor=cursor)
+        rest = await peer.data("read_query", query=query, max_rows=2, database="one", cursor=cursor)
+    assert error.startswith("bad_cursor: ")
+    assert rest["rows"] == [[3], [4]]
+
+
+@pytest.mark.parametrize(("dry_run", "done"), [(True, "dry run: "), (False, "committed; ")])
+async def test_a_statement_that_needs_a_table_alone_does_not_wait_for_a_cursor(
+    database: Database, dry_run: bool, done: str
+) -> None:
+    script = "UPDATE customer SET mood = 'sad'; ALTER TABLE review ADD note text"
+    async with inside("--allow-write", database.owner) as peer:
+        await peer.data("read_query", query="SELECT * FROM review", max_rows=1)
+        assert (await peer.text("write_query", query=script, dry_run=dry_run)).startswith(done)

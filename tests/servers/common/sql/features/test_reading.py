@@ -64,6 +64,16 @@ async def test_a_cursor_goes_on_with_the_same_rows_while_they_are_deleted_and_ca
     assert other.startswith("bad_cursor: ")
 
 
+async def test_a_cursor_is_of_one_database(file: Path) -> None:
+    query = "SELECT n FROM numbers"
+    async with inside("--db", f"one={file}", "--db", f"other={file}") as peer:
+        cursor = (await peer.data("read_query", query=query, max_rows=2, database="one"))["next_cursor"]
+        error = await peer.error("read_query", query=query, max_rows=2, database="other", cursor=cursor)
+        rest = await peer.data("read_query", query=query, max_rows=2, database="one", cursor=cursor)
+    assert error.startswith("bad_cursor: ")
+    assert rest["rows"] == [[2], [3]]
+
+
 async def test_the_only_connection_is_not_kept_for_a_cursor_while_another_query_waits(file: Path) -> None:
     async with inside("--readers", "1", file) as peer:
         first = await peer.data("read_query", query="SELECT n FROM numbers", max_rows=2)
