@@ -1,6 +1,6 @@
 """Clients of one server in one era: one that calls, and one with a user who is asked."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -196,3 +196,12 @@ async def ada_and_bob(
         inner.talking(running, principal=Principal("key of bob", "bob")) as of_bob,
     ):
         yield of_ada, of_bob
+
+
+def strings(value: Any) -> list[str]:
+    """All texts in a value of JSON."""
+    if isinstance(value, Mapping):
+        return [one for item in value.values() for one in strings(item)]
+    if isinstance(value, list):
+        return [one for item in value for one in strings(item)]
+    return [value] if isinstance(value, str) else []

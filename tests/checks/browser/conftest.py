@@ -28,6 +28,7 @@ from servers.common.web import pages
 from tests.checks.browser.chromium import ARGUMENTS, find_chromium
 from tests.checks.browser.site import Site, serve_pages
 from tests.checks.browser.watched import watch
+from tests.checks.browser.workbench import TOKEN, Workbench, serve_workbench
 
 HERE = Path(__file__).parent
 WEB = Path(pages.__file__).parent
@@ -114,3 +115,16 @@ def show(page: Page, site: Site, tmp_path: Path) -> Show:
         return target
 
     return shown
+
+
+@pytest.fixture(scope="module")
+def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    with serve_workbench(tmp_path_factory.mktemp("workbench")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """One whose servers want a token."""
+    with serve_workbench(tmp_path_factory.mktemp("locked"), token=TOKEN) as served:
+        yield served

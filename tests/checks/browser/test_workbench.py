@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -12,10 +11,9 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.checks.browser.conftest import NewPage
 from tests.checks.browser.hostile_server import EVIL
-from tests.checks.browser.workbench import Workbench, serve_workbench
+from tests.checks.browser.workbench import TOKEN, Workbench
 from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
 
-TOKEN = "hunter2-hunter2"
 NAMES = ["filesystem", "sqlite", "fetch", "prompts", "everything", "hostile"]
 PANELS = [
     "",
@@ -24,19 +22,6 @@ PANELS = [
     "log",
     *(f"s/everything/{one}" for one in ("tools", "resources", "prompts", "tasks")),
 ]
-
-
-@pytest.fixture(scope="module")
-def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    with serve_workbench(tmp_path_factory.mktemp("workbench")) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """One whose servers want a token."""
-    with serve_workbench(tmp_path_factory.mktemp("locked"), token=TOKEN) as served:
-        yield served
 
 
 async def shown(page: Page, workbench: Workbench, server: str, tool: str) -> Locator:

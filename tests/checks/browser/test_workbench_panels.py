@@ -5,7 +5,6 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +17,9 @@ from servers.bundle.host_entries import RemoteServer, remote_entry
 from servers.bundle.hosts.clients import CLIENTS
 from servers.bundle.hosts.configured import write_snippet
 from tests.checks.browser.conftest import NewPage
-from tests.checks.browser.workbench import Workbench, serve_workbench
+from tests.checks.browser.workbench import TOKEN, Workbench
 from tests.raw import ROOT
 from tests.shared.transports.http.http_wire import PATIENCE, envelope, merged, routing
-
-TOKEN = "hunter2-hunter2"
-
-
-@pytest.fixture(scope="module")
-def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    with serve_workbench(tmp_path_factory.mktemp("panels")) as served:
-        yield served
-
-
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
-    """One whose servers want a token."""
-    with serve_workbench(tmp_path_factory.mktemp("locked-panels"), token=TOKEN) as served:
-        yield served
 
 
 def call_elsewhere(workbench: Workbench, server: str, tool: str, **arguments: Any) -> None:

@@ -14,7 +14,9 @@ from tests.servers.bundle.commands.test_serve import serving
 from tests.shared.transports.http.http_wire import PATIENCE
 from tests.web_site import serve_site
 
-__all__ = ["Workbench", "serve_workbench"]
+__all__ = ["TOKEN", "Workbench", "serve_workbench"]
+
+TOKEN = "hunter2-hunter2"
 
 ARTICLE = """<!doctype html><html lang="en"><title>On tea</title><article><h1>On tea</h1>
 <p>Tea is a drink made of leaves and hot water, and has been drunk for some thousand years in many places.</p>

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from io import BytesIO
 from pathlib import Path
@@ -16,11 +16,12 @@ import httpx
 import pytest
 from pypdf import PdfWriter
 
+from tests.processes import is_there
 from tests.redis_server import RedisServer
 from tests.servers.crowds import busy, client_at, result_of
 from tests.servers.fetch.serving import COMMAND, asked_over_http, client_at_url, open_session, served
 from tests.servers.fetch.sites import ReceivedRequest, Route, answer, opened_site, redirect
-from tests.servers.peers import Peer
+from tests.servers.peers import Peer, strings
 from tests.wire import PATIENCE, start_http
 
 pytestmark = pytest.mark.slow
@@ -51,14 +52,6 @@ def descriptors(pid: int) -> int:
 
 def workers(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @on_linux
@@ -184,15 +177,6 @@ def assert_marked(text: str) -> None:
     outside = _FENCED.sub("", text)
     assert not _STRANGE.search(outside), text
     assert not re.search("system", _QUOTED.sub("", outside), re.IGNORECASE), text
-
-
-def strings(value: Any) -> list[str]:
-    """All texts in a value of JSON."""
-    if isinstance(value, Mapping):
-        return [one for item in value.values() for one in strings(item)]
-    if isinstance(value, list):
-        return [one for item in value for one in strings(item)]
-    return [value] if isinstance(value, str) else []
 
 
 def titled_pdf() -> bytes:

@@ -14,6 +14,7 @@ from typing import Any, Self
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.processes import is_alive
 from tests.raw import NO_TLS, ROOT, SLOW, Json, call, post, stateless
 from tests.redis_server import RedisServer
 from tests.wire import PATIENCE
@@ -124,14 +125,6 @@ class Several:
         # Without messages about it, its answer is no stream, and has its head at its end.
         del message["params"]["_meta"]["io.modelcontextprotocol/logLevel"]
         return post(f"{self.url}/mcp", message)
-
-
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process that has not ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def variable(pid: int, name: str) -> str:

@@ -17,9 +17,10 @@ import pytest
 
 from shared.program.run import Options
 from shared.program.workers import check_workers
+from tests.processes import is_alive
 from tests.raw import INITIALIZE, INITIALIZED, SLOW, Raw, call, headers_of, request, stateless
 from tests.redis_server import RedisServer
-from tests.shared.program.several import FREELY, Several, is_alive, variable, wait_for
+from tests.shared.program.several import FREELY, Several, variable, wait_for
 from tests.wire import NEWEST_HANDSHAKE, PATIENCE
 
 STORE = "redis://127.0.0.1:1"

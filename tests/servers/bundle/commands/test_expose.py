@@ -17,10 +17,10 @@ from shared.client.client import Client
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 from shared.errors import PeerError
+from tests.processes import is_alive
 from tests.raw import ROOT, Raw, listening
 from tests.servers.bundle.other_server import COMMAND
 from tests.servers.bundle.refusals import not_refused
-from tests.servers.gateway.serve.test_foreign_server import is_alive
 
 EXPOSE = [sys.executable, "-m", "servers", "expose", "--port", "0"]
 PATIENCE = 60.0

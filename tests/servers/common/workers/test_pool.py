@@ -15,6 +15,7 @@ from servers.common.workers.pool import Limits, Pool
 from servers.fetch.errors import FetchError
 from servers.fetch.read.reader import PAGES, Reader, open_reader
 from tests.descriptors import descriptors, settled_descriptors
+from tests.processes import is_there
 from tests.servers.fetch.bodies import loaded
 
 MAPS = Path("/proc/self/maps")
@@ -30,15 +31,6 @@ async def opened(limits: Limits, size: int = 1) -> AsyncIterator[tuple[Reader, P
         yield Reader(pool), pool
     finally:
         await pool.close()
-
-
-def is_alive(pid: int) -> bool:
-    """Whether there is such a process; one that ended and was not waited for counts."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.skipif(not MAPS.exists(), reason="only Linux tells which libraries a process has loaded")
@@ -67,7 +59,7 @@ async def test_h16_a_page_that_takes_too_long_is_given_up_and_no_other_is_distur
         assert caught.value.code == "unreadable"
         assert pages == ["one"] * 20
         assert len(pool.pids) == 1
-        assert not is_alive(pid)
+        assert not is_there(pid)
 
 
 @pytest.mark.slow
@@ -95,7 +87,7 @@ async def test_a_process_that_dies_costs_its_page_only():
             group.start_soon(read)
             await anyio.wait_all_tasks_blocked()
             os.kill(pid, signal.SIGKILL)
-        assert not is_alive(pid)
+        assert not is_there(pid)
         assert (await reader.read(SMALL, "markdown")).text == "one"
 
 
@@ -116,9 +108,9 @@ async def test_h17_a_cancelled_page_ends_its_process():
         async with anyio.create_task_group() as group:
             group.start_soon(reader.read, SLOW, "markdown")
             await anyio.wait_all_tasks_blocked()
-            assert is_alive(pid)
+            assert is_there(pid)
             group.cancel_scope.cancel()
-        assert not is_alive(pid)
+        assert not is_there(pid)
         assert pool.pids == []
         assert (await reader.read(SMALL, "markdown")).text == "one"
 
@@ -184,7 +176,7 @@ async def test_nothing_is_left_when_the_reader_is_closed():
                 group.start_soon(reader.read, SMALL, "markdown")
         pids = reader._pool.pids  # a reader that is opened has no other way to its processes
         assert len(pids) == 2
-    assert not any(map(is_alive, pids))
+    assert not any(map(is_there, pids))
     assert len(descriptors()) <= before + 2  # what the loop keeps to hear of processes
 
 
@@ -223,5 +215,5 @@ async def test_h17_a_page_that_is_cancelled_within_its_answer_ends_its_process(m
             await reader.read(loaded("x" * 5_000_000, "text/plain"), "markdown")
         monkeypatch.undo()
         assert reading.cancelled_caught
-        assert not is_alive(pid)
+        assert not is_there(pid)
         assert (await reader.read(SMALL, "markdown")).text == "one"

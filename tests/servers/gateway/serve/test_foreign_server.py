@@ -16,6 +16,7 @@ import pytest
 from anyio import to_thread
 
 from servers.bundle.program import main
+from tests.processes import is_alive
 from tests.raw import ROOT, Raw
 from tests.servers.bundle.commands.test_serve import client, metrics, serving
 from tests.servers.bundle.other_server import COMMAND
@@ -72,14 +73,6 @@ async def text(http: httpx.AsyncClient, server: str, tool: str, **arguments: Any
 async def listed(http: httpx.AsyncClient, server: str) -> list[str]:
     answer = await ask(http, server, "tools/list")
     return [tool["name"] for tool in answer.json()["result"]["tools"]]
-
-
-def is_alive(pid: int) -> bool:
-    """Whether that process runs; one that has ended and nobody asks about does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from shared.protocol.wire.codec import Codec
 from shared.protocol.wire.jsonrpc import Malformed, Notification
 from shared.transports.child.process import ProcessStream, start_process
 from shared.transports.framed import framed
+from tests.processes import is_there
 
 ROOT = Path(__file__).resolve().parents[4]
 HELLO = Notification("hello")
@@ -40,14 +41,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.transports.child.process.STEP_SECONDS", 60)
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return False
 
 
 @pytest.mark.usefixtures("patient")
@@ -93,7 +86,7 @@ async def test_the_end_comes_by_steps(ignore: str, code: int) -> None:
             [hello] = await messages(process).receive()
             assert isinstance(hello, Notification)
     assert process.exit_code == code
-    assert _is_gone(hello.params["pid"])
+    assert not is_there(hello.params["pid"])
 
 
 @pytest.mark.usefixtures("impatient")
