@@ -1,4 +1,4 @@
-"""What a server watches for a subscription ends with it, and with the client that has it."""
+"""What servers have in common: what they watch for a subscription ends with it, and with the client that has it."""
 
 import sqlite3
 from collections.abc import Callable
