@@ -75,6 +75,8 @@ class Base:
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
         self._doubted = anyio.Event()
+        self._pauses = Pauses()
+        self._is_trying = False
         self._wanted = anyio.Event()
         """Set when a request waits for the connection, which ends the pause."""
         self._turned = Signal()
@@ -96,14 +98,15 @@ class Base:
         return self._client
 
     async def come_up(self) -> None:
-        """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins now or is in progress.
+        """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins by then or is in progress.
 
         Raises RpcError like `client` if it is not up by then.
         """
         if not self.up:
             self._wanted.set()
-            with anyio.move_on_after(AWAY_SECONDS):
-                await first_of(self._turned.wait, self._tried.wait)
+            if self._is_trying or self._min_remaining() < AWAY_SECONDS:
+                with anyio.move_on_after(AWAY_SECONDS):
+                    await first_of(self._turned.wait, self._tried.wait)
         _ = self.client
 
     def watch(self, on_turn: Callable[[], None]) -> Callable[[], None]:
@@ -122,20 +125,26 @@ class Base:
 
     async def live(self) -> None:
         """Keep the connection open until cancelled."""
-        pauses, lives = Pauses(), TaskSet(self._failed)
+        pauses, lives = self._pauses, TaskSet(self._failed)
         try:
             while True:
                 pauses.started(anyio.current_time())
+                self._is_trying = True
                 # Not awaited directly: `_failed` reports its error, which must not end anything else.
                 await asyncio.wait([lives.start(self._live_once())])
+                self._is_trying = False
                 self._wanted = anyio.Event()
                 self._tried.wake()
                 # Without a minimum pause, each request would try to start a server that can't run.
-                await anyio.sleep(pauses.min_remaining(anyio.current_time()))
+                await anyio.sleep(self._min_remaining())
                 with anyio.move_on_after(pauses.remaining(anyio.current_time())):
                     await self._wanted.wait()
         finally:
             await lives.stop()
+
+    def _min_remaining(self) -> float:
+        # A process that ends at once each time costs more than a connection that is refused.
+        return self._pauses.min_remaining(anyio.current_time(), is_costly=self.upstream.processes is not None)
 
     async def _live_once(self) -> None:
         try:

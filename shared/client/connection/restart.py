@@ -13,6 +13,8 @@ FIRST_SECONDS = 0.5
 MAX_PAUSE_SECONDS = 30.0
 """The longest pause: a server that can't run causes at most two starts a minute, and a repaired server is available
 soon."""
+MAX_COSTLY_PAUSE_SECONDS = 5.0
+"""The longest pause while callers wait for a server whose start is costly."""
 STEADY_SECONDS = 60.0
 """Seconds of life after which a server is considered steady."""
 
@@ -28,9 +30,11 @@ class Pauses:
         """Return the remaining seconds, at the time `now`, before the server may be started."""
         return max(0.0, self._last_start + self._pause - now)
 
-    def min_remaining(self, now: float) -> float:
-        """Return the seconds that even a caller that needs the server must wait."""
-        return max(0.0, self._last_start + min(self._pause, FIRST_SECONDS) - now)
+    def min_remaining(self, now: float, *, is_costly: bool) -> float:
+        """Return the seconds that even a caller that needs the server must wait: more for a start that `is_costly`,
+        such as that of a process that ends at once each time."""
+        longest = MAX_COSTLY_PAUSE_SECONDS if is_costly else FIRST_SECONDS
+        return max(0.0, self._last_start + min(self._pause, longest) - now)
 
     def started(self, now: float) -> None:
         """Record a start at the time `now`, and lengthen the next pause; after a long life, the pause is reset to the

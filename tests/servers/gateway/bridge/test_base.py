@@ -117,6 +117,33 @@ async def test_a_request_has_it_tried_at_once_whatever_the_pause(monkeypatch: py
         assert base.up
 
 
+async def test_a_process_that_ends_each_time_is_not_started_by_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
+    monkeypatch.setattr("shared.client.connection.restart.MAX_COSTLY_PAUSE_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr("servers.gateway.bridge.base.AWAY_SECONDS", 0.0)
+    attempts = 0
+
+    @asynccontextmanager
+    async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
+        nonlocal attempts
+        attempts += 1
+        raise ConnectionError("it ended at once")
+        yield
+
+    for processes, expected in ((None, 2), (1, 1)):
+        attempts = 0
+        async with living(Upstream("ending", connect, processes=processes)) as base:
+            await base.settled.wait()
+            base._pauses._pause = PATIENCE  # as after several starts
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(RpcError, match="it ended at once"):
+                await base.come_up()
+            while attempts < expected:
+                await anyio.lowlevel.checkpoint()
+            await anyio.wait_all_tasks_blocked()
+        assert attempts == expected
+
+
 async def test_requests_that_come_together_are_refused_by_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     attempts = 0
