@@ -20,7 +20,7 @@ TOOLBOX_PACKAGE = "@toolbox-sdk/server"
 _DBHUB_FILE = """
 [[sources]]
 id = "data"
-dsn = "sqlite://{database}"
+dsn = "{dsn}"
 query_timeout = 1
 
 [[tools]]
@@ -48,11 +48,11 @@ description: Runs a statement.
 
 
 @cache
-def _dbhub_program() -> list[str]:
+def _dbhub_program(folder: Path) -> list[str]:
     """Installs it, if need be. It needs Node 22.5, of which a host's own may fall short. Raises Unavailable."""
     node = npm.find_node()
-    npm.require(node, FOLDER, "dbhub")
-    return [str(node), str(FOLDER / "node_modules" / DBHUB_PACKAGE / "dist" / "index.js")]
+    npm.require(node, folder, "dbhub")
+    return [str(node), str(folder / "node_modules" / DBHUB_PACKAGE / "dist" / "index.js")]
 
 
 @cache
@@ -73,17 +73,25 @@ def _toolbox_program() -> Path:
 
 def toolbox_command(database: Path) -> list[str]:
     """How MCP Toolbox is started, with its settings in a file beside the database. Raises Unavailable."""
-    settings = database.with_suffix(".yaml")
-    settings.write_text(_TOOLBOX_FILE.format(database=database))
+    return start_toolbox(database.with_suffix(".yaml"), _TOOLBOX_FILE.format(database=database))
+
+
+def start_toolbox(settings: Path, text: str) -> list[str]:
+    """The same with settings of any kind of database, in a file."""
+    settings.write_text(text)
     quiet = ("--log-level", "ERROR", "--disable-version-check", "--disable-reload")
     return [str(_toolbox_program()), "--stdio", "--config", str(settings), *quiet]
 
 
 def dbhub_command(database: Path, *, writes: bool = False) -> list[str]:
     """How dbhub is started, with its settings in a file beside the database. Raises Unavailable."""
-    settings = database.with_suffix(".toml")
-    settings.write_text(_DBHUB_FILE.format(database=database, readonly="false" if writes else "true"))
-    return [*_dbhub_program(), "--transport", "stdio", "--config", str(settings)]
+    return start_dbhub(FOLDER, database.with_suffix(".toml"), f"sqlite://{database}", writes=writes)
+
+
+def start_dbhub(packages: Path, settings: Path, dsn: str, *, writes: bool) -> list[str]:
+    """The same for any kind of database, with its settings in a file."""
+    settings.write_text(_DBHUB_FILE.format(dsn=dsn, readonly="false" if writes else "true"))
+    return [*_dbhub_program(packages), "--transport", "stdio", "--config", str(settings)]
 
 
 def archived_command(database: Path) -> list[str]:
