@@ -56,15 +56,13 @@ def repaired_log(params: dict[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: _repaired_item(name, item)
+        name: item if (type(item) is str and name != "content") or name in _OPAQUE else _repaired_item(name, item)
         for name, item in value.items()
         if item is not None or name in _NULLABLE or name in _LISTS
     }
 
 
 def _repaired_item(name: str, item: Any) -> Any:
-    if name in _OPAQUE:
-        return item
     if name == "content" and item is not None and not isinstance(item, list):
         return _repaired_content(item)
     if isinstance(item, dict):
