@@ -29,7 +29,7 @@ COMMANDS = {
     "accounts": "list the servers that you are logged in to",
     "connect": "relay a server at a URL to a host that supports only stdio",
     "expose": "serve a stdio server over HTTP",
-    "pin": "show which tools of a third-party server have changed, and accept the changes",
+    "pin": "show changed tools of a third-party server, and accept them",
     "token": "create, list and revoke tokens",
     "export": "write bundles, plugins, and entries for the MCP registry and Docker",
     "call": "call a server's tool",

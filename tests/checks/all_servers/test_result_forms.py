@@ -195,7 +195,9 @@ async def test_what_a_folder_says_forges_no_word_of_the_server(tmp_path: Path) -
         ):
             text = await peer.text(tool, path=".", **given)
             lines = text.splitlines()
-            assert all(any(uri in line for line in lines) for uri in ("%5Bstopped", "%5Bcut", "No%20matches", "z%20"))
+            assert all(
+                any(uri in line for line in lines) for uri in ("%5Bstopped", "%5Btruncated", "No%20matches", "z%20")
+            )
             assert not [
                 line for line in lines if line.startswith(("[stopped", "[truncated", "No matches", "[DIR] y"))
             ]
