@@ -70,7 +70,7 @@ async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: s
 
 
 @record
-class _Named:
+class _NamedKey:
     kid: Any
     algorithm: Any
     key: Key
@@ -87,7 +87,7 @@ class Issuer:
         self._web = web
         self._clock = clock
         self._metadata: IssuerMetadata | None = None
-        self._keys: Sequence[_Named] | None = None
+        self._keys: Sequence[_NamedKey] | None = None
         self._fetched_at = self._fresh_until = self._tried_at = -math.inf
         self._attempts = 0
         self._fault: AuthError | None = None
@@ -147,7 +147,7 @@ class Issuer:
         except AuthError as error:
             if str(error) != str(self._fault):  # once for a whole outage
                 log.warning("the issuer %s did not provide its keys: %s", self.url, error)
-            # The metadata may be outdated, such as the URL of the keys: they are read again.
+            # The metadata, such as the URL of the keys, may be outdated, so it is read again.
             self._fault, self._metadata = error, None
             self._fresh_until = now + REFETCH_SECONDS
             # An issuer that is down for an hour must not lock everyone out; one that is down for a day may have
@@ -175,7 +175,7 @@ class Issuer:
         if len(listed) > MAX_KEYS:
             raise MetadataError(f"it has more than {MAX_KEYS} keys")
         read = [(entry, public_key(entry)) for entry in listed]
-        self._keys = [_Named(entry.get("kid"), entry.get("alg"), key) for entry, key in read if key is not None]
+        self._keys = [_NamedKey(entry.get("kid"), entry.get("alg"), key) for entry, key in read if key is not None]
         self._fetched_at = self._clock()
         # The number of seconds that the keys are fresh (RFC 9111, section 5.2.2.1), within bounds.
         match = re.search(r"(?:^|[,\s])max-age=(\d{1,9})", answer.headers.get("cache-control", "").lower(), re.ASCII)

@@ -207,9 +207,9 @@ class Client(TypedCalls, Entered):
         def read(name: str, result: dict[str, Any]) -> Awaitable[CallToolResult]:
             return self._result_of(name, result, seconds)
 
-        way = self._requests.task_channel(seconds)
+        channel = self._requests.task_channel(seconds)
         tool, id_ = str(saved.get("tool", "")), saved.get("taskId")
-        return StartedTool(tool, way, read, id=id_, answered=saved.get("result"))
+        return StartedTool(tool, channel, read, id=id_, answered=saved.get("result"))
 
     async def exchange(
         self,

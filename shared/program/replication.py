@@ -42,10 +42,10 @@ def stores_of(options: ReplicaOptions) -> StoresOf | None:
     key = os.environ.get("MCP_STATE_KEY", "")
     if not key:
         raise ValueError("--store: set MCP_STATE_KEY, a secret shared by all replicas, with which they sign cursors")
-    from ..stores.redis.address import connecting
+    from ..stores.redis.address import client_factory
     from ..stores.redis.stores import Stores
 
-    connect = connecting(options.store, _password(options.store_password_file))
+    connect = client_factory(options.store, _password(options.store_password_file))
     return Stores(connect, options.store_prefix, options.store_lease, key.encode()).named
 
 

@@ -109,7 +109,7 @@ def claim(fd: int, path: Path) -> None:
 
 def redacted(value: Any) -> Any:
     """Return `value` with "[redacted]" wherever a key or a string looks like a secret, and with a note instead of
-    anything beyond the limits of `Redaction`. Raises ValueError for a value without JSON."""
+    anything beyond the limits of `Redaction`. Raises ValueError for a value that JSON can't express."""
     return Redaction().of(value)
 
 

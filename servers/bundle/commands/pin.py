@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from servers.gateway.proxy.pins import CAPABLE, Comparison, accept, compare, differences, list_tools, summary
+from servers.gateway.proxy.pins import ALL_CAPABILITIES, Comparison, accept, compare, differences, list_tools, summary
 from servers.gateway.rules.pins import Pins, definition_of
 from servers.gateway.serve.configuration import read_configuration
 from servers.gateway.serve.foreign import Foreign, pins_path
@@ -55,7 +55,7 @@ def main(argv: Sequence[str]) -> int:
         return _judge(args, foreign, pins, await session.bounded(list_tools(client)))
 
     # The server's credentials are in the configuration, and no option of this command sets them.
-    return session.reach(Connector(foreign.name, foreign.connect, has_token=True), work, CAPABLE)
+    return session.reach(Connector(foreign.name, foreign.connect, has_token=True), work, ALL_CAPABILITIES)
 
 
 def _foreign_server(path: Path, name: str) -> Foreign:

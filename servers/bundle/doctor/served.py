@@ -17,7 +17,7 @@ import anyio
 
 from servers.catalog import Catalog
 from servers.gateway.joined.directory import server_of
-from servers.gateway.proxy.pins import CAPABLE, Comparison, compare, list_tools
+from servers.gateway.proxy.pins import ALL_CAPABILITIES, Comparison, compare, list_tools
 from servers.gateway.rules.names import Rules
 from servers.gateway.rules.pins import Pins
 from servers.gateway.serve.choice import choose
@@ -124,7 +124,7 @@ async def _ask(
     _lines.set(lines)
     try:
         with anyio.fail_after(served.seconds):
-            async with foreign.connect(CAPABLE) as client:
+            async with foreign.connect(ALL_CAPABILITIES) as client:
                 tools, server = await list_tools(client), client.server
     except (OSError, McpError, ValueError) as error:
         secrets = split_secrets(foreign.values())

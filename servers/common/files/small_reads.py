@@ -52,7 +52,7 @@ _MAX_SLOW = 1_000
 
 
 class SmallFiles:
-    """The small local files below the roots. For the thread of the event loop."""
+    """The small local files below the roots. Used only in the thread of the event loop."""
 
     def __init__(self, rooted: RootedFiles, mounts: Mounts, clock: Callable[[], float] = time.monotonic) -> None:
         self._rooted = rooted

@@ -216,7 +216,7 @@ def _needs_markup(element: HtmlElement) -> bool:
 
 
 def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
-    """Return the inline elements that contain blocks even so."""
+    """Return the inline elements and headings that contain blocks."""
     around: set[HtmlElement] = set()
     for element in root.iter(*BLOCKS):
         holder = element.getparent()

@@ -33,7 +33,7 @@ _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _ADDED_PARAMETERS = frozenset({"max_rows", "cursor"})
 """Parameters that every reading query has in addition to its own."""
 _KEYS = {"name": str, "description": str, "parameters": dict, "writable": bool, "database": str}
-_OF_PARAMETER = {"type": str, "description": str, "default": object, "optional": bool}
+_PARAMETER_KEYS = {"type": str, "description": str, "default": object, "optional": bool}
 TYPES: dict[str, type] = {"integer": int, "number": float, "string": str, "boolean": bool, "blob": str}
 """The parameter types and their Python types; a blob is base64."""
 
@@ -107,7 +107,7 @@ def _parse_parameter(name: Any, written: Any) -> QueryParameter:
         raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
     if not isinstance(written, dict):
         raise ValueError(f"{where} is not a mapping with a type")
-    _require_kinds(written, _OF_PARAMETER, where)
+    _require_kinds(written, _PARAMETER_KEYS, where)
     kind, default = written.get("type"), written.get("default")
     if kind not in TYPES:
         raise ValueError(f"{where} has no type (types: {', '.join(TYPES)})")

@@ -57,7 +57,7 @@ def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
 
 
 class Gzip:
-    """gzip, of one or more members. Data after the last one is ignored, as in browsers."""
+    """gzip data, which consists of one or more members. Data after the last one is ignored, as in browsers."""
 
     def __init__(self) -> None:
         self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)

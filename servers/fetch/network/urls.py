@@ -13,7 +13,7 @@ MAX_URL = 16_384
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(//)?", re.IGNORECASE)
 _PORT = re.compile(r"[0-9]{1,5}")
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
-_UNSAFE = re.compile(r"[\ud800-\udfff]")
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
 def parse_url(text: str) -> URL:
@@ -40,7 +40,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
     """Return the scheme, and the part after its slashes."""
     if len(text) > MAX_URL:
         raise _too_long()
-    if _CONTROLS.search(text) or _UNSAFE.search(text):
+    if _CONTROLS.search(text) or _SURROGATES.search(text):
         raise FetchError("bad_url", "the URL contains characters that are not allowed in a URL")
     match = _SCHEME.match(text)
     if match is None or (match[2] is None and "." in match[1]):  # `example.com:80`

@@ -42,7 +42,7 @@ _PAGED: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
 _WITH_SECTIONS: frozenset[KindName] = frozenset({"html", "json", "markdown", *DOCUMENTS})
 
 _FIRST = 1_445
-_SIGNS = (
+_SIGNATURES = (
     (b"PK\x03\x04", "application/zip"),
     (b"\0asm", "application/wasm"),
     (b"\x1f\x8b\x08", "application/gzip"),
@@ -57,10 +57,10 @@ _SIGNS = (
     (b"BM", "image/bmp"),
 )
 # Types that are never text, so that a file that happens to begin like text is not shown.
-_CLOSED = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm)$|.*\+zip$")
+_NEVER_TEXT = re.compile(r"(?:audio|video|font|model)/|image/(?!svg\+xml)|application/(?:zip|wasm)$|.*\+zip$")
 # Types without information, types of compressed files that are unpacked here, and a type that sites also declare for
 # a login page that they send instead.
-_UNNAMED = {
+_VAGUE_TYPES = {
     *("", "*/*", "unknown/unknown", "application/unknown", "application/octet-stream", "binary/octet-stream"),
     *("application/force-download", "application/x-download", "application/pdf"),
     *("application/gzip", "application/x-gzip", "application/gzip-compressed", "application/x-gunzip"),
@@ -87,10 +87,12 @@ def kind_of(media_type: str, body: bytes) -> Kind:
     """
     first = start_of_text(body, _FIRST)
     binary = _BINARY.search(first) is not None
-    signed = _document(body) or _by_signs(body[:_FIRST], binary)
-    if signed is not None:
-        return Kind("other", media_type) if signed.name == "other" and media_type not in _UNNAMED else signed
-    if _CLOSED.match(media_type):
+    recognized = _document(body) or _by_signature(body[:_FIRST], binary)
+    if recognized is not None:
+        return (
+            Kind("other", media_type) if recognized.name == "other" and media_type not in _VAGUE_TYPES else recognized
+        )
+    if _NEVER_TEXT.match(media_type):
         return Kind("other", media_type)
     if media_type in _PAGES:
         return Kind("feed" if _FEED.match(first, _end_of_prolog(first)) else "html", media_type)
@@ -103,7 +105,7 @@ def kind_of(media_type: str, body: bytes) -> Kind:
         return _of_xml(media_type, first)
     if subtype == "markdown":
         return Kind("markdown", media_type)
-    if media_type not in _UNNAMED:
+    if media_type not in _VAGUE_TYPES:
         return Kind("text", media_type)
     if _HTML.match(first, _end_of_prolog(first)) or _HTML.match(first.lstrip()):
         return Kind("html", "text/html")
@@ -146,7 +148,7 @@ def _document(body: bytes) -> Kind | None:
     return None if kind is None else Kind(*kind)
 
 
-def _by_signs(first: bytes, binary: bool) -> Kind | None:
+def _by_signature(first: bytes, binary: bool) -> Kind | None:
     if first.startswith(b"%PDF-") or (binary and b"%PDF-" in first[:1_024]):
         return Kind("pdf", "application/pdf")
     if not binary:  # text about the format
@@ -154,7 +156,7 @@ def _by_signs(first: bytes, binary: bool) -> Kind | None:
     shown = image_type(first)
     if shown is not None:
         return Kind("image", shown)
-    detected = next((media_type for sign, media_type in _SIGNS if first.startswith(sign)), None)
+    detected = next((media_type for signature, media_type in _SIGNATURES if first.startswith(signature)), None)
     return None if detected is None else Kind("other", detected)
 
 

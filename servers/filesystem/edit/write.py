@@ -158,7 +158,7 @@ def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Write
             raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
         require_replaceable(entry, status, place.written, request.options.protected)
         if request.mode == "append" and status is not None:
-            return _longer(rooted, entry, handle, request)
+            return _append_text(rooted, entry, handle, request)
         start, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
         text, charset = _in_existing_format(start, request, entry.place.written)
         data = encode(text, charset, place.written)
@@ -214,7 +214,7 @@ def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> t
     return (text if eol == "\n" else lf(text).replace("\n", eol)), chosen
 
 
-def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
+def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
     written = entry.place.written
     was = read_contents(rooted, entry, handle, request.options.encoding)
     require_same(was.found, request.options.etag, written)
@@ -230,7 +230,7 @@ def _longer(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _
 
     with request.recorder.recording(rooted, "append", describe):
         if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
-            # It must be replaced as a whole.
+            # Appending in place would change the file under its other names too, or be refused.
             put = partial(exchange, before=was.found, data=None if request.options.etag else was.data)
             now = replace(entry, was.data + added, was.found, put=put)
         else:

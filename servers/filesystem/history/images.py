@@ -39,8 +39,8 @@ class Images:
         self._run = run
 
     def store(self, rooted: RootedFiles, entry: Entry, size: int, data: bytes | None) -> Image:
-        """Store the contents of the file at the entry. They are `data`, which may be None for more than
-        `MAX_INLINE_BYTES` bytes. Raises OSError, PathError.
+        """Store the contents of the file at the entry: `data`, which may be None if they are longer than
+        `MAX_INLINE_BYTES`, since they are then linked or copied. Raises OSError, PathError.
         """
         if data is not None and size <= MAX_INLINE_BYTES:
             return Image(size, data)

@@ -95,7 +95,8 @@ NO_HITS = SearchedFile(iter(()))
 
 
 ReadDocument = Callable[[Handle, float], DocumentText | None]
-"""Returns the text of a document, within a number of seconds; None if the file is not one. Raises FilesError."""
+"""Takes a file and a number of seconds, and returns the text of the document; None if the file is not a document.
+Raises FilesError."""
 
 
 class Reader:

@@ -131,7 +131,7 @@ def _is_visible(rooted: RootedFiles, change: Change) -> bool:
 
 
 def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
-    """Return the contents of the file of a step before the change. Raises `damaged` if the journal lost them."""
+    """Return the contents that a step's file had before the change. Raises `damaged` if the journal lost them."""
     if step.image is None:
         return b""
     now = b""

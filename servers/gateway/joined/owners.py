@@ -1,4 +1,5 @@
-"""Owners of resources. A URI stays unchanged while only one server has it, so the owner must be searched:
+"""Owners of resources. A URI stays unchanged while only one server has it, so the owner must be found among them, in
+this order:
 
 1. the server that declares it
 2. the bundle's own servers: one whose tools refer to it as a page, one that lists it, one with a matching template

@@ -20,7 +20,7 @@ from ..rules.names import Rules
 from ..rules.pins import Pins
 
 # Some servers offer certain tools only to clients with these capabilities.
-CAPABLE = ClientOptions(
+ALL_CAPABILITIES = ClientOptions(
     capabilities={
         "sampling": {},
         "elicitation": {"form": {}, "url": {}},

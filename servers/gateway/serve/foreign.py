@@ -109,7 +109,8 @@ class Foreign:
         return Upstream(self.name, self.connect, self.settings.shared, processes)
 
     def values(self) -> list[str]:
-        """Return all its values of variables or headers: any may be a secret. Raises the same errors as `check`."""
+        """Return the values of all its variables or headers: any may be a secret. Raises the same errors as
+        `check`."""
         texts = self._headers() if self.settings.command is None else self._environment()
         return list(texts.values())
 

@@ -56,7 +56,7 @@ _SIGNATURES = """
 
 
 class _Candidate(NamedTuple):
-    """A table or view that may be meant."""
+    """A table or view that a name may refer to."""
 
     name: str
     oid: int

@@ -1,4 +1,4 @@
-"""Agent Skills: reading and writing of directories with a SKILL.md.
+"""Reads and writes Agent Skills: directories with a SKILL.md.
 
 The format (agentskills.io) has neither arguments nor templates. A skill is a prompt with a plain body, or with the
 placeholders of Claude Code if it takes arguments. A prompt that is exported as a skill keeps those placeholders; a

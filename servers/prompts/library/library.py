@@ -188,8 +188,8 @@ class Library:
         return {path: size for path, size in sizes.items() if path not in left_out}
 
     def note(self, name: str, file: str, reason: str) -> None:
-        """Add a problem of the skill with this name until the file changes: of its SKILL.md, or of another file in
-        its directory. For a prompt that is not a SKILL.md nothing is added: it need not be a valid skill."""
+        """Add a problem of the skill with this name, which remains until `file` changes: its SKILL.md, or another
+        file in its directory. Nothing is added for a prompt that is not a SKILL.md: it need not be a valid skill."""
         if self.kind(name).form != "skill":
             return
         whole = _make_prefix(self.kind(name).base) + file

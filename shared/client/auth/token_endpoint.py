@@ -140,9 +140,9 @@ class TokenEndpoint:
             return {}, f"{body}&{urlencode({**named, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
             raise AuthError(f"the client can't authenticate by {escape(method)[:50]}")
-        # Authlib does not form-encode both, as is required there (RFC 6749, section 2.3.1).
-        code = quote_plus if method == "client_secret_basic" else str
-        auth = ClientAuth(code(client.client_id), code(client.secret or ""), method)
+        # In this method both values must be form-encoded, which Authlib does not do (RFC 6749, section 2.3.1).
+        encode = quote_plus if method == "client_secret_basic" else str
+        auth = ClientAuth(encode(client.client_id), encode(client.secret or ""), method)
         _, headers, body = auth.prepare("POST", self._url, {}, body)  # type: ignore[no-untyped-call]
         return dict(headers), str(body)
 

@@ -59,8 +59,8 @@ def attributes_at(entry: Entry) -> Attributes:
 
 
 def first_mode(original: os.stat_result) -> int:
-    """Return the mode for creating a file before `give_metadata` makes it like `original`, which gives access only to
-    its owner."""
+    """Return the mode for creating a file, which gives access only to its owner until `give_metadata` makes it like
+    `original`."""
     return stat.S_IRUSR | stat.S_IWUSR if _HAS_OWNERS else stat.S_IMODE(original.st_mode)
 
 

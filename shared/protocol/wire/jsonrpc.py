@@ -139,7 +139,7 @@ def error_object(answer: Failure) -> dict[str, Any]:
 
 def json_of(value: Any) -> bytes:
     """Return `value` as `encode` sends it: compact JSON in UTF-8. Raises PydanticSerializationError for a value
-    without JSON."""
+    that JSON can't express."""
     try:
         return to_json(value, inf_nan_mode="null")
     except PydanticSerializationError:

@@ -104,8 +104,8 @@ def weigh_texts(result: dict[str, Any]) -> int | None:
 
 
 def weigh_result(result: dict[str, Any]) -> int:
-    """Return the approximate memory in bytes that a result takes; 0 for a result without JSON, which can't be
-    sent."""
+    """Return the approximate memory in bytes that a result takes; 0 for a result that JSON can't express,
+    which can't be sent."""
     known = weigh_texts(result)
     if known is not None:
         return known

@@ -27,9 +27,9 @@ MAX_SUBSCRIPTIONS = 10_000
 """Maximum number of subscriptions of all clients combined."""
 
 Share = Callable[[Change], None]
-Subscribed = Callable[[Any, str], Awaitable[str]]
+OnSubscribe = Callable[[Any, str], Awaitable[str]]
 OnWanted = Callable[[], Awaitable[None]]
-Unsubscribed = Callable[[str], Awaitable[None]]
+OnUnsubscribe = Callable[[str], Awaitable[None]]
 OnRemoteChange = Callable[[Change], Iterable[str]]
 
 log = logging.getLogger("shared.server.dispatch.changes")
@@ -49,15 +49,15 @@ class Changes:
     """Passes changes on to the listeners that are interested."""
 
     def __init__(self) -> None:
-        self.on_subscribe: Subscribed | None = None
-        self.on_unsubscribe: Unsubscribed | None = None
+        self.on_subscribe: OnSubscribe | None = None
+        self.on_unsubscribe: OnUnsubscribe | None = None
         self.on_wanted: OnWanted | None = None
         self.share: Share | None = None
         """Notifies other replicas of the server of a change; None if there are no other replicas."""
         self.on_remote_change: OnRemoteChange | None = None
-        """Returns the keys whose subscribers to notify here of a change of a resource in another replica, instead of
-        the key of the change: for a `written` change, all keys that it concerns. A server that detects changes itself
-        then looks for them, and returns no keys. The function neither waits nor raises."""
+        """Returns the keys whose subscribers are notified here when a resource has changed in another replica,
+        instead of the key of the change: for a `written` change, all keys that it concerns. A server that detects
+        changes itself then looks for them, and returns no keys. The function neither waits nor raises."""
         self._wanted = False
         self._is_warned = False
         self._listeners: dict[Listener, None] = {}

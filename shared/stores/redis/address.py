@@ -29,7 +29,7 @@ _NO_OPTIONS = "--store: the part of the URL after the ? has an unknown option or
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
-def connecting(url: str, password: str | None) -> Callable[[], Redis]:
+def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
     """Return a function that creates a client of the Redis at `url`. It connects on first use. Raises ValueError,
     which shows no password, for an invalid URL."""
     try:

@@ -158,6 +158,7 @@ def _put_mark(mark: HtmlElement, label: str) -> None:
         sign.set("id", mark.get("id"))
     before = mark.getprevious()
     if before is not None and before.tail:
+        # A marker directly follows its word. White space alone stays, since it separates two elements.
         before.tail = before.tail.rstrip() or before.tail
     mark.getparent().replace(mark, sign)
 

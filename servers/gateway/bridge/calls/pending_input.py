@@ -23,7 +23,7 @@ from .visiting import VISIT_SECONDS, PageVisits
 PARKED_SECONDS = 300.0
 """Seconds that a call waits for its client to return."""
 AWAY_SECONDS = 20.0
-"""The same while other calls wait for its session."""
+"""Seconds that a call waits for its client while other calls wait for its session."""
 MAX_WAITING_CALLS = 1_000
 """Maximum number of calls that wait for their clients."""
 GATHER_SECONDS = 0.02

@@ -27,7 +27,7 @@ Fields = dict[str, Any]
 
 @record
 class Form:
-    """The dialect's method that replaces one of the specification, with the conversions of its params and result."""
+    """A method of the dialect that replaces a method of the specification; converts its params and result."""
 
     method: str
     params: Callable[[Fields], Fields]

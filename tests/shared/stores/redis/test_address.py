@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.stores.redis.address import connecting
+from shared.stores.redis.address import client_factory
 from shared.stores.redis.stores import RedisReplica, Stores
 from tests.ports import free_port
 from tests.redis_server import RedisServer
@@ -38,28 +38,28 @@ PASSWORD = "p@ss/word"  # with what has a meaning in a URL
 )
 def test_what_is_no_url_is_refused_without_a_word_of_it(url: str, said: str) -> None:
     with pytest.raises(ValueError, match="--store: ") as refused:
-        connecting(url, None)
+        client_factory(url, None)
     assert said in str(refused.value)
     assert SECRET not in str(refused.value)
 
 
 @pytest.mark.parametrize("option", ["socket_timeout=100", "decode_responses=yes", "protocol=3", "password=another"])
 def test_what_the_program_relies_on_no_url_sets(option: str) -> None:
-    found = connecting(f"redis://host/0?{option}", SECRET)().connection_pool.connection_kwargs
+    found = client_factory(f"redis://host/0?{option}", SECRET)().connection_pool.connection_kwargs
     assert (found["socket_timeout"], found["decode_responses"], found["protocol"]) == (2.0, False, 2)
     assert found["password"] == SECRET
 
 
 def test_where_it_is() -> None:
-    found = connecting("redis://ada:p%40ss@[::1]:1/2", None)().connection_pool.connection_kwargs
+    found = client_factory("redis://ada:p%40ss@[::1]:1/2", None)().connection_pool.connection_kwargs
     assert (found["host"], found["port"]) == ("::1", 1)
     assert (found["username"], found["password"], found["db"]) == ("ada", "p@ss", 2)
-    assert connecting("unix:///run/redis.sock?db=3", None)().connection_pool.connection_kwargs["db"] == 3
+    assert client_factory("unix:///run/redis.sock?db=3", None)().connection_pool.connection_kwargs["db"] == 3
 
 
 @asynccontextmanager
 async def joined(url: str, password: str | None = None) -> AsyncIterator[RedisReplica]:
-    async with Stores(connecting(url, password), "mcp:", 30.0, b"secret").join() as replica:
+    async with Stores(client_factory(url, password), "mcp:", 30.0, b"secret").join() as replica:
         yield replica
 
 
