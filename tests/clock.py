@@ -1,4 +1,5 @@
-"""The clock of the event loop, set by hand: what takes long takes no time, and no machine is too slow for it."""
+"""Clocks that are set by hand, also that of the event loop: what takes long takes no time, and no machine is too slow
+for it."""
 
 import asyncio
 
@@ -10,3 +11,13 @@ def forward(seconds: float) -> None:
     loop = asyncio.get_running_loop()
     now = loop.time
     loop.time = lambda: now() + seconds  # type: ignore[method-assign]
+
+
+class Clock:
+    """The time in seconds, until it is set."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now

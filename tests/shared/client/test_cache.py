@@ -6,18 +6,10 @@ import pytest
 
 from shared.client.cache import ENTRY_BYTES, MAX_FRESH_SECONDS, CacheKey, ResponseCache
 from shared.protocol.types.resources import ETAG
+from tests.clock import Clock
 
 HOUR = {"ttlMs": 3_600_000}
 TAGGED = {"_meta": {ETAG: "1"}}
-
-
-class Clock:
-    """Seconds that pass when they are told to."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

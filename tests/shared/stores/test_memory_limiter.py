@@ -8,6 +8,7 @@ import pytest
 
 from shared.contracts import Rate, Replica
 from shared.stores.memory_limiter import CLEANUP_THRESHOLD, MemoryLimiter
+from tests.clock import Clock
 from tests.shared.stores.conftest import Kind, joined, rest
 
 RATE = Rate(per_second=10, burst=5)
@@ -17,18 +18,8 @@ WIDE = Rate(per_second=1 / 3_600, burst=1_000)
 """One of whose burst a part may be taken ahead."""
 
 
-class Clock:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def limiter() -> tuple[MemoryLimiter, Clock]:
-    clock = Clock()
+    clock = Clock(1_000.0)
     return MemoryLimiter(clock), clock
 
 

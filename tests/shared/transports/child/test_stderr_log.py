@@ -3,13 +3,7 @@
 import pytest
 
 from shared.transports.child.stderr_log import LINE_BYTES, MAX_LINES_PER_SECOND, StderrLog
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture(autouse=True)

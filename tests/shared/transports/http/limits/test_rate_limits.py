@@ -20,6 +20,7 @@ from shared.testing import replicas
 from shared.transports.http.limits import failed_logins
 from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from shared.transports.http.limits.rate_limits import account_of
+from tests.clock import Clock
 from tests.shared.transports.http.http_wire import Json, Site, coming_from, listening, make_server, merged, served
 from tests.shared.transports.http.sse_wire import streaming
 from tests.shared.transports.http.web_socket import web_socket
@@ -27,16 +28,6 @@ from tests.shared.transports.http.web_socket import web_socket
 ADA, BOB = {"Authorization": "Bearer ada"}, {"Authorization": "Bearer bob"}
 WAIT = {"name": "wait", "arguments": {}}
 FEW = ClientLimits(per_second=0.01, burst=5)
-
-
-class Clock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Named(StaticTokens):
@@ -62,7 +53,7 @@ class Named(StaticTokens):
 @asynccontextmanager
 async def limited(limits: ClientLimits = FEW, **options: Any) -> AsyncIterator[tuple[Site, Clock]]:
     """A server with limits of its clients, whose clock stands still."""
-    clock = Clock()
+    clock = Clock(1_000.0)
     made = EndpointLimits(clients=limits)
     async with served(limits=made, limiter=MemoryLimiter(clock), **options) as site:
         yield site, clock
