@@ -97,7 +97,7 @@ class GeneralOptions(BaseModel, defer_build=True):
     idle_seconds: float = Field(1_800.0, gt=0, description="seconds until an unused session ends, for HTTP")
 
 
-class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOptions, defer_build=False):
+class Options(ObservationOptions, ReplicaOptions, ProtectionOptions, GeneralOptions):
     """The options of every server."""
 
 

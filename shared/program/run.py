@@ -151,7 +151,8 @@ def read_arguments(
     """
     words = _parser(app, program, epilog).read(arguments)
     file, exposed = _settings_file(app, words, environment)
-    options = read_options(Options, words, environment, "MCP", file)
+    # Most servers are started without any, and what validates a hundred options takes 3 % of a start and 1 MiB.
+    options = read_options(Options, words, environment, "MCP", file, has_valid_defaults=True)
     settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
     options.keep_to(_rules(file, options.settings, settings))
     return options, settings, exposed

@@ -129,9 +129,11 @@ def read_options(
     environment: Mapping[str, str] = _NOTHING,
     prefix: str = "",
     file: Mapping[str, FileValue] = _NOTHING,
+    *,
+    has_valid_defaults: bool = False,
 ) -> Model:
     """Return the model with values from the command line, the environment, the file or its defaults, in this order of
-    precedence.
+    precedence. A model that `has_valid_defaults` is validated only if there are other values.
 
     Raises ValueError with one line that names the option, the variable or the key, and the error.
     """
@@ -149,6 +151,8 @@ def read_options(
                 values[name] = split_list(environment[variable], separator)
         elif name in file:
             values[name], sources[name] = file[name]
+    if has_valid_defaults and not values:
+        return model.model_construct()
     try:
         return model.model_validate(values)
     except ValidationError as error:

@@ -1,6 +1,8 @@
 """Options from the command line and the environment."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,13 @@ def test_the_settings_of_a_server(
         (tmp_path / name).mkdir()
     settings = read_options(Settings, words(*arguments), environment, "MCP_FILESYSTEM")
     assert ([str(root) for root in settings.roots], settings.allow_write) == (roots, writes)
+
+
+def test_defaults_that_need_no_validation_are_those_that_validation_gives() -> None:
+    script = (
+        "from shared.program.process import Options; from shared.program.settings.options import read_options\n"
+        "options = read_options(Options, {}, has_valid_defaults=True); assert not Options.__pydantic_complete__\n"
+        "assert options == Options(), options\n"
+        "assert vars(options) == vars(Options.model_validate(options.model_dump(exclude_none=True)))"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
