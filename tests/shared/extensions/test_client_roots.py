@@ -246,7 +246,7 @@ async def test_one_run_of_a_server_narrows_no_other():
 
 # Clients that do not help
 
-REFUSED = "this server works only in its client's roots, which are not known: "
+REFUSED = "this server works only in the roots of its client, which are unknown: "
 
 
 async def test_a_client_that_answers_with_an_error_or_nonsense_is_refused_and_asked_again():
