@@ -22,7 +22,8 @@ _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udff
 """Characters that libxml2 rejects, and the two private planes."""
 _ENDS = re.compile(r"</(?:body|html)(?:[\s/][^<>]*)?>", re.IGNORECASE)
 """The end tags after which libxml2 drops all content. Browsers add it to the body."""
-_HEADING = re.compile(r"<(/?)(h[1-6])(?=[\s/>])", re.IGNORECASE)
+# A comment without an end goes on to the end of the text, so that the time is linear.
+_HEADING = re.compile(r"<(?:(/?)(h[1-6])(?=[\s/>])|!--(?:-?>|.*?--!?>|.*))", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"&#(?:[xX]0*([0-9a-fA-F]{1,8})(?![0-9a-fA-F])|0*([0-9]{1,10})(?![0-9]));?")
 
 _ONE_CLASS = etree.ElementDefaultClassLookup(element=HtmlElement)
@@ -80,11 +81,13 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
 
 
 def _end_headings(text: str) -> str:
-    """End each heading with its own tag. As in browsers, any end of a heading ends it."""
+    """End each heading with its own tag. As in browsers, any end of a heading outside comments ends it."""
     name = ""
 
     def ended(tag: re.Match[str]) -> str:
         nonlocal name
+        if tag[2] is None:
+            return tag[0]
         if not tag[1]:
             name = tag[2]
             return tag[0]

@@ -129,6 +129,8 @@ class _Writer:
         if not has_one:
             return self.blocks(element)
         is_plain = not captions or (is_paragraph(captions[0]) and not any(map(_needs_markup, captions[0].iter())))
+        if not is_plain and captions[0] in pictures[0].iterancestors():
+            return self.blocks(captions[0])
         caption = squeeze(captions[0].text_content()) if captions and is_plain else ""
         picture = self.inline.picture(pictures[0], caption)
         if not picture:

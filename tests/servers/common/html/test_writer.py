@@ -177,6 +177,10 @@ def test_pictures():
             "<figure><img src=/a.png alt=cat><figcaption>By <a href=/ann>Ann</a></figcaption></figure>",
             "![cat](https://example.com/a.png)\n\nBy [Ann](https://example.com/ann)",
         ),
+        (
+            "<figure><figcaption><img src=/a.png alt=cat> By <a href=/ann>Ann</a></figcaption></figure>",
+            "![cat](https://example.com/a.png) By [Ann](https://example.com/ann)",
+        ),
         ("<a href=/big><img src=/a.png alt=cat></a>", "[![cat](https://example.com/a.png)](https://example.com/big)"),
     ]
     assert [(body, markdown(body)) for body, _ in rows] == rows

@@ -13,8 +13,9 @@ def test_a_heading_that_is_not_ended_contains_no_following_block(end: str) -> No
     assert text == f"## Foxes\n\n{WORDS.strip()}\n\n- Red\n\nEnd"
 
 
-def test_any_end_of_a_heading_ends_it() -> None:
-    assert markdown(f"<h2>Foxes</h3>{WORDS}") == f"## Foxes\n\n{WORDS.strip()}"
+@pytest.mark.parametrize("end", ["</h3>", "<!-- <h3>Dens --></h2>", "<!--><!-- <h3> --></h2>"])
+def test_any_end_of_a_heading_outside_comments_ends_it(end: str) -> None:
+    assert markdown(f"<h2>Foxes{end}{WORDS}") == f"## Foxes\n\n{WORDS.strip()}"
 
 
 def test_a_heading_before_another_heading_is_ended() -> None:
