@@ -4,6 +4,9 @@ a carousel.
 A copy has the same lines and links, at least two lines, as an earlier block below the same headings. Text that may
 repeat for a reason is kept: table rows, terms, code, steps in panels for different systems, text under another
 heading, and everything in a manual, whose functions share parameters.
+
+Links that a page has both before and after its text, such as those to the previous and the next message, are
+navigation, so that no copy of them is kept.
 """
 
 from collections.abc import Hashable
@@ -19,6 +22,10 @@ _MIN_TERMS = 8
 """Minimum number of terms and examples in a manual."""
 _MEANINGFUL = tuple(map(KINDS.index, ("table", "dl", "pre", "details")))
 """Elements whose parts may repeat for a reason."""
+_MIN_LINKS, _MAX_PROSE_LINKS = 0.4, 0.2
+"""Minimum share of links in a line that is navigation, and the maximum in a line of a text."""
+_MIN_PROSE, _BETWEEN = 200, 0.9
+"""Minimum length of a page's text, and the minimum share of it between two copies of its navigation."""
 _BASE, _MODULUS = 1_000_003, (1 << 61) - 1
 _NO_LEVEL = 7
 """The level of a block without headings, below all of them."""
@@ -44,6 +51,33 @@ def find_copies(page: Lines, keep: list[bool]) -> set[int]:
             pairs = zip(range(first.first, first.end), range(block.first, end), strict=True)
             copies.update(number for original, number in pairs if keep[original] and keep[number])
     return copies
+
+
+def find_surrounding_links(page: Lines, keep: list[bool]) -> set[int]:
+    """Return the numbers of the lines in `keep` that are links in the same order before and after the text."""
+    prose = [
+        0,
+        *accumulate(
+            len(line.text) if is_kept and line.linked < _MAX_PROSE_LINKS * len(line.text) else 0
+            for line, is_kept in zip(page.lines, keep, strict=True)
+        ),
+    ]
+    if prose[-1] < _MIN_PROSE:
+        return set()
+    firsts: dict[Hashable, int] = {}
+    pairs: dict[int, int] = {}
+    for number, line in enumerate(page.lines):
+        if line.linked < _MIN_LINKS * len(line.text) or any(map(line.within.__getitem__, _MEANINGFUL)):
+            continue
+        first = firsts.setdefault((line.text, *(link.get("href") for link in line.links)), number)
+        if prose[number] - prose[first] >= _BETWEEN * prose[-1]:
+            pairs[number] = first
+    together = (
+        (number, first)
+        for number, first in pairs.items()
+        if pairs.get(number - 1) == first - 1 or pairs.get(number + 1) == first + 1
+    )
+    return {number for pair in together for number in pair if keep[number]}
 
 
 class _Blocks:

@@ -8,7 +8,7 @@ links to something else. One of several copies of a block is kept (`copies`). Om
 
 from collections import Counter
 from collections.abc import Hashable
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, compress, islice, pairwise
 from typing import NamedTuple
 
 from lxml.etree import strip_elements
@@ -16,7 +16,7 @@ from lxml.html import HtmlElement
 
 from servers.common.html.markup.footnotes import NOTE
 from servers.common.html.tree import BLOCKS, MAX_CAPTION_LENGTH, drop, length
-from servers.fetch.read.html.content.copies import find_copies
+from servers.fetch.read.html.content.copies import find_copies, find_surrounding_links
 from servers.fetch.read.html.content.declarations import Declarations
 from servers.fetch.read.html.content.evidence import is_heading
 from servers.fetch.read.html.content.lines import IN_BRACKETS, KINDS, Block, Line, Lines
@@ -39,6 +39,8 @@ _MIN_HEADERS = 2
 """Minimum number of headers at the beginning of a data table."""
 _MIN_ITEMS, _MIN_KEPT_SHARE = 5, 0.8
 """Minimum number of similar blocks. If at least this share of them is kept, all of them are content."""
+_SECTIONS, _MIN_SECTIONS = ("section", "div"), 4
+"""Elements that contain a section of a manual, and the minimum number of adjacent ones."""
 _PARAGRAPHS = ("p", "div")
 _LISTS = ("ul", "ol")
 _COLONS = (":", "\uff1a")
@@ -46,6 +48,8 @@ _PARAGRAPH_SHARE = 0.4
 """If at least this share of adjacent paragraphs is content, all of them are."""
 _MIN_PROBABILITY = 0.1
 """A line with a lower probability is not content, even if content surrounds it."""
+_MIN_TABLE_PROBABILITY = 0.15
+"""A table with a lower probability, before or after all content, is navigation, such as "Prev", "Up" and "Next"."""
 _LINK_SHARE = 0.5
 """Minimum share of links in a line that leads elsewhere."""
 _MANUAL_SHARE, _OUTLINED_SHARE = 0.75, 0.45
@@ -60,7 +64,7 @@ _MIN_PAGE_LENGTH = 200
 _FURNITURE = ("nav", "footer", "toolbar", "dialog")
 _FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
 _BUTTON = KINDS.index("button")
-_PRE = KINDS.index("pre")
+_PRE, _DL = map(KINDS.index, ("pre", "dl"))
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _MAX_WIDGET_LINES = 100
@@ -100,7 +104,7 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     if not page.lines:
         return None
     keep = choose(page, probabilities(page, declared))
-    copies = find_copies(page, keep)
+    copies = find_copies(page, keep) | find_surrounding_links(page, keep)
     for number in copies:
         keep[number] = False
     content = _counted(body, page, keep, copies)
@@ -158,12 +162,13 @@ def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
                 likely = is_part or is_heading(line) or judged[number] >= _MIN_PROBABILITY
                 keep[number] = keep[number] or (likely and not _leads_away(line, block))
     _complete_paragraphs(page, keep)
-    _complete_tables(page, keep)
+    _complete_tables(page, judged, keep)
     complete_pairs(page, keep)
     _complete_manual(page, keep)
     _complete_meanings(page, keep)
     _complete_introduced(page, keep)
     _complete_items(page, keep)
+    _complete_sections(page, keep)
     _complete_captions(page, keep)
     _complete_notes(page, keep)
     _leave_out_actions(lines, keep)
@@ -189,14 +194,19 @@ def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
                 keep[number] = True
 
 
-def _complete_tables(page: Lines, keep: list[bool]) -> None:
-    """Keep data tables, lists of terms and code surrounded by content; elsewhere they are rarely content."""
+def _complete_tables(page: Lines, judged: list[float], keep: list[bool]) -> None:
+    """Keep data tables, lists of terms, code, and the only quote of a page, surrounded by content; elsewhere they are
+    rarely content. Several quotes often repeat the posts of a thread.
+    """
     size = [0, *accumulate(len(line.text) for line in page.lines)]
     own = [0, *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True))]
     prose = [0, *accumulate(not line.within[_PRE] and len(line.text) > _MAX_LABEL for line in page.lines)]
+    quotes = [block for block in page.blocks if block.element.tag == "blockquote"]
+    quote = quotes[0] if len(quotes) == 1 else None
     for block in page.blocks:
         tag = block.element.tag
-        if tag not in ("dl", "pre") and (tag != "table" or not _is_innermost(block)):
+        is_whole = tag in ("dl", "pre") or (tag == "table" and _is_innermost(block)) or block is quote
+        if not is_whole:
             continue
         lines = page.lines[block.first : block.end]
         around = block.around
@@ -214,7 +224,11 @@ def _complete_tables(page: Lines, keep: list[bool]) -> None:
         # Links are data in code and below a row of headers; elsewhere they lead away.
         is_headed = len(lines) > _MIN_HEADERS and all(line.block.element.tag == "th" for line in lines[:_MIN_HEADERS])
         is_data = tag == "pre" or is_headed or sum(line.linked for line in lines) < _LINK_SHARE * chars
-        if 2 * beside_kept >= beside and is_data:
+        is_navigation = False
+        if tag == "table" and (own[block.first] == 0 or own[block.end] == own[-1]):
+            expected = sum(judged[number] * len(page.lines[number].text) for number in range(block.first, block.end))
+            is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
+        if 2 * beside_kept >= beside and is_data and not is_navigation:
             keep[block.first : block.end] = [True] * len(lines)
 
 
@@ -253,6 +267,23 @@ def _complete_items(page: Lines, keep: list[bool]) -> None:
             keep[block.first : block.end] = [
                 not _leads_away(line, block) for line in page.lines[block.first : block.end]
             ]
+
+
+def _complete_sections(page: Lines, keep: list[bool]) -> None:
+    """Keep the only section of a manual of which no text is kept, such as a list of links to related pages."""
+    kept = compress(page.lines, keep)
+    if not any(line.within[_PRE] or line.within[_DL] for line in kept):
+        return
+    groups: dict[Hashable, list[Block]] = {}
+    for block in page.blocks:
+        if block.end - block.first > 1 and block.element.tag in _SECTIONS and is_heading(page.lines[block.first]):
+            level = page.lines[block.first].block.element.tag
+            groups.setdefault((block.around, block.element.get("class"), level), []).append(block)
+    for group in groups.values():
+        omitted = [block for block in group if not any(keep[block.first + 1 : block.end])]
+        if len(group) >= _MIN_SECTIONS and len(omitted) == 1:
+            for number in range(omitted[0].first, omitted[0].end):
+                keep[number] = not _is_in_landmark(page.lines[number], omitted[0])
 
 
 def _is_code_widget(block: Block, prose: list[int]) -> bool:

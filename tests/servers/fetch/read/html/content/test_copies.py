@@ -21,6 +21,20 @@ def test_copies_are_counted() -> None:
     assert "(repeated 47)" in note
 
 
+def test_links_around_the_text_are_left_out() -> None:
+    links = "<ul><li>Previous: <a href=/1>Practice on Thursday</a><li>Next: <a href=/3>The old ropes</a></ul>"
+    page = (
+        f"<title>Ropes</title><h1>Ropes</h1>{links}<hr><pre>{'I measured each rope, from hole to floor. ' * 9}</pre>"
+    )
+    text = read_html(f"{page}<hr>{links}", URL, "text", None).text
+    assert ("I measured" in text, "Practice" in text, "old ropes" in text) == (True, False, False)
+
+
+def test_one_link_before_and_after_the_text_stays() -> None:
+    link = "<p>To get it, load <a href=/fox.zip>the whole archive of foxes</a></p>"
+    assert text_of(f"{link}{LONG}{LONG}{link}").count("archive of foxes") > 0
+
+
 @pytest.mark.parametrize(
     "markup",
     [

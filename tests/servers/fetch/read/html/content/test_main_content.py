@@ -318,6 +318,32 @@ def test_a_table_between_paragraphs_stays(linked: bool) -> None:
     assert [value for value in values if value.format("user") not in text] == []
 
 
+def test_a_table_of_links_around_a_manual_is_left_out() -> None:
+    table = (
+        "<div><hr><table><tr><td><a href=a>Prev</a></td><td><a href=u>Up</a></td><td><a href=n>Next</a></td></tr>"
+        "<tr><td>10.6. Selections of Columns</td><td><a href=i>Home</a></td><td>11.1. Introduction</td></tr>"
+        "</table></div>"
+    )
+    text = read_html(f"<title>Foxes</title><div><h1>Foxes</h1>{LONG}</div>{table}", URL, "text", None).text
+    assert ("quick brown" in text, "Selections" in text) == (True, False)
+
+
+def test_a_quote_between_paragraphs_stays() -> None:
+    quote = "<blockquote><p>A crust is dried dough.</p></blockquote>"
+    page = f"<title>Bread</title><div><h1>Bread</h1><p>{WORDS * 3}</p>{quote}<p>So says my baker.</p></div>"
+    assert "dried dough" in read_html(page, URL, "text", None).text
+
+
+def test_a_section_of_links_stays_in_a_manual() -> None:
+    names = ("Name", "Synopsis", "Options", "Status", "Examples")
+    sections = "".join(
+        f"<section><h2>{name}</h2><p>{WORDS}</p><pre>trowel -{name[0]}</pre></section>" for name in names
+    )
+    links = '<section><h2>See also</h2><p><a href="/split.1">split(1)</a>, <a href="/dd.1">dd(1)</a></p></section>'
+    text = read_html(f"<title>trowel(1)</title><div>{sections}{links}</div>", URL, "text", None).text
+    assert ("See also" in text, "dd(1)" in text) == (True, True)
+
+
 @pytest.mark.parametrize(
     "heading",
     [
