@@ -12,7 +12,7 @@ import tomli_w
 from shared.auth.tokens_file import NamedToken, digest_of, read_tokens
 
 from .hosts.files import hold_lock, write_atomically
-from .hosts.toml_tree import lead, spans, without
+from .hosts.toml_tree import separator, spans, without
 
 _RANDOM_BYTES = 32
 _BEGINNING = "mcp_"
@@ -45,7 +45,7 @@ class TokensToChange:
                 raise ValueError(f"{self.path}: there is already a token {name!r}; `token revoke` removes it")
             newline = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
             block = tomli_w.dumps({name: fields}).encode().replace(b"\n", newline)
-            self._write(text + lead(text, newline) + block)
+            self._write(text + separator(text, newline) + block)
         return token
 
     def revoke(self, name: str) -> None:

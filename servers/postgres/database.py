@@ -296,8 +296,8 @@ class PostgresDatabase:
     async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
         self._require_writable()
         async with self._writers.lent() as link:
-            places = writing.Places(link, self._readers.lent, self.on_committed, self._allowed)
-            yield writing.Session(places, Deadline(self._limits.seconds, job))
+            parts = writing.SessionParts(link, self._readers.lent, self.on_committed, self._allowed)
+            yield writing.Session(parts, Deadline(self._limits.seconds, job))
 
     def _require_writable(self) -> None:
         if not self.writable:

@@ -114,7 +114,7 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
 
     This is the whole top package of the server. But if several servers of the catalog are side by side in one
     package, each is expected to be independent, like the bundle's own. Then the sources are only the server's own
-    folder, with the modules next to the folders that it imports. Raises ValueError if the module is not found, or a
+    folder, and those modules next to it that it imports. Raises ValueError if the module is not found, or a
     file can't be read.
     """
     top, *inner = entry.module.split(".")

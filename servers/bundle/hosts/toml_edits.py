@@ -12,7 +12,7 @@ import tomli_w
 
 from .clients import Client
 from .json_edits import Edit, Receipt, digest_of
-from .toml_tree import lead, spans, toml_value, without
+from .toml_tree import separator, spans, toml_value, without
 
 
 def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
@@ -30,7 +30,7 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
         changed, receipt = without(text, others), previous or Receipt("")
         changed, start = changed[: first[0]] + block + changed[first[1] :], first[0]
     else:
-        before = lead(text, newline)
+        before = separator(text, newline)
         changed, receipt = (
             text + before + block + newline,
             Receipt("", before=before.decode(), after=newline.decode()),

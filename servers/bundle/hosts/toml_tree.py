@@ -82,7 +82,7 @@ def spans(text: bytes, path: list[str]) -> list[Span]:
     return merged
 
 
-def lead(text: bytes, newline: bytes) -> bytes:
+def separator(text: bytes, newline: bytes) -> bytes:
     """Return the text that must precede a new table at the end."""
     if not text.strip(b"\xef\xbb\xbf \t\r\n"):
         return b"" if text.endswith((b"\n", b"\xef\xbb\xbf")) or not text else newline

@@ -31,8 +31,8 @@ class Step(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change: its number, its time in seconds since 1970, its kind and its `paths`. `undoes` is the number of the
-    change that it undoes, `undone_by` the number of the change that undid it.
+    """A change: its number, its time in seconds since 1970, its kind (`act`) and its `paths`. `undoes` is the number
+    of the change that it undoes, `undone_by` the number of the change that undid it.
 
     Its status is `pending` while it is being made, then `done`, or `interrupted` if only its recorded steps were
     made.

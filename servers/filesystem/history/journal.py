@@ -132,7 +132,7 @@ class Journal:
         self.collect()
         with self._transaction(durable):
             number = self._insert(act, steps, (time.time(), "pending", self.run, undoes))
-            unused = self._evict() if self._is_much_recorded() else []
+            unused = self._evict() if self._is_size_check_due() else []
         self.images.drop(unused)
         return number
 
@@ -149,7 +149,8 @@ class Journal:
             self._database.execute("UPDATE change SET status = ? WHERE number = ?", (status, number))
 
     def fail(self, number: int) -> int | None:
-        """Return the database number of a change that failed and is to be settled."""
+        """Record that a change failed and is to be settled, and return its number in the database; None if it is not
+        there."""
         if number >= 0:
             return number
         with self._lock:
@@ -173,7 +174,7 @@ class Journal:
             with self._transaction():
                 for record, run in sorted(self._records(names, ended), key=lambda item: item[0].time):
                     self._insert(record.act, [record.step], (record.time, record.status, run, None))
-                if self._is_much_recorded():
+                if self._is_size_check_due():
                     unused = self._evict()
             self._drop_spools(ended)
         self.images.drop(unused)
@@ -290,7 +291,7 @@ class Journal:
         """Return how many bytes of each spool are in the database."""
         return dict(self._database.execute("SELECT name, position FROM spool").fetchall())
 
-    def _is_much_recorded(self) -> bool:
+    def _is_size_check_due(self) -> bool:
         return self._recorded * _CHECK_FRACTION >= self.limits.size
 
     def _renew_spool(self) -> None:

@@ -32,7 +32,7 @@ _STATE = """
 """The state that a transaction could leave behind in its session, since a function may change all of it."""
 
 
-class Places(NamedTuple):
+class SessionParts(NamedTuple):
     """The connections and rules of a session."""
 
     link: Link
@@ -47,15 +47,15 @@ class Places(NamedTuple):
 class Session:
     """A connection for a client's statements, and for the server's own queries during them."""
 
-    def __init__(self, places: Places, deadline: Deadline) -> None:
-        self.link = places.link
-        self.onlooker = places.onlooker
-        self.allowed = places.allowed
+    def __init__(self, parts: SessionParts, deadline: Deadline) -> None:
+        self.link = parts.link
+        self.onlooker = parts.onlooker
+        self.allowed = parts.allowed
         self.deadline = deadline
         self.types = Types()
         """Includes types that the transaction creates, which must not be cached for other calls."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
-        self._committed = places.committed
+        self._committed = parts.committed
         self._before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
 from servers.postgres.write import execution, importing
-from servers.postgres.write.session import Places, Session
+from servers.postgres.write.session import Session, SessionParts
 
 LIMITS = ResponseLimits(AnswerLimits(1_000, 100_000, 10_000), 500_000)
 
@@ -70,7 +70,7 @@ class Writing:
         async def onlooker() -> AsyncIterator[Link]:
             yield self._reader
 
-        return Session(Places(self.writer, onlooker, self.on_committed), Deadline(self.writer.limits.seconds))
+        return Session(SessionParts(self.writer, onlooker, self.on_committed), Deadline(self.writer.limits.seconds))
 
 
 @asynccontextmanager
