@@ -41,7 +41,9 @@ class _Databases(BaseModel):
 class Narrowing(settings.Narrowing):
     """The part of the databases that a principal can be limited to, and the names hidden from it."""
 
-    hide: list[str] = Field([], description="what its databases must hide, in addition to what all must hide")
+    hide: list[str] = Field(
+        [], description="tables and columns that the databases must hide, in addition to those of --hide"
+    )
 
 
 class Settings(SqlSettings, _Databases):

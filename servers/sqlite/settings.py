@@ -80,7 +80,9 @@ class _Memory(BaseModel):
 class Narrowing(settings.Narrowing):
     """The part of the databases that a principal can be limited to, and the names hidden from it."""
 
-    hide: _HiddenNames = Field([], description="what is hidden from it, in addition to what is hidden from everyone")
+    hide: _HiddenNames = Field(
+        [], description="tables and columns hidden from the principal, in addition to those of --hide"
+    )
 
 
 class Settings(SqlSettings, _Memory, StatementLimits, _Databases):

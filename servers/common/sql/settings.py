@@ -18,7 +18,7 @@ from shared.program.settings.options import expand_home, option
 class Narrowing(BaseModel):
     """The part of the databases that a principal can be limited to."""
 
-    databases: list[str] = Field([], description="names of databases that the server has")
+    databases: list[str] = Field([], description="names of the databases that the principal may use")
     files: Path | None = Field(None, description="directory to import from, within the directory of the server")
 
     def place_files(self, known_names: Collection[str], files: Path | None) -> Path | None:

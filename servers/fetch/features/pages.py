@@ -38,7 +38,7 @@ async def read_page_over_http(ctx: Ctx, url: str) -> TextResourceContents | Blob
     return await _read(ctx, f"http://{url}")
 
 
-@features.resource("https://{+url}", name="page", title="A page of the web", mime_type=_MARKDOWN)
+@features.resource("https://{+url}", name="page", title="A web page", mime_type=_MARKDOWN)
 async def read_page(ctx: Ctx, url: str) -> TextResourceContents | BlobResourceContents:
     """The main content of a page, as Markdown."""
     return await _read(ctx, f"https://{url}")

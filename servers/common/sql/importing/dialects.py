@@ -68,7 +68,7 @@ class Dialect(NamedTuple):
         if self.escape:
             parts.append(f"quotes escaped by {self.escape}")
         if self.skips_blanks and self.delimiter != " ":
-            parts.append("blanks after it dropped")
+            parts.append("spaces after it removed")
         return ", ".join(parts)
 
 
