@@ -70,7 +70,7 @@ def test_a_result_that_is_too_large_for_what_waits_already_is_left_out():
     first, second, third = answer.message.messages
     assert (first, third) == (Response(1, large), Response(3, {}))
     assert isinstance(second, Failure)
-    assert second.message.startswith("the call was made, but the results of your batches take too much memory")
+    assert second.message.startswith("the call was made, but its result is left out, because the results of")
 
 
 def test_results_of_a_batch_that_was_answered_count_no_more():
