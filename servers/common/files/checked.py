@@ -59,14 +59,14 @@ class PathWalker:
     def trail(self, place: Place) -> tuple[str, ...]:
         """Return every path on the way to `place` that is below a root, as written and as resolved."""
         written = self._roots.path(place)
-        found: list[str] = []
+        paths: list[str] = []
         for path in (written, os.path.realpath(written)):
             located = self._roots.locate(components(path))
             if located is None:
                 continue
             index, parts = located
-            found += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
-        return tuple(dict.fromkeys(found))
+            paths += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
+        return tuple(dict.fromkeys(paths))
 
     def narrowed(self, roots: Roots) -> "PathWalker":
         """Return the walker for parts of the roots."""
