@@ -272,7 +272,8 @@ def test_all_text_is_in_the_answer_or_counted(nodes: list[Node]) -> None:
     seen = re.sub(r"\s", " ", page.text)
     lost = sum(len(word) for word in words if word not in seen)
     counted = [int(size.replace(",", "")) for size in re.findall(r"[a-z] ([\d,]+)[,)]", " ".join(page.notes))]
-    assert lost <= sum(counted)
+    # A page with text in fields alone says that it shows none.
+    assert lost <= sum(counted) or page.notes == ("The page shows no text.",)
 
 
 @pytest.mark.parametrize(
