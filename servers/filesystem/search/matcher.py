@@ -25,7 +25,7 @@ _OF_TEXT = re.compile(r"\\[AzC]|\(\?")
 _NOT_LITERAL = re.compile(r"\\[^dDwWsSbB\W]|\\$|\(\?|[{|]")
 """What `_required_text` doesn't read: escapes for single characters, modes, counts and alternatives."""
 _PART = re.compile(
-    r"(?P<skipped>\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\\[dDwWsSbB]|[.^$])|\\(?P<escaped>.)|(?P<special>[()*?+])|.",
+    r"(?P<skipped>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\\[dDwWsSbB]|[.^$])|\\(?P<escaped>.)|(?P<special>[()*?+])|.",
     re.DOTALL,
 )
 """A class, an assertion or any character; an escaped character; a group or a repetition; or a character."""

@@ -21,6 +21,7 @@ EXPRESSIONS = {
     r"a\.b": "a.b",
     r"[\].x]b": "b",
     "[]x.]b [[:alpha:]^]": "b ",
+    "[[:^digit:]]eedle": "eedle",
     r"\x61b": "",
     "(?i)NEEDLE": "",
     "é$|vu": "",
