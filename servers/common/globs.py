@@ -180,11 +180,12 @@ class _Composed:
 def _component(name: str) -> re.Pattern[str] | _Composed:
     if name == "*":
         return _STAR
-    name = normalize("NFC", name)
+    # Before the normalization, which makes ASCII of a few other characters.
+    is_ascii, name = name.isascii(), normalize("NFC", name)
     translated = fnmatch.translate(_ESCAPE.sub(_plain, name))
     is_plain = "[" not in name and "\\" not in name
     pattern = re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")
-    return pattern if name.isascii() else _Composed(pattern)
+    return pattern if is_ascii else _Composed(pattern)
 
 
 def _plain(match: re.Match[str]) -> str:
