@@ -84,8 +84,13 @@ def read_patch(text: str) -> list[FilePatch]:
 
 
 def _begins_file(lines: list[str], at: int) -> bool:
+    # Some models write both beginnings.
+    return _begins_unified(lines, at) or (lines[at].startswith(_UPDATE) and not _begins_unified(lines, at + 1))
+
+
+def _begins_unified(lines: list[str], at: int) -> bool:
     starts = [line[:4] for line in lines[at : at + 3]]
-    return (starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")) or lines[at].startswith(_UPDATE)
+    return starts[:2] == ["--- ", "+++ "] and starts[-1].startswith("@@")
 
 
 def _ends_hunk(lines: list[str], at: int) -> bool:

@@ -128,6 +128,8 @@ def test_files_begin_as_codex_writes_them() -> None:
         "c",
         [("c\n*** Update File: x\n", "c\nd\n"), ("e\n", "f\n")],
     )
+    [both] = read_patch("*** Update File: a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n")
+    assert (both.path, len(both.edits)) == ("a.py", 1)
 
 
 @pytest.mark.parametrize(
