@@ -53,10 +53,15 @@ def request_fields(
     if peer is not None:
         session = peer.session
         if peer.info is not None:
-            client = str(peer.info.get("name") or "")
+            client = str(peer.info.get("name") or "")[:_MAX_CLIENT_LENGTH]
     name, uri = raw.get("name"), raw.get("uri")
+    # Truncated first, since they are kept.
     fields: str = _common_fields(
-        _sender(principal, session), client, server, method, name if isinstance(name, str) else None
+        _sender(principal, session),
+        client,
+        server,
+        method[:_MAX_METHOD_LENGTH],
+        name[:_MAX_NAME_LENGTH] if isinstance(name, str) else None,
     )
     if isinstance(uri, str):
         fields += f',"uri":{_json(redacted(uri[:_MAX_URI_LENGTH]))}'
@@ -93,12 +98,12 @@ def _sender(principal: Principal | None, session: int | None) -> _Sender:
 def _common_fields(sender: _Sender, client: str | None, server: str, method: str, name: str | None) -> str:
     fields = _client_fields(sender)
     if client:
-        fields["client"] = redacted(client[:_MAX_CLIENT_LENGTH])
+        fields["client"] = redacted(client)
     fields["server"] = server
     # The client has chosen the name of an unknown method.
-    fields["method"] = redacted(method[:_MAX_METHOD_LENGTH])
+    fields["method"] = redacted(method)
     if name is not None:
-        fields["prompt" if method.startswith("prompts/") else "tool"] = name[:_MAX_NAME_LENGTH]
+        fields["prompt" if method.startswith("prompts/") else "tool"] = name
     return _json(fields)[1:-1]
 
 

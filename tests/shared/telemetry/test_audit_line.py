@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from shared.telemetry.audit_line import line_of
+from shared.telemetry import audit_line
+from shared.telemetry.audit_line import line_of, request_fields
 
 
 @pytest.mark.parametrize("text", ["plain", "\u00e9", "\u2028", "\x1b[2J", "\x7f", "\x9b2J", "\ud800\n"])
@@ -17,3 +18,11 @@ def test_any_value_has_a_line() -> None:
     line = line_of({"number": float("nan"), "most": [float("inf")], "other": object()})
     assert ("NaN" in line, "Infinity" in line, line.count("\n")) == (True, True, 1)
     json.loads(line, parse_constant=pytest.fail)
+
+
+def test_texts_of_any_length_are_kept_truncated() -> None:
+    texts = [{"method": end * 10_000, "raw": {"name": end * 10_000}} for end in ("a", "a" * 2)]
+    audit_line._common_fields.cache_clear()
+    for text in texts:
+        request_fields("notes", peer=None, principal=None, **text)
+    assert audit_line._common_fields.cache_info().currsize == 1
