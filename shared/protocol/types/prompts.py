@@ -16,12 +16,15 @@ def _given(arguments: Any) -> Any:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
+_Arguments = Annotated[dict[str, str], BeforeValidator(_given)]
+
+
 class GetPromptParams(InputParams):
     """The prompt to render, with its arguments; their values are always strings. An argument that is null is
     omitted."""
 
     name: str
-    arguments: Annotated[dict[str, str], BeforeValidator(_given)] = Field(default_factory=dict)
+    arguments: _Arguments = Field(default_factory=dict)
 
 
 class PromptArgument(Wire):
@@ -84,9 +87,9 @@ class CompletionArgument(Wire):
 
 
 class CompletionContext(Wire):
-    """Arguments that are already set (since 2025-06-18)."""
+    """Arguments that are already set (since 2025-06-18). One that is null is omitted."""
 
-    arguments: dict[str, str] = Field(default_factory=dict)
+    arguments: _Arguments = Field(default_factory=dict)
 
 
 class CompleteParams(Params):

@@ -50,7 +50,7 @@ async def test_a_hundred_values_are_not_too_many():
 
 
 async def test_arguments_that_are_settled_reach_the_function():
-    answer = await completed(app_with_names(1), context={"arguments": {"suffix": "!"}})
+    answer = await completed(app_with_names(1), context={"arguments": {"suffix": "!", "omitted": None}})
     assert answer["result"]["completion"]["values"] == ["n0!"]
 
 
