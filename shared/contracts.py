@@ -357,7 +357,7 @@ class SessionStore(Protocol):
         bus."""
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Make this replica report changes of the resource to the client, or stop reporting them. The replica that
+        """Make this replica report the resource's changes to the client, or stop reporting them. The replica that
         reported them before is notified over its bus. Never waits."""
 
     async def adopt(self, id: str) -> Sequence[str]:

@@ -12,7 +12,7 @@ is not UTF-8; it is then replaced.
 The three servers that use a watch have no common loop, which would need an option for each difference between them.
 The filesystem server checks files at their own pace, in a thread chosen by whether their file system is local or
 remote. In the prompts server, checking a library determines which directories to watch next, and the duration of the
-check determines the pace. The sqlite server reports changes of a database immediately and then pauses; it reports its
+check determines the pace. The sqlite server reports changes to a database immediately and then pauses; it reports its
 own writes separately.
 """
 
@@ -42,7 +42,7 @@ _ERRED_SECONDS = 1.0
 """Seconds until a new watch is tried after one has failed or a directory has become unreadable."""
 
 _MODIFIED = 2
-"""The number with which watchfiles reports a change of an existing entry."""
+"""The number with which watchfiles reports a change to an existing entry."""
 _NOT_WATCHED = -1, -1
 """Replaces the device and inode of a directory that no longer exists, or is not the one being watched."""
 

@@ -14,7 +14,7 @@ CODES = {
     "bad_url": "the URL can't be fetched",
     "bad_argument": "an argument does not fit the page",
     "blocked_host": "the operator does not allow the host or the port",
-    "blocked_address": "the host leads to an address that is not public",
+    "blocked_address": "the host resolves to an address that is not public",
     "dns": "the host name is unknown, or the resolver failed",
     "connect": "the host can't be reached, or ended the connection",
     "tls": "the certificate is not valid for the host, or no secure connection could be negotiated",

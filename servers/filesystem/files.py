@@ -110,7 +110,7 @@ class Files:
         return [str(path) for index, path in enumerate(self.rooted.roots.paths) if not self.rooted.is_there(index)]
 
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
-        """Return a part of the text at `place`, at most `budget` bytes of JSON. Raises FilesError.
+        """Return part of the text at `place`, at most `budget` bytes of JSON. Raises FilesError.
 
         A small UTF-8 file is read at once. Others are read in a thread, which waits for its `turn` if it has to
         search for a line from the start of the file, whose size is not limited.
@@ -139,7 +139,7 @@ class Files:
         return None if read.truncated else read
 
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
-        """Return a part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
+        """Return part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
         is_called = part.encoding is None and is_called_document(place.written)
         if not (is_called or concerns_document(part)):
             try:

@@ -62,7 +62,7 @@ _BY_STATE: dict[str, tuple[str, str, str]] = {
     "57P05": ("unavailable", "the database ended a connection that was idle for too long", _AGAIN),
     "58": ("io_error", "the database could not read or write a file", ""),
     "XX001": ("corrupt", "a table of the database is damaged", "The operator can restore a backup."),
-    "XX002": ("corrupt", "an index of the database is damaged", "The operator can rebuild it with REINDEX."),
+    "XX002": ("corrupt", "an index in the database is damaged", "The operator can rebuild it with REINDEX."),
     "XX": ("bad_statement", "", ""),
 }
 

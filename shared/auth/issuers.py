@@ -54,7 +54,7 @@ async def find_metadata(web: Web, issuer: str, referrer: str | None = None) -> I
 
 async def first_metadata(web: Web, urls: Sequence[str], issuer: str, referrer: str | None) -> IssuerMetadata | None:
     """Return the first document at one of `urls` that belongs to `issuer`; None if none of them has a document.
-    Raises AuthError, also if all documents belong to other issuers."""
+    Raises AuthError, including when all documents belong to other issuers."""
     mismatch: MetadataError | None = None
     for url in urls:
         answer = await web.get_json(url, referrer=referrer)

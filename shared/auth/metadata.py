@@ -80,8 +80,8 @@ def issuer_metadata_urls(issuer: str) -> tuple[str, ...]:
 
 
 def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
-    """Return the metadata of `issuer`, from which the document's URL was made. Raises `MetadataError`, also if the
-    document belongs to another issuer: the identifiers are compared exactly (RFC 8414, section 3.3)."""
+    """Return the metadata of `issuer`, from which the document's URL was made. Raises `MetadataError`, including
+    when the document belongs to another issuer: the identifiers are compared exactly (RFC 8414, section 3.3)."""
     metadata = _read(IssuerMetadata, document, "an authorization server")
     if metadata.issuer != issuer:
         raise MetadataError(f"the metadata at the URL of the issuer {escape(issuer)[:300]} belongs to another issuer")
@@ -89,8 +89,8 @@ def read_issuer_metadata(document: Any, issuer: str) -> IssuerMetadata:
 
 
 def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
-    """Return the metadata of the protected resource to which `url` belongs. Raises `MetadataError`, also if the
-    document belongs to another resource (RFC 9728, section 3.3)."""
+    """Return the metadata of the protected resource to which `url` belongs. Raises `MetadataError`, including when
+    the document belongs to another resource (RFC 9728, section 3.3)."""
     metadata = _read(ResourceMetadata, document, "a protected resource")
     if not covers(metadata.resource, url):
         parts = _split(url, "a protected resource")

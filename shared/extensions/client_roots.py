@@ -38,7 +38,7 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
 
 @dataclass(slots=True)
 class _SessionRoots:
-    """The state for one session, and the number of changes of its roots when they were requested."""
+    """The state for one session, and the number of changes to its roots when they were requested."""
 
     state: Any = None
     changes: int = -1

@@ -1,8 +1,8 @@
 """Records: immutable values for messages and their parts, created several times a call.
 
-A frozen dataclass guards its fields at run time, which makes each of them three times as expensive to create. A
-record leaves the guard to the type checker. All records also share rarely called methods: compiling them for each
-class would take more time at every start than anything else in this package.
+A frozen dataclass guards its fields at run time, so an instance is three times as expensive to create. A record
+leaves this check to the type checker. All records also share rarely called methods: compiling them for each class
+would take more time at every start than anything else in this package.
 """
 
 from dataclasses import dataclass, field

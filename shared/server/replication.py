@@ -1,6 +1,6 @@
 """`Replication`: the state that one run of a server shares with its replicas, other runs in other processes.
 
-A run that serves only some principals, with their own settings, is a part of the run that was opened with the stores:
+A run that serves only some principals, with their own settings, is part of the run that was opened with the stores:
 the other replicas see all parts as one, and each change carries the name of its part.
 """
 

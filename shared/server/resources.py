@@ -95,8 +95,8 @@ class RegisteredResource:
         return bool(self.template.names)
 
     async def read(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any]:
-        """Return the contents at `uri`. Raises ResourceNotFound, also if a function that may return None does so, and
-        the exceptions of the function."""
+        """Return the contents at `uri`. Raises ResourceNotFound, including when a function that may return None
+        does so, and the exceptions of the function."""
         value = await self.function.call(**self.function.bind_text(variables, context))
         if value is None and self._may_be_missing:
             raise ResourceNotFound(uri)

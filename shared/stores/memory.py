@@ -209,7 +209,7 @@ class MemorySessions:
             self._stores.tell(session, Notice(id, snapshot=merged), self._number if merged is after else None)
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Make this replica report changes of the resource, or stop reporting them."""
+        """Make this replica report changes to the resource, or stop reporting them."""
         session = self._sessions.get(id)
         if session is None:
             return

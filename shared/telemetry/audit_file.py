@@ -72,7 +72,7 @@ class AuditFile:
         if written == len(text):
             self._torn = False
             return
-        # Remove a part of a line, unless another process has written since: then the next line ends it.
+        # Remove part of a line, unless another process has written since: then the next line ends it.
         fd = self._fd
         # After a write with O_APPEND it is the end of that write, so a larger file has other processes' lines after
         # it.
@@ -124,7 +124,7 @@ class AuditFile:
         return file
 
     def _ends_torn(self) -> bool:
-        """Return True if a process that died has left a part of a line."""
+        """Return True if a process that died has left part of a line."""
         with self._path.open("rb", buffering=0) as file:
             size = None
             while size != (size := file.seek(0, os.SEEK_END)):

@@ -106,7 +106,7 @@ MEASURES = (
     ),
     Measure(
         "mcp.store.lost",
-        "Times that this replica lost its lease, and with it its sessions to other replicas.",
+        "Number of times this replica lost its lease, and its sessions moved to other replicas.",
         ("server",),
         _store_lost,
     ),

@@ -59,7 +59,7 @@ def read_trace_context(parent: object, state: object = None) -> TraceContext | N
 
 
 def follow(meta: Mapping[str, Any]) -> None:
-    """Make the current task a part of the span in the `_meta` of a request, if it has one."""
+    """Make the current task part of the span in the `_meta` of a request, if it has one."""
     context = read_trace_context(meta.get(TRACEPARENT), meta.get(TRACESTATE))
     if context is not None:
         current.set(context)

@@ -2,7 +2,7 @@
 
     await serve(running, framed(stream, Codec()))
 
-Each item from the stream may contain a part of a message, one message, or many; messages are sent in one write.
+Each item from the stream may contain part of a message, one message, or many; messages are sent in one write.
 Tested with sockets, and used for child processes.
 """
 

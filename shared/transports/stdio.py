@@ -288,7 +288,7 @@ class _Output(_Descriptor):
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         """Write a few small messages if this is possible without waiting, all of them or nothing. Returns True if
         they were written."""
-        # A socket may accept a part of a write, and the rest would have to wait.
+        # A socket may accept part of a write, and the rest would have to wait.
         if not self._is_pipe or len(outgoing) > _MAX_MESSAGES:
             return False
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])

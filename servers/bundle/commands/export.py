@@ -60,7 +60,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _use(path: Path) -> str | None:
-    """Return the next step for the file, or None for a part of a plugin."""
+    """Return the next step for the file, or None for part of a plugin."""
     match path.name:
         case "server.json":
             publish = f"mcp-publisher publish {quote(str(path))}"

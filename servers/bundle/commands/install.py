@@ -150,7 +150,7 @@ def _target_of(options: Namespace) -> Iterator[Target]:
 
 
 def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
-    """Show the change of the file, and make it unless it is a `dry_run`.
+    """Show the change to the file, and make it unless it is a `dry_run`.
 
     Raises ValueError if the change can't be made.
     """

@@ -46,7 +46,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         yield fault(
             launch.where,
             reason,
-            f"correct it in {launch.file}; `{program_name()} info {launch.entry.name}` lists all",
+            f"correct it in {launch.file}; `{program_name()} info {launch.entry.name}` lists the options",
         )
     for reason in variables.faults:
         yield warning(launch.where, reason, f"correct it in {launch.file}, or remove it")

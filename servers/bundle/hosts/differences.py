@@ -92,7 +92,7 @@ def _offsets(lines: list[bytes], first: int, end: int) -> tuple[int, int]:
 
 
 def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
-    """Return the lines of a part of the text, with hidden values replaced."""
+    """Return the lines of part of the text, with hidden values replaced."""
     root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
     first, last = (root.start, root.end) if root is not None else (len(text), len(text))
     at, end = part

@@ -1,4 +1,4 @@
-"""Atomic changes of files, by one process at a time."""
+"""Atomic changes to files, by one process at a time."""
 
 import errno
 import hashlib

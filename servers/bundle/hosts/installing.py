@@ -89,7 +89,7 @@ class Target(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of a client's file that has not been applied yet."""
+    """A change to a client's file that has not been applied yet."""
 
     target: Target
     before: bytes | None

@@ -120,7 +120,7 @@ def as_text(value: Any) -> str:
 
 
 def from_json(text: str) -> Any:
-    """Return the value of a JSON text. Raises ValueError, also for NaN and for a number that would become
+    """Return the value of a JSON text. Raises ValueError, including for NaN and for a number that would become
     infinite."""
     try:
         return json.loads(text, parse_constant=_refused, parse_float=_finite)

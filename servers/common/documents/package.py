@@ -62,11 +62,11 @@ class Package:
         try:
             return self._archive.read(name)
         except KeyError:
-            raise DocumentError("unreadable", "the file is damaged: a part of it is missing") from None
+            raise DocumentError("unreadable", "the file is damaged: part of it is missing") from None
         except RuntimeError:
             raise DocumentError("unreadable", "the file needs a password") from None
         except (BadZipFile, NotImplementedError, EOFError, OSError, ValueError, zlib.error):
-            raise DocumentError("unreadable", "the file is damaged: a part of it can't be unpacked") from None
+            raise DocumentError("unreadable", "the file is damaged: part of it can't be unpacked") from None
 
     def xml(self, name: str) -> Element:
         """Return the root element of a part. Raises DocumentError like `read`, and for a part that is not XML."""
@@ -115,7 +115,7 @@ def parse_xml(text: bytes) -> Element:
         if error.code == etree.ErrorTypes.ERR_NO_MEMORY:
             raise MemoryError from None
         deep = "depth" in str(error)
-        reason = "the file is nested too deeply" if deep else "the file is damaged: a part of it is not XML"
+        reason = "the file is nested too deeply" if deep else "the file is damaged: part of it is not XML"
         raise DocumentError("unreadable", reason) from None
 
 

@@ -79,7 +79,7 @@ def entry_in(directory: Directory, name: str) -> Entry:
 def open_to_read(entry: Entry) -> Handle:
     """Open the entry for reading, whatever its type. The caller closes it.
 
-    Raises OSError, also for a link.
+    Raises OSError, including for a link.
     """
     if entry.directory is None:
         # Opening a pipe or a device may block or have effects, and no flag prevents that here.

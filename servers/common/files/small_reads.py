@@ -46,7 +46,7 @@ LATE_SECONDS = 0.005
 PAUSE_FACTOR = 10
 """After a late access, all accesses are left to threads for this many times its duration."""
 SLOW_SECONDS = 60.0
-"""Seconds for which the place of a late access is left to threads."""
+"""Number of seconds after a late access for which only threads access that place."""
 _MAX_SLOW = 1_000
 """Number of places of late accesses that are remembered."""
 

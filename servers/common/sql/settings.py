@@ -109,7 +109,7 @@ class SqlSettings(StatementLimits):
         return self
 
     def narrowed(self, narrowing: Narrowing) -> Self:
-        """Return these settings for a principal that has only these databases, and a part of the directory of files.
+        """Return these settings for a principal that has only these databases, and part of the directory of files.
 
         Raises ValueError for a name or directory that the server does not have.
         """

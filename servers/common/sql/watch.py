@@ -107,7 +107,7 @@ class DatabaseWatch(ABC, Generic[W]):
         """The number of watched databases, and how they are watched."""
 
     async def begin(self, uri: str) -> str:
-        """Report changes of the target of `uri` from now on, and return the key of these reports.
+        """Report changes to the target of `uri` from now on, and return the key of these reports.
 
         The target is a database, its schema, or a table, which need not exist yet. A row counts as its table. Raises
         SqlError with code `not_found` and `bad_database`.
@@ -122,7 +122,7 @@ class DatabaseWatch(ABC, Generic[W]):
         return await self._begin(named.database, self._uris.format(Target(named.database, table)), table)
 
     async def begin_listing(self) -> None:
-        """Report changes of the list of resources from now on."""
+        """Report changes to the list of resources from now on."""
         for name in self._names:
             await self._begin(name, LISTING, None)
 
@@ -149,7 +149,7 @@ class DatabaseWatch(ABC, Generic[W]):
 
     @abstractmethod
     async def _begin(self, name: str, key: str, table: str | None) -> str:
-        """Report changes of a table, or of the whole database `name`, under `key`, and return the key.
+        """Report changes to a table, or to the whole database `name`, under `key`, and return the key.
 
         Raises SqlError with code `bad_database`.
         """

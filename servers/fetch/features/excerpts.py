@@ -75,7 +75,7 @@ async def _passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallT
 async def _changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
     from ..pages.changes import find_changes
 
-    too_much = f"too much has changed since version {selection.since} to be compared: this is the page as it is now"
+    too_much = f"too much has changed since version {selection.since} for a comparison: this is the page as it is now"
     # The longest note.
     size = room_for_text(ctx, _frame(snapshot, [too_much]))
     parts = await _within(partial(find_changes, old, snapshot.page.text), selection.characters, size)

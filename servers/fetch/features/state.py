@@ -75,7 +75,7 @@ class State(NamedTuple):
     shared: "SharedSnapshots | None"
     """The snapshots of other replicas, if there are any."""
     watcher: Watcher
-    """Reports changes of the pages that clients subscribe to."""
+    """Reports changes to the pages that clients subscribe to."""
 
 
 Ctx = Context[State]

@@ -12,7 +12,7 @@ _MAX_LINES = 1_500
 
 
 def find_changes(old: str, new: str, room: int) -> Excerpts | None:
-    """Return the removed lines, each after "- ", and the new ones, each after "+ ": as many changes as fit into
+    """Return the removed lines, prefixed with "- ", and the new ones, prefixed with "+ ": as many changes as fit into
     `room` characters. Return None if there are too many different lines to compare.
 
     Trailing white space and empty lines do not count as changes.

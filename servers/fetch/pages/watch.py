@@ -3,7 +3,7 @@
 A page is requested with its validators when it is no longer fresh according to its site, but not before `floor`;
 without a lifetime it is requested every five minutes. All watched pages of a site together obey its `Crawl-delay`, or
 one second. A failing page is requested at growing intervals, and not before `Retry-After`. A response that a client
-or another replica got from the site since the last check saves a request. Only a change of the text counts, and the
+or another replica got from the site since the last check saves a request. Only a change to the text counts, and the
 loss of a page (404, 410), which is reported once.
 
 Changed validators don't count, since a site may change them with every response. Every tenth check is made without

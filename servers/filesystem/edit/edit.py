@@ -5,7 +5,7 @@ Each result is written beside its file and reaches the disk before the first fil
 program makes in the meantime is detected and not lost (see `exchange`): the edits are applied again, to the new
 contents.
 
-If one of several files can't be replaced, the files already replaced are restored as the same inodes. Only a crash of
+If one of several files can't be replaced, the files already replaced are restored, with their inodes. Only a crash of
 the process or the machine between two renames can leave some files changed and others not. Even then each file is
 complete, and undo reverts the changes that were made (see `history/settling`).
 """

@@ -67,7 +67,7 @@ def show_tree(ctx: Ctx, place: Place, tree: Tree, cursor: str | None) -> None:
 
 
 def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, applied: bool) -> None:
-    """Show the changes of files."""
+    """Show the changes to files."""
     if not shows_apps(ctx):
         return
     diff = "\n".join(unbroken(result.diff) for result in edited if result.diff)

@@ -96,7 +96,7 @@ def _stat(rooted: RootedFiles, path: str) -> os.stat_result | None:
 
 
 def _appended_part(rooted: RootedFiles, step: Step) -> State | None:
-    """Return the current state of a file to which only a part of the data was appended; None for any other step. The
+    """Return the current state of a file to which only part of the data was appended; None for any other step. The
     undo checks that the file still begins with its earlier contents."""
     if step.image is None or step.image.data is not None or step.image.name is not None:
         return None

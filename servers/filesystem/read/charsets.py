@@ -72,7 +72,7 @@ def plain(data: bytes) -> str | None:
 def decode_part(
     data: bytes, charset: Charset, written: str, offset: int = 0, whole: bool = True
 ) -> tuple[str, Charset]:
-    """Return a part of a text, which starts at `offset` in the file, without its byte order mark; and its charset.
+    """Return the text of `data`, which starts at `offset` in the file, without a byte order mark, and its charset.
 
     An incomplete last character is left out, unless `data` is the `whole` rest of the file. The charset differs from
     the given one if the file seemed to be UTF-8 until now but is not. Raises FilesError with code `not_text`.

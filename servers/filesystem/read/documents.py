@@ -112,7 +112,7 @@ def chosen_pages(part: Part, written: str) -> str | None:
 
 
 def part_of_document(document: DocumentText, etag: str, written: str, budget: int, part: Part) -> TextRead:
-    """Return a part of the text, at most `budget` bytes of JSON. Raises FilesError like `pages.read_text`."""
+    """Return part of the text, at most `budget` bytes of JSON. Raises FilesError like `pages.read_text`."""
     if part.encoding is not None:
         raise FilesError("bad_encoding", written, "encoding does not apply to documents", "Omit encoding.")
     pages = chosen_pages(part, written)

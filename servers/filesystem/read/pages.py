@@ -31,7 +31,7 @@ _MAX_ESCAPE_BYTES = 6
 class TextRead(NamedTuple):
     """A text or a part of it, with the size of its file in bytes, the etag, and the charset.
 
-    `truncated` is True if the budget cut off a part of the request; `rest` is where that part begins, None if it
+    `truncated` is True if the budget cut off part of the request; `rest` is where that part begins, None if it
     precedes the text. A document has `notes` for the reader, and its size is the size of its text.
     """
 
@@ -58,7 +58,7 @@ def _do_nothing() -> None:
 def read_text(
     rooted: RootedFiles, place: Place, budget: int, part: Part = WHOLE, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
-    """Return a part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
+    """Return part of the text at `place`, at most `budget` bytes of JSON. `check` is called often, and may raise.
 
     Raises FilesError with code `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since
     the cursor.
@@ -71,7 +71,7 @@ def read_text(
 def text_in(
     small_file: SmallFile, place: Place, budget: int, part: Part = WHOLE, plain: str | None = None
 ) -> TextRead:
-    """Return a part of the text of a small file that is in memory, like `read_text`. `plain` is the whole text, if
+    """Return part of the text of a small file that is in memory, like `read_text`. `plain` is the whole text, if
     the file is UTF-8 without a byte order mark.
     """
     if plain is not None and part == WHOLE and len(small_file.data) * _MAX_ESCAPE_BYTES <= budget:
@@ -81,7 +81,7 @@ def text_in(
 
 
 def text_in_document(data: bytes, etag: str, written: str, budget: int, part: Part) -> TextRead:
-    """Return a part of the text, in UTF-8, of a document with this etag. Raises FilesError like `read_text`."""
+    """Return part of the text, in UTF-8, of a document with this etag. Raises FilesError like `read_text`."""
     require_valid(part, written)
     return _text_of(_Extracted(data), etag, written, budget, part)
 

@@ -32,7 +32,7 @@ SMALL_FILE_BYTES = 1 << 16
 MAX_WHOLE = 16 << 20
 """Maximum size in bytes of a file that is searched as a whole."""
 MAX_SHOWN = 500
-"""Maximum number of characters of a line that are shown: those around the match, if it is longer."""
+"""Maximum number of characters shown of a line; if the line is longer, those around the match are shown."""
 _BREAKING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 """Characters that could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 

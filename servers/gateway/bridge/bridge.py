@@ -3,7 +3,7 @@
     a call ──▶ forward ──▶ Bridge.call ──▶ the place where it belongs ──▶ the server
                                               stateless server            one connection for all
                                               sessions on both sides      a session for each client
-                                              sessions at the server      one that is lent for the call
+                                              sessions on the server      one that is lent for the call
                                               one session for all         where the operator says so
 
 Subscriptions and log levels are handled by this server itself, which combines those of many clients.

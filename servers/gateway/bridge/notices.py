@@ -14,14 +14,14 @@ from .repairs import repaired_log
 from .tasks import OF_TASKS
 
 LISTS = tuple(Change(what) for what in ("tools", "prompts", "resources"))
-"""The changes of all lists."""
+"""The changes to all lists."""
 _CHANGES = {f"notifications/{change.what}/list_changed": change for change in LISTS}
 
 
 def forward(link: Connection, notice: Notified) -> None:
     """Forward a notification to the client of `link`: a changed list only once until it is sent, log messages only of
     the level that the client set, nothing about the server's tasks, and all others unchanged. While too many messages
-    wait for the client, only changes of lists are kept. Never waits or raises."""
+    wait for the client, only changes to lists are kept. Never waits or raises."""
     if notice.method in _CHANGES:
         link.changed(_CHANGES[notice.method])
     elif link.is_behind or notice.method.startswith(OF_TASKS):

@@ -1,4 +1,4 @@
-"""Messages of a session outside calls: subscriptions, log levels, changes of lists and of roots, and the description
+"""Messages of a session outside calls: subscriptions, log levels, changes to lists and roots, and the description
 of a bridge."""
 
 from contextlib import suppress

@@ -25,7 +25,7 @@ class Upstream:
     """Its name in errors for clients."""
     connect: Connect
     shared: bool = False
-    """True if all clients share one session at a server with sessions; otherwise, each has its own."""
+    """True if all clients share one session on a server with sessions; otherwise, each has its own."""
     processes: int | None = None
     """Maximum number of sessions of clients that have one each, if each is a process; one client gets at most half of
     them. None if a session is not a process."""

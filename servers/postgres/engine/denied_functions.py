@@ -1,6 +1,6 @@
 """Functions that clients' statements may not call, by name, with the reason.
 
-A read-only transaction prevents changes of tables. These functions act outside it: on files, on other sessions, on
+A read-only transaction prevents changes to tables. These functions act outside it: on files, on other sessions, on
 the server itself, on locks that outlive the transaction, or by running unchecked text as SQL. Calls inside the
 database's own functions are not detected; there the role's permissions apply.
 """

@@ -245,7 +245,7 @@ class Link:
         self._pgconn.finish()
 
     def notice_end(self) -> None:
-        """Between statements, check whether the other side has closed the connection, which is then broken."""
+        """Between statements, check whether the other side has closed the connection; if so, it counts as broken."""
         try:
             self._pgconn.consume_input()
             self._take_notifications()

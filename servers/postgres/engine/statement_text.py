@@ -125,7 +125,7 @@ class Statement:
         return next((word for word in words if word in _EXPLAINED), "")
 
     def find_change(self) -> str | None:
-        """Return the word with which a part of a query changes rows or creates a table; None if it only reads."""
+        """Return the word with which part of a query changes rows or creates a table; None if it only reads."""
         for before, token, after in zip(self.tokens, self.tokens[1:], self.tokens[2:], strict=False):
             word = self.text(token).upper() if token.kind == "word" else ""
             # As a name, INTO only follows AS or a dot, and the others are never between a parenthesis and a word.

@@ -79,7 +79,7 @@ def _tell_wraparound(rows: Sequence[Row]) -> Iterator[str]:
         if table is not None:
             yield f"the oldest table is {_sql_name(table)}, {table_age:,}"
         if age > 1_000_000_000:
-            yield "WARNING: at 2,000,000,000 the server stops accepting writes; see why VACUUM can't keep up"
+            yield "WARNING: at 2,000,000,000 the server stops accepting writes; find out why VACUUM can't keep up"
 
 
 def _tell_indexes(rows: Sequence[Row]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """One watched database: its last state, when to check it again, and the keys whose changes are reported.
 
 It is checked every second, over one connection that is open while it has subscribers, and right after notices from
-triggers, if any. Changes of a table with triggers are only reported by these, because PostgreSQL's counts come later
+triggers, if any. Changes to a table with triggers are only reported by these, because PostgreSQL's counts come later
 and would report the same change again. This server's own changes are reported by the writer (`on_commit`), once.
 After a time in which the database could not be queried, all keys are reported once.
 """
@@ -88,7 +88,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         )
 
     def on_commit(self, commit: Commit) -> None:
-        """Record this server's own changes of the database."""
+        """Record this server's own changes to the database."""
         self._backend = commit.backend
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, commit)}
         self.notice()
@@ -239,7 +239,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
         return not now.keys().isdisjoint(touched) or self._list_facts(now) != self._list_facts(then)
 
     def _list_facts(self, parts: Mapping[int, Part]) -> dict[int, tuple[str | None, str]]:
-        """Return the values that differ after a change of a table."""
+        """Return the values that differ after a change to a table."""
         hears = self._listening.is_set()
         return {
             oid: (part.shape, "" if hears and self._triggered.get(oid) else part.state) for oid, part in parts.items()

@@ -156,7 +156,7 @@ MESSAGE = {
     "text": Key("text", "The text, as a template.", 60_000),
     "image": Key("text", "The path of an image file in the library.", 500),
     "audio": Key("text", "The path of an audio file in the library.", 500),
-    "resource": Key("text", "The path of a file in the library, which is embedded.", 500),
+    "resource": Key("text", "The path of the file to embed, in the library.", 500),
 }
 PROMPT = {
     "name": Key("name", "The name in clients. Default: the path of the file, with - between names.", 128),
@@ -164,7 +164,7 @@ PROMPT = {
     "description": Key("text", "The purpose, which helps people choose it.", required=True),
     "tags": Key("texts", "Search words.", 20),
     "arguments": Key("items", "Its arguments.", 50),
-    "messages": Key("items", "Messages before the body, which is the last one, from the user.", 50),
+    "messages": Key("items", "Messages before the body. The body is the last message, from the user.", 50),
 }
 
 

@@ -109,7 +109,7 @@ class StatementDeadline(WorkDeadline):
             raise self.reason()
 
     def reason(self) -> SqlError:
-        """Return the error for stopping."""
+        """Return the error that says why the statement stops."""
         if not self.is_committing and time.monotonic() <= self._end:
             return SqlError("cancelled", "the call was cancelled")
         return self._timeout()

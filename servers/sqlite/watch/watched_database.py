@@ -89,7 +89,7 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
         self._wrote: set[str] = set()
 
     def wrote(self, tables: Collection[str], defines: bool) -> None:
-        """Record this server's changes of these tables, and of the schema if it `defines`."""
+        """Record this server's changes to these tables, and to the schema if it `defines`."""
         changed = {fold_name(table) for table in tables}
         self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
         self.notice()

@@ -204,7 +204,7 @@ class _Keeper:
                 self.pending.put(_MISSED)
             elif self.refused:
                 # Otherwise a caller that does not look at `refused` would wait forever without knowing why.
-                _log.warning("the server does not report changes of %s", plain(", ".join(self.refused[:10])))
+                _log.warning("the server does not report changes to %s", plain(", ".join(self.refused[:10])))
             self.established.set()
             await ended()
         if not self._link.lasts:

@@ -13,7 +13,7 @@ from ...protocol.wire.jsonrpc import Failure, Message, Notification, Response
 _log = logging.getLogger("shared.client.flood")
 
 PER_SECOND, BURST = 100, 1_000
-"""The rate and burst of notifications about changed lists, of which one is as good as many. For other notifications
+"""The rate and burst of notifications about changed lists, where one is as good as many. For other notifications
 the limits are 50 times as high."""
 _OTHER_WEIGHT = 0.02
 MAX_PAUSE_SECONDS = 1.0

@@ -33,7 +33,7 @@ class Change:
 
     kind: Kind
     uri: str | None = None
-    """The URI of the resource, which may be a part of a subscribed resource."""
+    """The URI of the resource, which may be part of a subscribed resource."""
 
 
 _LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in _LISTS}
@@ -52,7 +52,7 @@ def change_of(notice: Notified) -> Change | None:
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Passes to `tell` the changes of `uris` and, with `lists`, the changes of the lists of tools, prompts and
+    """Passes to `tell` the changes to `uris` and, with `lists`, the changes to the lists of tools, prompts and
     resources."""
 
     uris: Sequence[str]

@@ -110,7 +110,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
 
 
 def tasks_declared() -> dict[str, Any]:
-    """Return the capabilities of both forms, for a server whose tools are not its own; to be declared according to
+    """Return the capabilities of both forms, for a server whose tools are not its own. Declare them according to
     `TASK_SPANS`."""
     can: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
     return {"tasks": can, "extensions": {TASKS: {}}}

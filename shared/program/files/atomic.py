@@ -185,9 +185,9 @@ def _rename_over(fresh: Entry, entry: Entry) -> None:
 
 
 def overwrite(fresh: Entry, entry: Entry) -> None:
-    """Overwrite the file at the entry, which stays the same inode, with the contents of `fresh`. Raises OSError.
+    """Overwrite the file at the entry, which keeps its inode, with the contents of `fresh`. Raises OSError.
 
-    The write is not atomic: a process killed in the middle leaves a part of the contents there, and all of them in
+    The write is not atomic: a process killed in the middle leaves part of the contents there, and all of them in
     `fresh`. Space is reserved first, if the system supports it, so that a full disk changes nothing.
     """
     source = SYSTEM.open_file(fresh.directory, fresh.name)

@@ -15,9 +15,9 @@ BASE_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINK = BASE_FLAGS | getattr(os, "O_NOFOLLOW", 0)
 """`BASE_FLAGS`, and a link at the end is refused."""
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINK
-"""The flags to open a file for reading, without waiting for the other end of a pipe."""
+"""The flags for opening a file to read it, without waiting for the other end of a pipe."""
 SCAN = READ | getattr(os, "O_DIRECTORY", 0)
-"""The flags to open a directory to list it."""
+"""The flags for opening a directory whose entries are to be listed."""
 DIRECTORY = (
     getattr(os, "O_DIRECTORY", 0)
     | _NO_LINK

@@ -1,7 +1,7 @@
 """The only parser of command lines: the options that the words set, and the errors in them, each with its position.
 
 A server parses its own arguments with it. So do commands that write or check a command line for a server that is
-started later: they must parse it like the server, and change a part of a word in place.
+started later: they must parse it like the server, and change part of a word in place.
 
 The rules are those of argparse, but names can't be abbreviated: `--name VALUE` or `--name=VALUE`, switches as
 `--name` and `--no-name`, in any order with positional words; after `--` there are no options. A word that looks like

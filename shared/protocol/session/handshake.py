@@ -46,7 +46,7 @@ class Snapshot:
     state: State
     peer: Peer | None
     roots_changed: int = 0
-    """The number of times that the peer has reported a change of its roots."""
+    """The number of times that the peer has reported a change to its roots."""
     needed_scopes: frozenset[str] = frozenset()
     """The scopes that its calls have needed."""
 

@@ -107,7 +107,7 @@ class ServerSession:
         self.on_unhandled: Callable[[UnhandledRequest], None] | None = None
         """Called with requests that end before they reach a handler."""
         self.roots_changed = 0
-        """The number of times that the peer has reported a change of its roots."""
+        """The number of times that the peer has reported a change to its roots."""
         self._identity = identity
         self._signer = signer
         self._now = now

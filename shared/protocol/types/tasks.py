@@ -1,5 +1,5 @@
 """Tasks: work that outlives its request. They are the extension io.modelcontextprotocol/tasks (SEP-2663) and, only in
-2025-11-25, a part of the protocol (2025-11-25, Utilities, Tasks). Both forms have methods with the same names."""
+2025-11-25, part of the protocol (2025-11-25, Utilities, Tasks). Both forms have methods with the same names."""
 
 from typing import Any, Literal
 

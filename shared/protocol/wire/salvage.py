@@ -104,7 +104,7 @@ class _NoNumber(float):
 
 
 def read_leniently(data: bytes) -> Any:
-    """Return the value in `data`: JSON that may have NaN and invalid text. Bytes that are not UTF-8 become lone
+    """Return the value in `data`: JSON that may contain NaN and invalid text. Bytes that are not UTF-8 become lone
     surrogates. Raises JSONDecodeError for data that is not even such JSON, RecursionError for nesting that is too
     deep, and another ValueError for a number that is too long."""
     return _LENIENT.decode(data.decode("utf-8", "surrogateescape"))

@@ -4,7 +4,7 @@ Changes in quick succession are reported once: a change whose notification is pe
 reads slowly does not delay other peers, and its pending notifications are bounded by the number of its subscriptions.
 
 Resources are watched while a client subscribes to them: `on_subscribe` is called for each subscription and returns
-the key under which changes of the resource are published; `on_unsubscribe` is called when the last subscription under
+the key under which changes to the resource are published; `on_unsubscribe` is called when the last subscription under
 a key ends. `on_wanted` is called once, when a client first lists resources or listens to that list: from then on
 clients may be interested in its changes.
 """

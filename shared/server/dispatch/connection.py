@@ -408,7 +408,7 @@ class Connection:
 
     def changed(self, change: Change) -> None:
         """Queue `change`, unless the same change already waits. If many changes are waiting, changes of parts are
-        reported as a change of the whole resource."""
+        reported as a change to the whole resource."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)

@@ -51,7 +51,7 @@ class Hooks:
         return self.meter() if self.trace is None else _Both(self.trace, self.meter())
 
     def stop(self) -> None:
-        """Announce that the run is about to stop, once."""
+        """Announce, only once, that the run is about to stop."""
         if not self._is_stopping:
             self._is_stopping = True
             for stop in self.stoppers:

@@ -1,4 +1,4 @@
-"""A quantity that clients share, of which a part always remains for other clients."""
+"""A quantity that clients share; part of it always remains available to other clients."""
 
 from collections import Counter
 

@@ -85,7 +85,7 @@ def with_descriptions(hint: Any) -> Any:
 
 
 def _changed(hint: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a type whose parts have been changed, from the inside out; the type itself if nothing has."""
+    """Return a type whose parts have been changed, from the inside out, or the type itself if nothing changed."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         inner = _changed(parts[0], change)

@@ -27,7 +27,7 @@ class _Inlining:
         self._recursive = set[str]()
 
     def put(self, value: Any, within: tuple[str, ...] = (), *, bare: bool = False) -> Any:
-        """Return a part of a schema; `within` are the definitions around it, and `bare` has no descriptions."""
+        """Return part of a schema; `within` are the definitions around it, and `bare` has no descriptions."""
         if isinstance(value, list):
             return [self.put(item, within, bare=bare) for item in value]
         if not isinstance(value, dict):

@@ -1,6 +1,6 @@
 """Rate limits by key over all replicas, in Redis: see `scripts/limits.lua`.
 
-If the burst is large, a replica reserves a part of it in advance, and admits requests without a round trip to Redis
+If the burst is large, a replica reserves part of it in advance, and admits requests without a round trip to Redis
 while that lasts; it gives up the rest after a second. So all replicas together allow no more than the rate, and at
 times a little less. While Redis can't be reached, each replica counts separately.
 """

@@ -90,7 +90,7 @@ class RedisSessions:
                 return
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
-        """Make this replica report changes of the resource to the client, or stop reporting them. The replica that
+        """Make this replica report the resource's changes to the client, or stop reporting them. The replica that
         reported them before is notified."""
         self._link.tell("watch", id, uri, int(is_watched))
 

@@ -251,7 +251,7 @@ async def a13_a_coroutine_that_blocks_the_loop_is_shown_with_its_line(library: L
 
 async def a14_a_change_that_nobody_can_hear_is_logged(library: Library) -> bool:
     if library.name != "ours":
-        return False  # has no call for changes of a resource
+        return False  # has no call for changes to a resource
     _, log = await library.call('''
         @app.tool()
         async def roll(ctx: Context[None]) -> int:

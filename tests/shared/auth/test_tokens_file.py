@@ -1,4 +1,4 @@
-"""Tokens that stand in a file: who is let in, what a change of the file does, and what a bad file does."""
+"""Tokens that stand in a file: who is let in, what a change to the file does, and what a bad file does."""
 
 import errno
 import os

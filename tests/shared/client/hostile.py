@@ -60,7 +60,7 @@ class Exchange:
     sent: int = 0
 
     async def send(self, data: bytes) -> None:
-        """Writes what may be a part of a response. Raises ConnectionError once the client has closed."""
+        """Writes what may be part of a response. Raises ConnectionError once the client has closed."""
         self.writer.write(data)
         await self.writer.drain()
         self.sent += len(data)

@@ -206,7 +206,7 @@ def test_a_login_waits_for_a_person_where_it_has_a_way_to_one() -> None:
 
 
 async def outcomes(mode: str, faults: Iterable[str]) -> dict[str, str]:
-    """What comes of a call at a child whose answer has the fault, and of the call after it."""
+    """What comes of a call to a child whose answer has the fault, and of the call after it."""
     found: dict[str, str] = {}
     command = [sys.executable, "-I", "-S", str(Path(child.__file__))]
     async with nothing_left():

@@ -1,4 +1,4 @@
-"""`python -m servers watch SERVER URI...`: print the changes of resources as they happen."""
+"""`python -m servers watch SERVER URI...`: print the changes to resources as they happen."""
 
 from collections.abc import Sequence
 from dataclasses import replace

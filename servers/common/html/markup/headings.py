@@ -1,7 +1,7 @@
-"""Headings that a page does not end, or that contain blocks.
+"""Headings that a page does not close, or that contain blocks.
 
-`<h2>Title<h2>` and `<h3>Title</h2>` are common mistakes, after which a parser takes the following blocks for a part
-of the heading. A short heading may contain blocks, such as a label beside its text.
+`<h2>Title<h2>` and `<h3>Title</h2>` are common mistakes, after which a parser takes the following blocks for part of
+the heading. A short heading may contain blocks, such as a label beside its text.
 """
 
 from lxml.html import HtmlElement

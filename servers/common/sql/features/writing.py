@@ -99,8 +99,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
 
 
 def check_writes(dialect: Dialect) -> Callable[[SqlSettings], str | None]:
-    """Return a function that returns the reason that tools that change databases are not offered, or None if they
-    are."""
+    """Return a function that returns why tools that change databases are not offered, or None if they are."""
     return lambda settings: None if settings.writes else f"read_only: {dialect.read_only}"
 
 

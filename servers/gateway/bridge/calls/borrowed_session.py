@@ -1,4 +1,4 @@
-"""A session at a server with sessions, used by one call at a time."""
+"""A session on a server with sessions, used by one call at a time."""
 
 from contextlib import suppress
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Sessions on both sides: each client that did a handshake has its own session at the server while it is connected.
+"""Sessions on both sides: each client that did a handshake has its own session on the server while it is connected.
 
 its first call ──▶ opening ──▶ open ──▶ lost ──▶ (its next call) ──▶ opening
                                  └──▶ closed, when the client leaves
@@ -45,7 +45,7 @@ class SessionListener(Protocol):
 
 
 class _Life:
-    """One session at the server, from its opening to its end."""
+    """One session on the server, from its opening to its end."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -60,7 +60,7 @@ class _Life:
 
 
 class OwnSession:
-    """The session of one client, and its session at the server, which is reopened if it was lost. It receives the
+    """The session of one client, and its session on the server, which is reopened if it was lost. It receives the
     events of the client's connection, and relays the server's messages."""
 
     def __init__(
@@ -72,7 +72,7 @@ class OwnSession:
         listener: SessionListener,
         room: "_Room | None",
     ) -> None:
-        """`room` limits the processes, if each session at the server is a process."""
+        """`room` limits the processes, if each session on the server is a process."""
         self.link = link
         self.level: str | None = None
         """The log level that the client has set."""

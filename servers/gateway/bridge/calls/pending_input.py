@@ -1,4 +1,4 @@
-"""Calls at the server behind a bridge that continue while their client is away to answer a question.
+"""Calls to the server behind a bridge that continue while their client is away to answer a question.
 
     first round ──▶ the call, its own task ──▶ the server asks ──▶ the round ends with its questions
                         │ parked: nobody waits for it

@@ -4,7 +4,7 @@
            └─▶ a new one, where there is room ───────┘   └──▶ closed, where the call was stopped
 
 Two requests count as from the same client if they have the same owner, name and capabilities, so that data in a
-session at the server is never visible to another client.
+session on the server is never visible to another client.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""One session at a server for all clients, if the operator configures it; a command then runs as a single process.
+"""One session on a server for all clients, if the operator configures it; a command then runs as a single process.
 
 A message from the server on the stream of a request or a task belongs to its caller. Other messages belong to the
 client whose calls are in progress. If there are several such clients, notifications are dropped and questions are

@@ -1,4 +1,4 @@
-"""Calls at a stateless server: one connection for all clients, with the identity of the client in each request."""
+"""Calls to a stateless server: one connection for all clients, with the identity of the client in each request."""
 
 import secrets
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Calls at a server with sessions, on behalf of a client that has none and can be asked only between two rounds."""
+"""Calls to a server with sessions, on behalf of a client that has none and can be asked only between two rounds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -38,7 +38,7 @@ class _Pending:
 
 
 class UpstreamCall:
-    """One call at the server, over all rounds of its client; the relay of its messages. It begins with `run`, in its
+    """One call to the server, over all rounds of its client; the relay of its messages. It begins with `run`, in its
     own task."""
 
     def __init__(self, context: Context[Any], session_messages: OnServerMessage) -> None:

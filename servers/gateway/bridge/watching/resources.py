@@ -65,7 +65,7 @@ class _Subscribing:
 
 
 class Watching:
-    """The resources that are watched over the connection of the bridge. Their changes, and changes of the lists, are
+    """The resources that are watched over the connection of the bridge. Their changes, and changes to the lists, are
     forwarded to all interested clients."""
 
     def __init__(self, base: Base, changes: Changes, tasks: TaskSet, seconds: float) -> None:
@@ -77,7 +77,7 @@ class Watching:
         self.subscriber: Subscriber | None = None
         """The subscriptions on the newest connection, once there are any."""
         self.watches_lists = anyio.Event()
-        """Set when changes of the lists are received, or never will be."""
+        """Set when changes to the lists are received, or never will be."""
         self._is_served = False
         self._held: set[str] = set()
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -197,7 +197,7 @@ class Watching:
 
 
 def key_of(uri: str) -> str:
-    """Return the key for changes of a resource that all clients share."""
+    """Return the key for changes to a resource that all clients share."""
     return f"all {uri}"
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions of clients to resources: a client with its own session at the server gets the notifications of that
+"""Subscriptions of clients to resources: a client with its own session on the server gets the notifications of that
 session, and all others get those of the resources that the bridge watches.
 
 The core handles `resources/subscribe` and `subscriptions/listen`. Here are its hooks, with a key for each resource of

@@ -1,8 +1,8 @@
 """The HTTP servers of one listener as one ASGI application: guards, endpoints, and pages for operators.
 
 Every request passes the guards first: repeated headers, host and origin. Then the authenticator determines its
-sender, once; the handler of its path refuses senders who are not admitted. Pages of an allowed origin get the CORS
-headers without which browsers withhold the answers.
+sender, once; the handler of its path refuses senders who are not admitted. Pages from an allowed origin get the
+CORS headers that browsers require before they show them the responses.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ _LISTENER = "http"
 Front = Callable[[Request], Awaitable[Response]]
 """Answers at `/`. Requests need a permitted host and origin but no token: its content must be public."""
 _Answer = Callable[[Request, Refusal | None], Awaitable[Response]]
-"""Answers a request, given the refusal of a sender who may not use the servers."""
+"""Answers a request. The second argument is the refusal if the sender may not use the servers, otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +232,7 @@ class HttpApp:
     def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Return the refusal of repeated headers, and of other hosts and origins; None for a permitted request."""
         refusal = check_single(headers, all_of_them=False)
-        # Metadata of OAuth and cards are public, also for pages of any origin (RFC 9728, section 3).
+        # Metadata of OAuth and cards are public, even for pages of any origin (RFC 9728, section 3).
         if refusal is None and scope["path"] not in self._open:
             refusal = self._hosts.check_origin(headers)
         if refusal is None and scope["path"] not in self._probed:

@@ -150,7 +150,7 @@ class Connection(HttpToolsProtocol):
             cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Called for a part of a body."""
+        """Called for part of a body."""
         self._body_bytes += len(body)
         super().on_body(body)
 

@@ -4,7 +4,7 @@ python -m tests.checks.interop.gateway.upstream FOLDER [options of every server]
 
 Where each session has a process of its own, what one of them does the others don't see. So what changes is told by
 files in FOLDER, which every process looks at: `tools`, `prompts` and `resources` are there when something extra is,
-and each line of `watched` is another change of the resource.
+and each line of `watched` is another change to the resource.
 """
 
 import sys

@@ -89,7 +89,7 @@ def test_other_commands_of_the_bundle_are_no_entry_for_servers(home: Home) -> No
         assert find_servers(home.machine, home.path, [*CATALOG.servers, BUNDLE], ()).launches == []
 
 
-# What is found without starting the server: what Cursor starts, what is found, and a part of the fix
+# What is found without starting the server: what Cursor starts, what is found, and part of the fix
 
 
 def started(server: str, *words: str) -> dict[str, Any]:
@@ -143,7 +143,7 @@ FOUND: dict[str, tuple[dict[str, Any], str, str]] = {
         started("filesystem", "{home}/open"), "{home}/open is a file, not a directory", "",
     ),
     "an option that does not exist": (started("filesystem", "--alow-write", NOTES),
-        "there is no option --alow-write; did you mean --allow-write?", "info filesystem` lists all"),
+        "there is no option --alow-write; did you mean --allow-write?", "info filesystem` lists the options"),
     "an option without its value": (
         started("filesystem", NOTES, "--deny", "--poll"), "argument --deny: expected one argument", "",
     ),

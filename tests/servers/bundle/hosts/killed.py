@@ -1,4 +1,4 @@
-"""Kills changes of a client's file at every stage, and goes on from there: for a process of its own.
+"""Kills changes to a client's file at every stage, and goes on from there: for a process of its own.
 
 A stage ends where the file system is asked to open, rename, remove or make something. Says what was wrong, and
 whether there were stages.

@@ -1,4 +1,4 @@
-"""Changes of databases that another replica makes are told here."""
+"""Changes to databases that another replica makes are told here."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""The watcher: which changes of files are told, and what it costs."""
+"""The watcher: which changes to files are told, and what it costs."""
 
 import itertools
 import os

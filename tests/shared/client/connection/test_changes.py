@@ -84,7 +84,7 @@ async def test_what_is_not_served_is_told(caplog: pytest.LogCaptureFixture) -> N
         client.changes(["http://x", "memo://one"], lists=False) as changes,
     ):
         assert changes.refused == ("http://x",)
-    assert "the server does not report changes of http://x" in caplog.text
+    assert "the server does not report changes to http://x" in caplog.text
 
 
 async def test_a_refused_stream_is_an_error() -> None:

@@ -233,7 +233,7 @@ def _complete_tables(page: Lines, judged: list[float], keep: list[bool]) -> None
 
 
 def _complete_meanings(page: Lines, keep: list[bool]) -> None:
-    """Keep all of a list of terms of which any part is kept."""
+    """Keep the whole of a list of terms if any part of it is kept."""
     for block in page.blocks:
         if block.element.tag == "dl" and any(keep[block.first : block.end]):
             keep[block.first : block.end] = [True] * (block.end - block.first)

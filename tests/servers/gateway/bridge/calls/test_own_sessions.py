@@ -1,4 +1,4 @@
-"""A session at the server for each client that has one with the bridge."""
+"""A session on the server for each client that has one with the bridge."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

@@ -1,4 +1,4 @@
-"""`pending_input.py`: a call at a server with sessions that goes on while its client, which has none, answers."""
+"""`pending_input.py`: a call to a server with sessions that goes on while its client, which has none, answers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

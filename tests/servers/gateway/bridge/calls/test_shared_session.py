@@ -1,4 +1,4 @@
-"""`shared_session.py`: one session at a server for all clients of a bridge."""
+"""`shared_session.py`: one session on a server for all clients of a bridge."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
