@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
             clients = [client_named(args.client)] if args.client is not None else []
             machine, here, is_named = this_machine(), this_installation(), bool(args.names)
             look: Look = partial(
-                examine, Examination(machine, here, Path.cwd(), entries, asked=is_named, clients=clients)
+                examine, Examination(machine, here, Path.cwd(), entries, is_named=is_named, clients=clients)
             )
         elif args.client is not None:
             raise ValueError("--client and --config can't be used together")

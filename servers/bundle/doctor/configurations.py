@@ -49,7 +49,7 @@ class Launch(NamedTuple):
         return first if first.endswith(".py") else ""
 
     @property
-    def another(self) -> str:
+    def advice(self) -> str:
         """The advice that makes the client start this installation's server, or corrects the user's own file."""
         if self.own_file:
             return f"correct {self.own_file}"

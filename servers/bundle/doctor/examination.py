@@ -39,9 +39,9 @@ class Examination(NamedTuple):
     project: Path
     """The directory whose project configurations are included."""
     entries: Sequence[Entry]
-    """The servers of the catalog, or those that the user listed."""
-    asked: bool = False
-    """True if the user listed the servers."""
+    """The servers of the catalog, or the ones that the user named."""
+    is_named: bool = False
+    """True if the user named the servers."""
     clients: Sequence[Client] = ()
     """The clients to check; all if empty."""
     seconds: float = SECONDS
@@ -50,10 +50,10 @@ class Examination(NamedTuple):
 async def examine(examination: Examination) -> list[Finding]:
     """Run all checks. Each server is started twice, once for each era."""
     machine, entries = examination.machine, examination.entries
-    sought = entries if examination.asked else [*entries, BUNDLE]
-    configuration = find_servers(machine, examination.project, sought, examination.clients)
+    findable = entries if examination.is_named else [*entries, BUNDLE]
+    configuration = find_servers(machine, examination.project, findable, examination.clients)
     configured = {launch.entry.name for launch in configuration.launches}
-    used = {entry.name for entry in entries} if examination.asked else configured
+    used = {entry.name for entry in entries} if examination.is_named else configured
     findings = list(check_installation(examination.installation, entries, used))
     broken = {finding.where for finding in findings if finding.severity is not Severity.OK}
     findings += [*check_shell(machine, entries), *configuration.findings]
@@ -67,13 +67,14 @@ async def examine(examination: Examination) -> list[Finding]:
         return (await try_launch(launch, machine, examination.installation, examination.seconds)).findings
 
     steps: list[Step] = [partial(check, launch) for launch in configuration.launches]
-    if not configuration.launches or examination.asked:
+    if not configuration.launches or examination.is_named:
+        # Without names, servers that no client has configured are of interest only if there is no configured one.
         rest = [entry for entry in entries if entry.name not in configured | broken]
         steps += [partial(_try_out, examination, entry) for entry in rest]
-    return findings + await take(steps)
+    return findings + await run_steps(steps)
 
 
-async def take(steps: Sequence[Step]) -> list[Finding]:
+async def run_steps(steps: Sequence[Step]) -> list[Finding]:
     """Run the steps, some at the same time, and return their findings in order."""
     by_step: list[list[Finding]] = [[] for _ in steps]
     limit = anyio.CapacityLimiter(MAX_CONCURRENT_SERVERS)
@@ -102,12 +103,12 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
             f"find out why {command[0]} does not start",
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
-        return (await start(tried, Start(command, env, home), examination.seconds)).findings
+        return (await try_modes(tried, Start(command, env, home), examination.seconds)).findings
 
 
 def _arguments(entry: Entry, folder: str) -> list[str] | None:
-    """Return the arguments for a first start: its own sample, or an empty directory; None if it needs other
-    arguments."""
+    """Return the arguments with which the server starts without a configuration: `--demo`, or the empty directory
+    `folder`; None if it requires other arguments."""
     if any(argument.name == "demo" for argument in entry.arguments):
         return ["--demo"]
     required = [argument for argument in entry.arguments if argument.required]
@@ -117,7 +118,7 @@ def _arguments(entry: Entry, folder: str) -> list[str] | None:
 
 
 def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]:
-    """Report each variable that affects a server, and check the token file that one may name."""
+    """Report each variable of the shell that affects a server, and check the token file in `MCP_TOKEN_FILE`."""
     where = "this shell"
     for variable, server in known_variables(entries).items():
         if machine.environment.get(variable):
@@ -129,17 +130,18 @@ def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]
 
 
 class Trial(NamedTuple):
-    """The result of a trial."""
+    """The findings about one server."""
 
     findings: list[Finding]
     tools: int | None = None
-    """The number of its tools; None if it was not started, or does not work."""
+    """The number of tools of the server; None if it was not started, or does not work."""
 
 
 async def try_launch(
     launch: Launch, machine: Machine, installation: CheckedInstallation, seconds: float, modes: Sequence[str] = MODES
 ) -> Trial:
-    """Start or reach it unless there is a fault, once for each of the `modes`, with `seconds` to answer."""
+    """Check the configuration of a server. If it has no fault, start or connect to the server once for each of the
+    `modes`; it has `seconds` to answer."""
     server = launch.server
     try:
         findings = list(check_launch(launch, machine))
@@ -160,6 +162,7 @@ async def try_launch(
         what = "not started: its entry has variables that only the client knows"
         return Trial([*findings, fine(launch.where, what)])
     env = {**environment_from(launch.client, machine), **server.env}
+    # A variable that no option declares may contain a secret.
     public = {argument.environment for argument in launch.entry.arguments if not argument.secret}
     values = [value for variable, value in launch.server.env.items() if variable not in public]
     values.append(machine.environment.get("MCP_TOKEN", ""))
@@ -167,15 +170,17 @@ async def try_launch(
     hidden = split_secrets(values)
     correct = f"correct it in {launch.file}"
     tried = TriedServer(
-        launch.where, launch.entry, launch.another, correct, hidden, launch.is_foreign, launch.own_file
+        launch.where, launch.entry, launch.advice, correct, hidden, launch.is_foreign, launch.own_file
     )
-    results, tools = await start(tried, Start([server.command, *server.args], env, launch.directory), seconds, modes)
+    results, tools = await try_modes(
+        tried, Start([server.command, *server.args], env, launch.directory), seconds, modes
+    )
     return Trial([*findings, *results], tools)
 
 
-async def start(tried: TriedServer, how: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
-    """Start it in each of the `modes`."""
-    attempts = [await try_server(how, mode, seconds) for mode in modes]
+async def try_modes(tried: TriedServer, start: Start, seconds: float, modes: Sequence[str] = MODES) -> Trial:
+    """Start the server once for each of the `modes`."""
+    attempts = [await try_server(start, mode, seconds) for mode in modes]
     findings = list(judge(tried, attempts))
     is_fault = any(finding.severity is Severity.FAULT for finding in findings)
     return Trial(findings, None if is_fault else attempts[0].tools)

@@ -35,7 +35,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
         wheel = Path(words[words.index("--from") + 1].partition("[")[0])
         if wheel.is_absolute() and not wheel.exists():
             what = f"{wheel}, from which uvx installs the server, does not exist"
-            yield fault(launch.where, what, f"put the wheel there, or {launch.another}")
+            yield fault(launch.where, what, f"put the wheel there, or {launch.advice}")
     if launch.is_foreign:
         # Its arguments and variables belong to the servers that it represents; it reports errors itself.
         return
@@ -75,7 +75,7 @@ def is_filled_in(launch: Launch) -> bool:
 
 
 def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Finding]:
-    let = launch.another
+    advice = launch.advice
     if not command.is_absolute():
         if shutil.which(command, path=environment_from(launch.client, machine)["PATH"]) is None:
             elsewhere = shutil.which(command, path=machine.environment.get("PATH", ""))
@@ -83,13 +83,13 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
                 f"{launch.client.title} does not search where your shell does" if elsewhere else "is not on the PATH"
             )
             what = f"{command} is not an absolute path, and {why}"
-            yield fault(launch.where, what, f"in {launch.file}, write {elsewhere}" if elsewhere else let)
+            yield fault(launch.where, what, f"in {launch.file}, write {elsewhere}" if elsewhere else advice)
     elif is_ephemeral(command):
         if command.exists():
             what = f"{command} is in uv's cache, which the next `uv cache clean` empties"
-            yield warning(launch.where, what, let)
+            yield warning(launch.where, what, advice)
         else:
-            yield fault(launch.where, f"{command} is gone, because uv's cache was emptied", let)
+            yield fault(launch.where, f"{command} is gone, because uv's cache was emptied", advice)
     elif not command.exists():
         environment = environment_of(command).parent
         what = f"{command} does not exist"
@@ -97,9 +97,9 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             what = f"{command} points to {command.readlink()}, which is gone: that Python was removed or replaced"
         elif not environment.exists():
             what = f"{command} is gone, with its environment {environment}: it was moved or deleted"
-        yield fault(launch.where, what, let)
+        yield fault(launch.where, what, advice)
     elif not command.is_file() or not os.access(command, os.X_OK):
-        fix = let if not command.is_file() else f"chmod +x '{command}'"
+        fix = advice if not command.is_file() else f"chmod +x '{command}'"
         yield fault(launch.where, f"{command} is not executable", fix)
     else:
         interpreter = interpreter_of(command)
@@ -107,7 +107,7 @@ def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Findin
             what = (
                 f"{command} starts {interpreter}, which does not exist: the environment was moved or no longer has it"
             )
-            yield fault(launch.where, what, let)
+            yield fault(launch.where, what, advice)
 
 
 # The files that its arguments name

@@ -31,7 +31,7 @@ from shared.text import escape, format_count, join_lines
 
 from ..log_records import take_records
 from ..program_name import program_name
-from .examination import SECONDS, Step, take
+from .examination import SECONDS, Step, run_steps
 from .findings import Finding, fault, fine, warning
 from .installation import CheckedInstallation, check_installation
 from .trials import mask, split_secrets
@@ -71,7 +71,7 @@ async def examine_served(served: ServeConfiguration) -> list[Finding]:
     findings = [*check_installation(served.installation, entries, ours), *_options(served, configuration)]
     steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
     with take_records("shared.transports.process", _LastLine()):
-        return findings + await take(steps)
+        return findings + await run_steps(steps)
 
 
 def _reason(error: Exception, path: Path) -> str:

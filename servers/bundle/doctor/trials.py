@@ -142,7 +142,7 @@ class TriedServer(NamedTuple):
 
     where: str
     entry: Entry
-    another: str
+    advice: str
     """The advice for having another program started instead."""
     correct: str
     """The advice for correcting the command."""
@@ -162,7 +162,7 @@ def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
     else:
         for attempt in failed:
             what = f"it does not speak {_ERAS[attempt.mode]}: {mask(attempt.reason, tried.secrets)}"
-            yield fault(tried.where, what, f"if it is an older version, update it, or {tried.another}")
+            yield fault(tried.where, what, f"if it is an older version, update it, or {tried.advice}")
         yield from judge_version(tried, next(attempt for attempt in attempts if attempt.outcome is Outcome.ANSWERED))
     noise = max(attempt.noise for attempt in attempts)
     if noise:
@@ -184,10 +184,10 @@ def judge_version(tried: TriedServer, attempt: Attempt) -> Iterator[Finding]:
         return
     if name != tried.entry.name:
         called = mask(repr(name), tried.secrets)
-        yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {called}", tried.another)
+        yield fault(tried.where, f"it is not {tried.entry.name}: it calls itself {called}", tried.advice)
     elif version != tried.entry.version:
         what = f"it is version {mask(str(version), tried.secrets)}, but this is {tried.entry.version}"
-        yield warning(tried.where, what, f"update it where it is installed, or {tried.another}")
+        yield warning(tried.where, what, f"update it where it is installed, or {tried.advice}")
 
 
 def mask(text: str, secrets: Sequence[str]) -> str:
@@ -209,7 +209,7 @@ def _failed(tried: TriedServer, attempt: Attempt) -> Finding:
     by_hand = "start it in a terminal, and read its whole output"
     match attempt.outcome:
         case Outcome.UNSTARTABLE:
-            return fault(where, f"it can't be started: {attempt.reason}", tried.another)
+            return fault(where, f"it can't be started: {attempt.reason}", tried.advice)
         case Outcome.ENDED:
             end = f"it ended with exit code {attempt.exit_code}"
             if attempt.exit_code is not None and attempt.exit_code < 0 and os.name == "posix":
@@ -226,7 +226,7 @@ def _failed(tried: TriedServer, attempt: Attempt) -> Finding:
 def _fix(tried: TriedServer, attempt: Attempt) -> str:
     """Return the advice for its last line of output; "" if there is no special advice."""
     if "No module named" in attempt.last_words or "ImportError" in attempt.last_words:
-        return tried.another
+        return tried.advice
     if attempt.exit_code == 0 and not attempt.last_words and tried.own_file:
         return f"end {tried.own_file} with `run(app)`"
     if "it needs the extra" in attempt.last_words:

@@ -1,9 +1,10 @@
 """Plugins of Claude Code and Codex, which are extensions of Gemini CLI as well.
 
-One folder is all three: a wheel of the server, which uv runs, its skills, and a description for each host.
+The same folder is a plugin for all three: it contains a wheel of the server, which uv runs, the skills of the server,
+and a manifest for each host.
 
 * Claude Code (https://code.claude.com/docs/en/plugins-reference) asks for the options of `userConfig`. It refuses to
-  start a server with an option that is neither set nor has a default, and reads no bundle of the type `uv`.
+  start a server with an option that is neither set nor has a default, and does not read MCP bundles of the type `uv`.
 * Codex (https://developers.openai.com/codex/plugins/build) asks for nothing. It passes on the variables of its own
   environment that are listed.
 * Gemini CLI (https://geminicli.com/docs/extensions/reference) asks for `settings`, which may stay empty.
@@ -22,7 +23,7 @@ from .servers import Package, as_json, choose_arguments, describe_field, is_path
 from .sources import ICON, pack_wheel_project, shown_files, sources_of
 
 MARKETPLACE = ".claude-plugin/marketplace.json"
-_CODEX = ".codex-plugin/mcp.json"  # Claude Code would read `.mcp.json`, where Codex documents it
+_CODEX_SERVERS = ".codex-plugin/mcp.json"  # Claude Code would read `.mcp.json`, where Codex documents it
 _SKILL = "SKILL.md"
 
 
@@ -34,17 +35,17 @@ def has_plugin(entry: Entry) -> bool:
 def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
     """Return the contents of the files, by their paths in the plugin. Raises ValueError if a file can't be read."""
     shown, sources = shown_files(entry, package), sources_of(entry, package, catalog)
-    about = {
+    metadata = {
         "version": entry.version,
         "description": entry.summary,
         "author": {"name": package.author},
         **({"license": entry.license} if entry.license else {}),
     }
     described = {
-        ".claude-plugin/plugin.json": {"name": entry.name, **about, **_claude(entry)},
-        ".codex-plugin/plugin.json": {"name": entry.name, **about, "mcpServers": f"./{_CODEX}"},
-        _CODEX: _codex(entry),
-        "gemini-extension.json": {"name": entry.script, **about, **_gemini(entry)},
+        ".claude-plugin/plugin.json": {"name": entry.name, **metadata, **_claude(entry)},
+        ".codex-plugin/plugin.json": {"name": entry.name, **metadata, "mcpServers": f"./{_CODEX_SERVERS}"},
+        _CODEX_SERVERS: _codex(entry),
+        "gemini-extension.json": {"name": entry.script, **metadata, **_gemini(entry)},
     }
     return {
         **{name: as_json(document) for name, document in described.items()},
@@ -56,7 +57,7 @@ def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, b
 
 
 def make_marketplace(plugins: Sequence[tuple[Entry, Package]]) -> bytes:
-    """Return the list of the plugins, each in the folder `NAME/plugin`; it has the name of their package."""
+    """Return the list of the plugins, each in the folder `NAME/plugin`. The list has the name of the package."""
     package = plugins[0][1]
     document = {
         "name": package.name,

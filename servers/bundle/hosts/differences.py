@@ -1,7 +1,7 @@
 """The differences that a change makes to a file, for display: with context lines, and without secrets.
 
-A configuration may contain secrets anywhere: in variables and headers, in arguments, in commented entries. So of
-everything except the new entry only the keys are shown; the new entry is shown as requested.
+A configuration may contain secrets anywhere: in variables and headers, in arguments, in commented entries. So only
+the keys are shown, except in the new entry, which is shown as requested.
 """
 
 from collections.abc import Iterator, Set
@@ -20,6 +20,7 @@ _SCALARS = {
     *("string", "number", "unary_expression"),
     *("integer", "float", "offset_date_time", "local_date_time", "local_date", "local_time"),
 }
+"""The kinds of the nodes that contain a value, in the syntax trees of JSON (first line) and TOML."""
 
 
 class Line(NamedTuple):
@@ -30,7 +31,7 @@ class Line(NamedTuple):
 
 
 class _View(NamedTuple):
-    """The visible parts of text."""
+    """The span of bytes in which values are shown, and the values that are hidden even there."""
 
     shown: tuple[int, int] | None
     secrets: Set[str]
@@ -44,9 +45,11 @@ def find_differences(
     Values are hidden except in the entry at `shown` in `after`, where only `secrets` are hidden.
     """
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    head = _common(old, new)
-    tail = _common(old[head:][::-1], new[head:][::-1])
+    head = _common_lines(old, new)
+    tail = _common_lines(old[head:][::-1], new[head:][::-1])
     if any(len(line) > MAX_LINE for line in [*old[head : len(old) - tail], *new[head : len(new) - tail]]):
+        # A file on a single line: only the bytes that changed are shown, since a whole line would be cut off before
+        # them.
         view = _View(shown, secrets)
         start = _common_bytes(before, after)
         tail = _common_bytes(before[start:][::-1], after[start:][::-1])
@@ -55,13 +58,13 @@ def find_differences(
         return [_cut(Line(sign, text)) for sign, texts in (("-", removed), ("+", added)) for text in texts]
     first, end = max(0, head - CONTEXT_LINES), min(len(old), len(old) - tail + CONTEXT_LINES)
     growth = len(new) - len(old)
-    seen_old = _masked(client, before, _offsets(old, first, end), _View(None, secrets))
-    seen_new = _masked(client, after, _offsets(new, first, end + growth), _View(shown, secrets))
+    old_texts = _masked(client, before, _offsets(old, first, end), _View(None, secrets))
+    new_texts = _masked(client, after, _offsets(new, first, end + growth), _View(shown, secrets))
     above, below = head - first, end - (len(old) - tail)
-    lines = [Line(" ", text) for text in seen_new[:above]]
-    lines += [Line("-", text) for text in seen_old[above : len(seen_old) - below]]
-    lines += [Line("+", text) for text in seen_new[above : len(seen_new) - below]]
-    lines += [Line(" ", text) for text in seen_new[len(seen_new) - below :]]
+    lines = [Line(" ", text) for text in new_texts[:above]]
+    lines += [Line("-", text) for text in old_texts[above : len(old_texts) - below]]
+    lines += [Line("+", text) for text in new_texts[above : len(new_texts) - below]]
+    lines += [Line(" ", text) for text in new_texts[len(new_texts) - below :]]
     return [_cut(line) for line in lines]
 
 
@@ -70,6 +73,7 @@ def _cut(line: Line) -> Line:
 
 
 def _common_bytes(old: bytes, new: bytes) -> int:
+    # By bisection: comparing slices is faster than comparing bytes one by one.
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -77,7 +81,7 @@ def _common_bytes(old: bytes, new: bytes) -> int:
     return low
 
 
-def _common(old: list[bytes], new: list[bytes]) -> int:
+def _common_lines(old: list[bytes], new: list[bytes]) -> int:
     count = 0
     for first, other in zip(old, new, strict=False):
         if first != other:
@@ -98,8 +102,8 @@ def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> 
     at, end = part
     pieces: list[bytes] = []
     try:
-        # Before and after the value there are only comments.
-        places = list(_comments(text, max(part[0], 0), min(part[1], first)))
+        # Before and after the outermost value there are only comments.
+        places = list(_comments(text, part[0], min(part[1], first)))
         places += _values(root, part, view) if root is not None else ()
         places += _comments(text, max(part[0], last), part[1])
     except RecursionError:

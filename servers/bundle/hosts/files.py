@@ -27,19 +27,20 @@ def write_atomically(path: Path, text: bytes, check: Callable[[], None] = lambda
 
     `check` is called just before the replacement; if it raises, the file stays unchanged.
 
-    It keeps the mode of the file and its owner; a new file is private, since configurations contain secrets.
+    The file keeps its mode and its owner; a new file is private, since configurations contain secrets.
     Leftovers of a killed process next to the file are removed, so only one process may write at a time. Raises
     ValueError if the file can't be written.
     """
     with as_value_errors(path):
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
+        # The names that `beside` gives to incomplete files.
         for leftover in target.parent.glob(f".{escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
             leftover.unlink(missing_ok=True)
         entry = entry_at(target)
         existing = current(entry)
         fresh = prepare_replacement(entry, text, existing, beside(entry, f".{target.name}."), 0o600)
-        put_in_place(fresh, entry, existing, check, _keep_owner)
+        put_in_place(fresh, entry, existing, check, _replace_with_same_owner)
 
 
 def back_up(folder: Path, path: Path, text: bytes) -> Path:
@@ -53,14 +54,15 @@ def back_up(folder: Path, path: Path, text: bytes) -> Path:
     backup = folder / f"{stamp}-{name}"
     write_atomically(backup, text)
     with as_value_errors(folder):
-        # An interrupted backup has a different name, which is never used again.
+        # `write_atomically` removes the leftovers of the same name only, and no later backup has the name of an
+        # interrupted one.
         for old in [*sorted(folder.glob(f"*-{escape(name)}"))[:-MAX_BACKUPS], *folder.glob(".*.tmp")]:
             old.unlink(missing_ok=True)
     return backup
 
 
-def remove_file(path: Path, folders: int) -> None:
-    """Remove a file, and at most `folders` of its parent directories while they are empty.
+def remove_file(path: Path, max_parents: int) -> None:
+    """Remove a file, and at most `max_parents` of its parent directories while they are empty.
 
     Raises ValueError if the file can't be removed.
     """
@@ -68,7 +70,7 @@ def remove_file(path: Path, folders: int) -> None:
         path.unlink()
     with suppress(OSError):
         # Stops at the first that is not empty.
-        for folder in list(path.parents)[:folders]:
+        for folder in list(path.parents)[:max_parents]:
             folder.rmdir()
 
 
@@ -81,7 +83,7 @@ def as_value_errors(path: Path) -> Iterator[None]:
         raise ValueError(f"{error.filename or path}: {error.strerror or error}") from None
 
 
-def _keep_owner(fresh: Entry, entry: Entry) -> None:
+def _replace_with_same_owner(fresh: Entry, entry: Entry) -> None:
     """Replace the existing file with `fresh`. Raises PermissionError if the owner would change, since the present
     owner must still be able to read it."""
     existing = current(entry)
@@ -92,42 +94,42 @@ def _keep_owner(fresh: Entry, entry: Entry) -> None:
 
 @contextmanager
 def hold_lock(path: Path) -> Iterator[None]:
-    """Hold the lock at `path` during the block, after waiting at most ten seconds for its holder.
+    """Hold the lock at `path` during the block, after waiting at most ten seconds for another process to release it.
 
     The system releases the lock of a process that dies. The file is removed afterwards, and so are the empty
     directories created for it. Raises ValueError if the lock can't be acquired.
     """
     with as_value_errors(path):
-        lock, folders = _wait_for(path)
+        lock, created_parents = _acquire(path)
     try:
         yield
     finally:
-        # An open file can't be removed on Windows. Elsewhere it must still be open: the next holder may have it by
-        # then, and a process that gets the lock of a removed file tries again.
+        # Windows can't remove an open file. Elsewhere the file is removed before the release: afterwards it could be
+        # the lock of another process already. A process that acquires the lock of a removed file tries again.
         if sys.platform == "win32":
             lock.release()
         with suppress(ValueError):
-            remove_file(path, folders)
+            remove_file(path, created_parents)
         lock.release()
 
 
-def _wait_for(path: Path) -> tuple[FileLock, int]:
-    """Return the lock, and the number of directories created for it."""
+def _acquire(path: Path) -> tuple[FileLock, int]:
+    """Acquire the lock. Returns it with the number of directories created for it."""
     end = time.monotonic() + _WAIT_SECONDS
-    folders = 0
+    created_parents = 0
     while True:
         remaining = max(end - time.monotonic(), 0)
         # A lock that is merely an existing file would outlive a holder that dies.
         lock = FileLock(path, remaining, mode=0o600, poll_interval=_STEP_SECONDS, fallback_to_soft=False)
         try:
-            folders = max(folders, sum(not folder.exists() for folder in path.parents))
+            created_parents = max(created_parents, sum(not folder.exists() for folder in path.parents))
             path.parent.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except FileNotFoundError:
-            # The previous holder has just removed them.
+            # The previous holder has just removed the directories.
             if not remaining:
                 raise
         except Timeout:
             raise ValueError(f"another command has locked {path}: try again when it has finished") from None
         else:
-            return lock, folders
+            return lock, created_parents

@@ -20,7 +20,7 @@ def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
     """Return the program, by its absolute path, and its arguments. The command survives a cleanup of uv's cache.
 
     A copy that uvx runs is in that cache, so the command is uvx with the copy's specification. Raises ValueError if
-    that is unknown.
+    the specification is unknown, or if uv is missing.
     """
     installation = this_installation()
     if not installation.is_ephemeral:
@@ -28,7 +28,8 @@ def launch_command(entry: Entry, arguments: Sequence[str] = ()) -> list[str]:
     program = [entry.script] if entry.script else ["python", "-P", "-m", entry.module]
     try:
         specification = installation.specification(*([entry.extra] if entry.extra else []))
-        # uv sets its own path for the programs it runs; without uvx next to it, `uv tool run` does the same.
+        # uv sets UV to the path of its executable for the programs that it runs. Without uvx next to it,
+        # `uv tool run` does the same.
         uv = os.environ.get("UV") or shutil.which("uv")
         if uv is None:
             raise ValueError("uvx is not on the PATH")

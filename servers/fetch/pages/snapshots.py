@@ -14,7 +14,7 @@ from typing import NamedTuple
 import anyio
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.page import Form, LoadedPage, Page
+from servers.fetch.read.page import LoadedPage, Page, RequestedFormat
 
 MAX_CHARACTERS = 4_000_000
 """Maximum number of characters of text, and bytes of images, that are stored. A larger page is stored alone."""
@@ -31,7 +31,7 @@ class PageRequest(NamedTuple):
     """A page, and the requested part and format of it."""
 
     url: str
-    format: Form = "markdown"
+    format: RequestedFormat = "markdown"
     section: str | None = None
     pages: str | None = None
     """The pages of a document; None for all."""

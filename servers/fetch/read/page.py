@@ -1,4 +1,4 @@
-"""A page in its three forms: as loaded, as input for its reader, and as read."""
+"""A page in its three stages: as loaded, as input for its reader, and as read."""
 
 import json
 from collections.abc import Mapping
@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 from servers.common.documents.kinds import DocumentKind
 
 Format = Literal["markdown", "text", "html", "json", "links", "metadata"]
-Form = Format | Literal["raw"]
-"""The format of a page. `raw` is the text as the site sent it."""
+RequestedFormat = Format | Literal["raw"]
+"""A format that a page can be requested in. `raw` is the text as the site sent it."""
 KindName = Literal["html", "json", "feed", "pdf", "markdown", "text", "image", "other"] | DocumentKind
 
 
@@ -54,7 +54,9 @@ class Source(NamedTuple):
     """The base URL of the page's links."""
     format: Format
     section: str | None
+    """The heading or fragment of the only section to read."""
     pages: str | None
+    """The only pages of a PDF to read, such as "1-3,7"."""
     seconds: float
     """Time limit for reading, in seconds."""
     body: bytes
@@ -86,7 +88,7 @@ class Page(NamedTuple):
 
     text: str
     kind: str
-    """The name of its original kind."""
+    """The name of the kind from which the text was made."""
     charset: str = ""
     """The charset used to decode its bytes; "" if they are not text."""
     metadata: Metadata = Metadata()

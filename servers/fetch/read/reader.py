@@ -11,7 +11,7 @@ import anyio
 from servers.common.workers.pool import Limits, Pool, Program, WorkerError
 from servers.fetch.errors import FetchError
 from servers.fetch.read.kinds import as_source, check, kind_of
-from servers.fetch.read.page import Form, Format, LoadedPage, Page, describe
+from servers.fetch.read.page import Format, LoadedPage, Page, RequestedFormat, describe
 from servers.fetch.read.page_answers import page_of
 
 PAGES = Program(f"{__package__}.worker", "page")
@@ -37,7 +37,7 @@ class Reader:
             await self.prepare()
 
     async def read(
-        self, loaded: LoadedPage, form: Form, section: str | None = None, pages: str | None = None
+        self, loaded: LoadedPage, form: RequestedFormat, section: str | None = None, pages: str | None = None
     ) -> Page:
         """Return the page in the format `form`, or the part of it selected by `section` or `pages`.
 

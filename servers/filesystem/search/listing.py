@@ -21,8 +21,8 @@ from shared.program.files.entries import Place, etag_of, kind_of, scanned
 from shared.text import displayed, format_count
 
 _OVERHEAD_BYTES = 10
-"""Size in bytes of an entry's line without its name and size."""
-_START = "file:///"
+"""Size in bytes of the rest of an entry's line."""
+_FILE_SCHEME = "file:///"
 
 
 class ListedEntry(NamedTuple):
@@ -99,30 +99,30 @@ def page_of(
 ) -> Listing:
     """Return a page of these entries of the directory at `place`, which is open, like `list_directory`."""
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    closed = {entry.name for entry in children if rooted.roots.denies(place.child(entry.name))}
+    denied = {entry.name for entry in children if rooted.roots.denies(place.child(entry.name))}
     rest = children
     if by_size:
         # The largest first; entries of equal size by name.
-        keyed = sorted(((-_size(entry, closed), entry.name), entry) for entry in children)
+        keyed = sorted(((-_size(entry, denied), entry.name), entry) for entry in children)
         rest = [entry for key, entry in keyed if after is None or key > (-after.number, after.parts[0])]
     elif after is not None:
         rest = [entry for entry in children if entry.name > after.parts[0]]
-    budget, entries, reached = ByteBudget(page.max_bytes), [], after
+    budget, entries, last = ByteBudget(page.max_bytes), [], after
     uri = rooted.roots.uri(place).rstrip("/")
     for entry in rest[: page.limit]:
-        listed = _listed(uri, entry, not names_only and entry.name not in closed)
+        listed = _listed(uri, entry, not names_only and entry.name not in denied)
         size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
         if not budget.take(_OVERHEAD_BYTES, listed.shown_name + size):
             break
         entries.append(listed)
-        reached = Position((entry.name,), _size(entry, closed) if by_size else 0)
+        last = Position((entry.name,), _size(entry, denied) if by_size else 0)
     more = len(entries) < len(rest)
-    return Listing(tuple(entries), len(children), more, encode_cursor(reached) if more and reached else None)
+    return Listing(tuple(entries), len(children), more, encode_cursor(last) if more and last else None)
 
 
-def _size(entry: "os.DirEntry[str]", closed: Set[str]) -> int:
+def _size(entry: "os.DirEntry[str]", denied: Set[str]) -> int:
     """Return the size of a file; 0 for other entries, and for denied files."""
-    if entry.name in closed:
+    if entry.name in denied:
         return 0
     try:
         return entry.stat(follow_symlinks=False).st_size if entry.is_file(follow_symlinks=False) else 0
@@ -176,24 +176,24 @@ def complete(rooted: RootedFiles, typed: str) -> list[str]:
     """Return the paths that begin with the typed text, in the form that follows `file:///`: the allowed directories,
     then the entries of the directory typed so far.
 
-    A directory ends in a slash. There are none for a path that is missing or outside the roots.
+    A directory ends in a slash. The list is empty for a path that is missing or outside the roots.
     """
     typed = typed.lstrip("/")
-    begun = unquote_to_bytes(typed)
+    prefix = unquote_to_bytes(typed)
     roots = [rooted.roots.uri(Place(index, (), "")) for index in range(len(rooted.roots.paths))]
-    paths = [f"{uri.removeprefix(_START)}/" for uri in roots]
-    matches = [path for path in paths if unquote_to_bytes(path).startswith(begun)]
+    paths = [f"{uri.removeprefix(_FILE_SCHEME)}/" for uri in roots]
+    matches = [path for path in paths if unquote_to_bytes(path).startswith(prefix)]
     parent, slash, name = typed.rpartition("/")
     with suppress(FilesError):
         if slash:
-            matches += _entries(rooted, rooted.roots.place(f"{_START}{parent}"), unquote_to_bytes(name))
+            matches += _entries(rooted, rooted.roots.place(f"{_FILE_SCHEME}{parent}"), unquote_to_bytes(name))
     return matches
 
 
-def _entries(rooted: RootedFiles, parent: Place, begun: bytes) -> Iterator[str]:
+def _entries(rooted: RootedFiles, parent: Place, prefix: bytes) -> Iterator[str]:
     with rooted.open_directory(parent) as directory:
         for entry in scanned(directory):
             place = parent.child(entry.name)
-            if os.fsencode(entry.name).startswith(begun) and not rooted.roots.denies(place):
+            if os.fsencode(entry.name).startswith(prefix) and not rooted.roots.denies(place):
                 end = "/" if kind_of(entry) == "directory" else ""
-                yield f"{rooted.roots.uri(place).removeprefix(_START)}{end}"
+                yield f"{rooted.roots.uri(place).removeprefix(_FILE_SCHEME)}{end}"

@@ -21,8 +21,8 @@ from .tokens import MemoryTokens, TokenStore
 
 __all__ = ["OAuth", "OAuthOptions"]
 
-MAX_OBTAINED = 3
-"""Maximum number of consecutive tokens that the server may refuse."""
+MAX_CONSECUTIVE_LOGINS = 3
+"""Maximum number of logins in a row whose tokens the server refuses."""
 
 
 @record
@@ -30,9 +30,9 @@ class _Sent:
     """The token state at the last `headers` call of a task. An answer concerns the token that was sent, which another
     request may have replaced since, or failed to replace."""
 
-    by: "OAuth"
-    number: int
-    """The number of the token."""
+    sender: "OAuth"
+    token_number: int
+    """`CurrentToken.number` of the token that was sent."""
     attempts: int
     """The number of logins that had been attempted."""
     nonce: str | None
@@ -63,11 +63,11 @@ class OAuth:
         self._web = web or Web()
         self._pointer = pointer_key(self._url)
         self._current = CurrentToken(self._url, grant, self._tokens, self._options, self._web)
-        self._binding, self._bound = binding_of(grant)
+        self._bound_credential, self._bound_issuer = binding_of(grant)
         self._ungranted: frozenset[str] = frozenset()
         """Scopes that were requested and not granted: another request for them would open one browser after
         another."""
-        self._obtained = 0
+        self._consecutive_logins = 0
         self._has_refreshed = False
         self._attempts = 0
         self._failure: AuthError | None = None
@@ -112,16 +112,18 @@ class OAuth:
         if proofs is not None:
             proofs.learn(url, headers)
         if status < 400:
-            self._obtained, self._has_refreshed = 0, False
+            self._consecutive_logins, self._has_refreshed = 0, False
         if status not in (401, 403):
             return False
-        # All headers of that name, joined into one.
+        # A response may have several of these headers, with one challenge or more in each (RFC 9110, section 11.6.1).
         challenges = [value for key, value in headers.items() if key.lower() == "www-authenticate"]
         challenge = pick_challenge(", ".join(challenges) or None)
         error = challenge.parameters.get("error") if challenge else None
         sent = _sent.get()
         sent = (
-            sent if sent is not None and sent.by is self else _Sent(self, self._current.number, self._attempts, None)
+            sent
+            if sent is not None and sent.sender is self
+            else _Sent(self, self._current.number, self._attempts, None)
         )
         if error == "use_dpop_nonce" and proofs is not None and proofs.nonce(url) != sent.nonce:
             return True
@@ -140,7 +142,7 @@ class OAuth:
         async with self._tokens.lock(self._pointer):
             if self._attempts != sent.attempts and self._failure is not None:
                 raise self._failure
-            if self._current.number != sent.number:
+            if self._current.number != sent.token_number:
                 return
             self._failure = None
             try:
@@ -154,18 +156,18 @@ class OAuth:
     async def _authorize(self, challenge: Challenge | None, *, more: bool) -> None:
         requested, cache = frozenset(challenge.scopes if challenge else ()), self._current
         present = (cache.token.scopes if cache.token else frozenset()) | self._ungranted
-        if self._obtained >= MAX_OBTAINED or (more and requested <= present):
+        if self._consecutive_logins >= MAX_CONSECUTIVE_LOGINS or (more and requested <= present):
             named = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
             raise AuthError(f"the server rejects every token that can be obtained{named}")
         if await cache.adopt(requested if more else frozenset()):
             return
-        login = await self._find(challenge)
+        login = await self._find_login(challenge)
         if not (more or self._has_refreshed) and await cache.refresh(login):
             self._has_refreshed = True  # once: if the server refuses the new token too, it requires a new login
             return
         scopes = login.discovery.choose_scopes(requested, cache.requested, lasting=self._grant.needs_person)
-        lacks = requested if more else frozenset()
-        await self._log_in(await self._registered(login, scopes, lacks), scopes)
+        missing_scopes = requested if more else frozenset()
+        await self._log_in(await self._with_client(login, scopes, missing_scopes), scopes)
 
     async def _log_in(self, login: Login, scopes: frozenset[str]) -> None:
         issuer = login.discovery.issuer
@@ -177,34 +179,34 @@ class OAuth:
             if error.error == "invalid_client" and self._grant.client is None:
                 await self._tokens.delete(registration_key(issuer.issuer))
             raise
-        self._obtained += 1
+        self._consecutive_logins += 1
         self._ungranted = (self._ungranted | scopes) - token.scopes
         self._current.requested = scopes
         await self._current.store_login(login, token)
 
-    async def _find(self, challenge: Challenge | None) -> Login:
-        if self._binding is not None and self._bound is None:
-            self._bound = await bound_issuer(self._tokens, self._url, self._binding)
-        discovered = await discover(self._web, self._url, challenge, self._bound)
+    async def _find_login(self, challenge: Challenge | None) -> Login:
+        if self._bound_credential is not None and self._bound_issuer is None:
+            self._bound_issuer = await bound_issuer(self._tokens, self._url, self._bound_credential)
+        discovered = await discover(self._web, self._url, challenge, self._bound_issuer)
         key, cache = (discovered.issuer.issuer, discovered.resource or canonical(self._url)), self._current
         if cache.login is not None and cache.login.key != key:
             cache.drop()  # no credential of one issuer is presented to another
-        if self._binding is not None:
-            self._bound = discovered.issuer.issuer
-        bound = self._options.proofs
-        if bound is None:
-            bound = discovered.wants_proofs or (challenge is not None and challenge.scheme == "dpop")
+        if self._bound_credential is not None:
+            self._bound_issuer = discovered.issuer.issuer
+        uses_proofs = self._options.proofs
+        if uses_proofs is None:
+            uses_proofs = discovered.wants_proofs or (challenge is not None and challenge.scheme == "dpop")
         client = cache.login.client if cache.login else None
-        return Login(discovered, client, key, (self._proofs or Proofs(self._options.now)) if bound else None)
+        return Login(discovered, client, key, (self._proofs or Proofs(self._options.now)) if uses_proofs else None)
 
-    async def _registered(self, login: Login, scopes: frozenset[str], lacks: frozenset[str]) -> Login:
+    async def _with_client(self, login: Login, scopes: frozenset[str], missing_scopes: frozenset[str]) -> Login:
         """Return `login` with the client that the issuer recognizes: the given one, its metadata document, or a
-        registration, new or stored. `lacks` are the scopes that the current token lacks."""
+        registration, new or stored. `missing_scopes` are the scopes that the current token lacks."""
         grant, issuer = self._grant, login.discovery.issuer
         if not isinstance(grant, AuthorizationCode):
             return Login(login.discovery, grant.client, login.key, login.proofs)
         if grant.redirect is None:
-            raise grant.login_required(lacks)
+            raise grant.login_required(missing_scopes)
         if grant.client is not None:
             client = grant.client
         elif grant.metadata_url is not None and issuer.client_id_metadata_document_supported:

@@ -112,20 +112,20 @@ class CachedRequests:
         """Handle a change on the server."""
         uri = change.uri
         if change.kind == "missed":
-            self._changed(lambda cache_key: cache_key.owner in (None, self._owner))
+            self._mark_changed(lambda cache_key: cache_key.owner in (None, self._owner))
         elif uri is not None:
-            self._changed(
+            self._mark_changed(
                 lambda cache_key: cache_key.method == "resources/read" and _overlap(cache_key.target or "", uri)
             )
         else:
-            self._changed(lambda cache_key: cache_key.method in _CHANGED.get(change.kind, ()))
+            self._mark_changed(lambda cache_key: cache_key.method in _CHANGED.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
         """Handle a response that asks for input: the next result depends on the client's answers, and is valid only
         for them."""
         cache_key = self._cache_key(method, params)
         if cache_key is not None:
-            self._changed(lambda candidate: candidate == cache_key)
+            self._mark_changed(lambda candidate: candidate == cache_key)
 
     def on_invalid_result(self, method: str) -> None:
         """Handle an unusable result of a method: cached results are neither used nor revalidated by their etags."""
@@ -140,7 +140,7 @@ class CachedRequests:
         """Evict the results that are private to the client, which has been closed."""
         self._cache.forget(lambda cache_key: cache_key.owner is self._owner)
 
-    def _changed(self, concerns: Callable[[CacheKey], bool]) -> None:
+    def _mark_changed(self, concerns: Callable[[CacheKey], bool]) -> None:
         self._cache.changed(lambda cache_key: cache_key.server == self._server and concerns(cache_key))
 
     # Requests
@@ -191,7 +191,7 @@ class CachedRequests:
             result = await request(cache_key.method, params)
         except PeerError:
             if param == "cursor" and cache_key.target is not None:  # the earlier pages belong to an outdated list
-                self._changed(lambda candidate: candidate.method == cache_key.method)
+                self._mark_changed(lambda candidate: candidate.method == cache_key.method)
             raise
         meta = result.get("_meta")
         if entry is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:

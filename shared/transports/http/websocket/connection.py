@@ -1,4 +1,4 @@
-"""The server side of one WebSocket: texts to and from an upgraded connection (RFC 6455).
+"""The server side of one WebSocket: messages to and from an upgraded connection (RFC 6455).
 
 `websockets` has the state machine, which parses frames and answers pings and closes; this module limits a peer in its
 use of resources. Reading pauses while received data is unconsumed, or while the peer has not read sent data: a peer
@@ -39,29 +39,29 @@ _MAX_FRAMES = 200
 _MAX_SILENT_PAUSES = 2
 """Consecutive silent pauses after which the peer is considered dead."""
 
-quiet = logging.getLogger("shared.transports.http.websocket.frames")
+frames_log = logging.getLogger("shared.transports.http.websocket.frames")
 """The logger of `websockets`, which would record every connection, and the contents of its frames."""
-quiet.setLevel(logging.WARNING)
+frames_log.setLevel(logging.WARNING)
 
 
 class WebSocket(UpgradedProtocol):
-    """One connection, once `frames` have accepted it. It ends with `close`."""
+    """One connection, after the handshake of `protocol`. It ends with `close`."""
 
-    def __init__(self, frames: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
+    def __init__(self, protocol: ServerProtocol, pauses: ExpiryQueue, message_seconds: float) -> None:
         """`pauses` is shared by all connections: at the end of each pause, the peer is pinged. `message_seconds` is
         the time limit for a message to arrive."""
-        self._frames = frames
+        self._protocol = protocol
         self._pauses = pauses
         self._message_seconds = message_seconds
-        self._texts: list[bytes] = []
-        self._untaken = 0
-        self._parts: bytearray | None = None
-        self._left: memoryview | None = None
-        self._moved = Signal()
-        self._is_full = self._is_heard = self._is_finishing = self._is_lost = False
-        self._silent = self._unsent = 0
-        self._since: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._messages: list[bytes] = []
+        self._unconsumed_bytes = 0
+        self._fragments: bytearray | None = None
+        self._unparsed: memoryview | None = None
+        self._state_changed = Signal()
+        self._is_peer_slow = self._has_read_or_sent = self._is_finishing = self._is_lost = False
+        self._silent_pauses = self._backlog = 0
+        self._message_began: float | None = None
+        self._close_timer: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport
 
     # For the session
@@ -69,49 +69,49 @@ class WebSocket(UpgradedProtocol):
     async def receive(self) -> Sequence[bytes]:
         """Return the received messages, at least one, once the peer reads the sent data. Raises EndOfStream after
         `finish`, BrokenResourceError once it is closed."""
-        while self._is_full or not self._texts:
+        while self._is_peer_slow or not self._messages:
             if self.is_closed:
                 raise anyio.BrokenResourceError
             if self._is_finishing:
                 raise anyio.EndOfStream
-            await self._moved.wait()
-        texts, self._texts, self._untaken = self._texts, [], 0
-        self._read_on()
-        return texts
+            await self._state_changed.wait()
+        messages, self._messages, self._unconsumed_bytes = self._messages, [], 0
+        self._update_reading()
+        return messages
 
-    async def send(self, texts: Sequence[bytes]) -> None:
+    async def send(self, messages: Sequence[bytes]) -> None:
         """Send messages; waits while the peer does not read them. Raises BrokenResourceError once it is closed."""
         if self.is_closed:
             raise anyio.BrokenResourceError
-        for text in texts:
-            count_bytes(len(text))
-            self._frames.send_text(text)
+        for message in messages:
+            count_bytes(len(message))
+            self._protocol.send_text(message)
         self._write()
-        while self._is_full:
+        while self._is_peer_slow:
             if self.is_closed:
                 raise anyio.BrokenResourceError
-            await self._moved.wait()
+            await self._state_changed.wait()
 
     @property
     def is_closed(self) -> bool:
         """True if either side has closed the connection, or it is lost."""
-        return self._frames.state is not OPEN
+        return self._protocol.state is not OPEN
 
     def finish(self) -> None:
         """Stop accepting messages; pending ones can still be sent."""
         self._is_finishing = True
-        self._moved.wake()
+        self._state_changed.wake()
 
     def close(self, code: int, reason: str) -> None:
         """Close the connection, if it is open: nothing more is received or sent."""
         if not self.is_closed:
-            self._frames.send_close(code, reason)
+            self._protocol.send_close(code, reason)
             self._write()
 
-    async def lost(self) -> None:
+    async def wait_until_lost(self) -> None:
         """Wait for the end of the connection once it is closed, for at most `CLOSE_SECONDS`."""
         while not self._is_lost:
-            await self._moved.wait()
+            await self._state_changed.wait()
 
     # For asyncio
 
@@ -122,152 +122,155 @@ class WebSocket(UpgradedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse received frames."""
-        self._is_heard = True
+        self._has_read_or_sent = True
         count_bytes(len(data))
         if len(data) > _READ_BYTES:
             # A part waits for the next turn of the event loop: a hundred thousand empty frames would delay all other
             # connections.
-            self._left = memoryview(data)
-            self._go_on()
+            self._unparsed = memoryview(data)
+            self._parse_more()
         else:
-            self._cut(data)
+            self._parse(data)
             self._end_turn()
 
     def eof_received(self) -> None:
         """Called when the peer has ended its side, with or without a close frame."""
-        self._frames.receive_eof()
+        self._protocol.receive_eof()
         self._write()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Called when the connection is lost."""
-        self._frames.receive_eof()
-        self._is_lost, self._is_full = True, False
-        self._not_unread()
+        self._protocol.receive_eof()
+        self._is_lost, self._is_peer_slow = True, False
+        self._stop_counting_unread()
         self._pauses.stop(self)
-        if self._timer is not None:
-            self._timer.cancel()
-        self._moved.wake()
+        if self._close_timer is not None:
+            self._close_timer.cancel()
+        self._state_changed.wake()
 
     def pause_writing(self) -> None:
         """Called when the peer reads too slowly."""
-        self._is_full = True
+        self._is_peer_slow = True
         if self.unread is not None:
             self.unread.add(self._transport, _COPIES)
-        self._read_on()
+        self._update_reading()
 
     def resume_writing(self) -> None:
         """Called when the peer has read most of the sent data."""
-        self._is_full, self._is_heard = False, True
-        self._not_unread()
-        self._read_on()
-        self._moved.wake()
+        self._is_peer_slow, self._has_read_or_sent = False, True
+        self._stop_counting_unread()
+        self._update_reading()
+        self._state_changed.wake()
 
-    def _not_unread(self) -> None:
+    def _stop_counting_unread(self) -> None:
         if self.unread is not None:
             self.unread.remove(self._transport)
 
     # Frames
 
-    def _go_on(self) -> None:
+    def _parse_more(self) -> None:
         """Parse more of the remaining data, and let the event loop turn before anything is read: uvloop reads up to
         32 times in a turn."""
-        if self._left and not self._is_lost:
+        if self._unparsed and not self._is_lost:
             frames = 0
-            while self._left and frames < _MAX_FRAMES:
-                frames += self._cut(self._left[:_READ_BYTES])
-                self._left = self._left[_READ_BYTES:]
-            asyncio.get_running_loop().call_soon(self._go_on)
+            while self._unparsed and frames < _MAX_FRAMES:
+                frames += self._parse(self._unparsed[:_READ_BYTES])
+                self._unparsed = self._unparsed[_READ_BYTES:]
+            asyncio.get_running_loop().call_soon(self._parse_more)
         else:
-            self._left = None
+            self._unparsed = None
         self._end_turn()
 
-    def _cut(self, data: bytes | memoryview) -> int:
+    def _parse(self, data: bytes | memoryview) -> int:
         """Process the frames that `data` completes, and return their number."""
-        self._frames.receive_data(bytes(data))
-        frames = self._frames.events_received()
+        self._protocol.receive_data(bytes(data))
+        frames = self._protocol.events_received()
         for frame in frames:
             if isinstance(frame, Frame):
-                self._take(frame)
+                self._process(frame)
         return len(frames)
 
     def _end_turn(self) -> None:
         self._write()
-        if self._parts is None and not self._frames.reader.buffer:
-            self._since = None
-        elif self._since is None:
-            self._since = asyncio.get_running_loop().time()
-        self._read_on()
+        if self._fragments is None and not self._protocol.reader.buffer:
+            self._message_began = None
+        elif self._message_began is None:
+            self._message_began = asyncio.get_running_loop().time()
+        self._update_reading()
 
-    def _take(self, frame: Frame) -> None:
+    def _process(self, frame: Frame) -> None:
         if self.is_closed:
             return
         if frame.opcode is Opcode.BINARY:
-            self._frames.fail(CloseCode.UNSUPPORTED_DATA, "a message must be a text frame")
+            self._protocol.fail(CloseCode.UNSUPPORTED_DATA, "a message must be a text frame")
         elif frame.opcode is Opcode.TEXT or frame.opcode is Opcode.CONT:
-            self._take_text(frame)
+            self._process_text(frame)
 
-    def _take_text(self, frame: Frame) -> None:
+    def _process_text(self, frame: Frame) -> None:
         """Process a message, or a part of one. `websockets` enforces the limit of all parts combined."""
         # Nearly every message is one frame.
-        if self._parts is None and frame.fin:
+        if self._fragments is None and frame.fin:
             text = bytes(frame.data)
         else:
-            self._parts = self._parts or bytearray()
-            self._parts += frame.data
+            self._fragments = self._fragments or bytearray()
+            self._fragments += frame.data
             if not frame.fin:
                 return
-            text, self._parts = bytes(self._parts), None
+            text, self._fragments = bytes(self._fragments), None
         try:
             # `websockets` leaves that to its callers; RFC 6455, section 8.1, requires the connection to fail.
             text.decode()
         except UnicodeDecodeError:
-            self._frames.fail(CloseCode.INVALID_DATA, "a message must be UTF-8 text")
+            self._protocol.fail(CloseCode.INVALID_DATA, "a message must be UTF-8 text")
             return
         if not self._is_finishing:
-            self._texts.append(text)
-            self._untaken += _FRAME_BYTES + len(text)
-            self._since = None
-            self._moved.wake()
+            self._messages.append(text)
+            self._unconsumed_bytes += _FRAME_BYTES + len(text)
+            self._message_began = None
+            self._state_changed.wake()
 
     def _write(self) -> None:
         """Write pending frames; if they end the connection, wait for its end, but not for long."""
-        due = self._frames.data_to_send()
-        if due and not self._transport.is_closing():
-            self._transport.write(b"".join(due))
+        pieces = self._protocol.data_to_send()
+        if pieces and not self._transport.is_closing():
+            self._transport.write(b"".join(pieces))
             # An empty piece is how `websockets` says that the sending side ends.
-            if not due[-1] and self._transport.can_write_eof():
+            if not pieces[-1] and self._transport.can_write_eof():
                 self._transport.write_eof()
-        if self.is_closed and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._transport.abort)
-            self._moved.wake()
-            self._read_on()
+        if self.is_closed and self._close_timer is None:
+            self._close_timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._transport.abort)
+            self._state_changed.wake()
+            self._update_reading()
 
-    def _read_on(self) -> None:
+    def _update_reading(self) -> None:
         """Resume reading unless data remains, or too much is unconsumed. Data after a close frame is read and
         dropped: a peer that still sends would lose the close frame if the connection closed."""
-        waits = self._is_full or self._untaken > _MAX_UNREAD_BYTES
-        if waits:
-            self._since = None  # time in which this side does not read does not count against the peer
-        if self._left is not None or (waits and not self.is_closed):
+        is_paused = self._is_peer_slow or self._unconsumed_bytes > _MAX_UNREAD_BYTES
+        if is_paused:
+            self._message_began = None  # time in which this side does not read does not count against the peer
+        if self._unparsed is not None or (is_paused and not self.is_closed):
             self._transport.pause_reading()
         else:
             self._transport.resume_reading()
 
     # Liveness
 
-    def look(self) -> None:
+    def check_alive(self) -> None:
         """Check that the peer is alive, and ping it."""
-        unsent = backlog(self._transport)
+        unread_bytes = backlog(self._transport)
         # A peer that reads is alive, even if it has no time to answer a ping.
-        is_there = self._is_heard or unsent < self._unsent
-        self._silent = 0 if is_there else self._silent + 1
-        self._is_heard, self._unsent = False, unsent
-        if self._silent >= _MAX_SILENT_PAUSES:
+        is_alive = self._has_read_or_sent or unread_bytes < self._backlog
+        self._silent_pauses = 0 if is_alive else self._silent_pauses + 1
+        self._has_read_or_sent, self._backlog = False, unread_bytes
+        if self._silent_pauses >= _MAX_SILENT_PAUSES:
             self._transport.abort()
             return
-        if self._since is not None and asyncio.get_running_loop().time() - self._since > self._message_seconds:
+        if (
+            self._message_began is not None
+            and asyncio.get_running_loop().time() - self._message_began > self._message_seconds
+        ):
             self.close(CloseCode.POLICY_VIOLATION, "a message did not arrive in time")
-        elif not (self.is_closed or self._is_full):
-            self._frames.send_ping(b"")
+        elif not (self.is_closed or self._is_peer_slow):
+            self._protocol.send_ping(b"")
             self._write()
         self._pauses.start(self)

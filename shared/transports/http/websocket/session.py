@@ -31,7 +31,7 @@ from ..engine.connections import hand_over
 from ..streamable.reply import Http
 from ..streamable.sessions import logged
 from ..streamable.token_expiry import ending_with_token
-from .connection import WebSocket, quiet
+from .connection import WebSocket, frames_log
 
 SUBPROTOCOL = Subprotocol("mcp")
 """The subprotocol that clients of the official SDKs request."""
@@ -48,12 +48,12 @@ def negotiate(headers: HttpHeaders, max_message: int) -> tuple[ServerProtocol, b
     if headers.get("sec-websocket-version") != "13":
         return _OTHER_VERSION
     # OPEN is the state in which it reads frames: the request was read elsewhere.
-    frames = ServerProtocol(state=OPEN, max_size=max_message, select_subprotocol=_select, logger=quiet)
-    response = frames.accept(Request("/", Headers(headers.values)))
-    return (frames, response.serialize()) if response.status_code == 101 else _NO_HANDSHAKE
+    protocol = ServerProtocol(state=OPEN, max_size=max_message, select_subprotocol=_select, logger=frames_log)
+    response = protocol.accept(Request("/", Headers(headers.values)))
+    return (protocol, response.serialize()) if response.status_code == 101 else _NO_HANDSHAKE
 
 
-def _select(_frames: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+def _select(_protocol: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
     """Select the subprotocol. A client that requests none gets none, and uses the same messages; browsers fail if
     none of the requested subprotocols is selected."""
     if offered and SUBPROTOCOL not in offered:
@@ -112,7 +112,7 @@ class WebSocketSession:
                 await serve(running, self, principal=http.principal, client=self.client)
         finally:
             self._socket.close(*self._farewell)
-        await self._socket.lost()
+        await self._socket.wait_until_lost()
         return None
 
     def finish(self, seconds: float) -> None:

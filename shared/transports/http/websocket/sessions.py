@@ -49,7 +49,7 @@ class WebSocketSessions:
         self._sessions = sessions
         self._bodies = bodies
         self._limits = limits
-        self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("look"))
+        self._pauses = ExpiryQueue(limits.keep_alive_seconds, methodcaller("check_alive"))
         self._open: set[WebSocketSession] = set()
 
     def __len__(self) -> int:
@@ -71,8 +71,8 @@ class WebSocketSessions:
         refusal = self._sessions.shares.make_room(http.client)
         if refusal is not None:
             return refusal
-        frames, answer = negotiated
-        socket = WebSocket(frames, self._pauses, self._limits.body_seconds)
+        protocol, answer = negotiated
+        socket = WebSocket(protocol, self._pauses, self._limits.body_seconds)
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
         session = WebSocketSession(socket, http.client, *self._coding(http, codec), self._use)
         self._open.add(session)

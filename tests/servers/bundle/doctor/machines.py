@@ -66,8 +66,10 @@ class Home(NamedTuple):
         """What the doctor finds, of those that are not in order."""
         entries = [CATALOG.entry(name) for name in names] or CATALOG.servers
         project = self.path / "project"
-        asked = Examination(self.machine, self.installation, project, entries, asked=bool(names), seconds=seconds)
-        return [finding for finding in await examine(asked) if finding.severity is not Severity.OK]
+        examination = Examination(
+            self.machine, self.installation, project, entries, is_named=bool(names), seconds=seconds
+        )
+        return [finding for finding in await examine(examination) if finding.severity is not Severity.OK]
 
     async def only(self, *, seconds: float = 60) -> Finding:
         """The one finding there is."""

@@ -10,7 +10,7 @@ import pytest
 from servers.fetch.pages.fetcher import Fetcher, open_fetcher
 from servers.fetch.pages.snapshots import PageRequest
 from servers.fetch.pages.texts import header_of
-from servers.fetch.read.page import Form
+from servers.fetch.read.page import RequestedFormat
 from servers.fetch.settings import Settings
 from tests.servers.fetch.sites import Route, Site, answer, opened_site, redirect
 
@@ -84,7 +84,7 @@ async def test_robots_forbid_the_markdown_as_any_page() -> None:
 
 
 @pytest.mark.parametrize("format", ["raw", "html", "links", "metadata", "text"])
-async def test_other_formats_are_made_of_the_html(format: Form) -> None:
+async def test_other_formats_are_made_of_the_html(format: RequestedFormat) -> None:
     async with fetching(html(), markdown()) as (site, fetcher):
         assert (await fetcher.fetch(PageRequest(site.url(), format))).loaded.media_type == "text/html"
         assert site.paths == ["/"]

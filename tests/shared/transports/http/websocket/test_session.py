@@ -223,7 +223,9 @@ async def on_a_socket(
 ) -> AsyncIterator[tuple[http_websocket.WebSocket, sockets.socket]]:
     """Our side of a WebSocket, and the peer's socket."""
     pauses = ExpiryQueue(600.0, methodcaller("look"))
-    ours = http_websocket.WebSocket(ServerProtocol(state=OPEN, logger=http_websocket.quiet), pauses, message_seconds)
+    ours = http_websocket.WebSocket(
+        ServerProtocol(state=OPEN, logger=http_websocket.frames_log), pauses, message_seconds
+    )
     with sockets.create_server(("127.0.0.1", 0)) as listener, sockets.socket() as peer:
         peer.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 65_536)
         peer.connect(listener.getsockname())
@@ -231,7 +233,7 @@ async def on_a_socket(
         transport, _ = await asyncio.get_running_loop().connect_accepted_socket(lambda: ours, accepted)
         yield ours, peer
         transport.abort()
-        await ours.lost()
+        await ours.wait_until_lost()
         pauses.close()
 
 
@@ -289,7 +291,7 @@ async def test_a_message_that_is_not_read_is_not_late() -> None:
     async with on_a_socket(message_seconds=-1.0) as (ours, _):
         ours.data_received(frame(TEXT, b"{", last=False))
         ours.pause_writing()
-        ours.look()
+        ours.check_alive()
         assert not ours.is_closed
 
 
@@ -298,7 +300,7 @@ async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -
         with anyio.fail_after(PATIENCE):
             await ours.send([b"x" * 1_000_000])
         for _ in range(6):
-            ours.look()
+            ours.check_alive()
             await anyio.lowlevel.checkpoint()
             assert not ours.is_closed
             assert len(peer.recv(100_000, sockets.MSG_WAITALL)) == 100_000
