@@ -583,7 +583,7 @@ class TaskLimits:
     of_one_client: int = 1_000
     """The limit on the tasks of one client: one principal, or one session or address for unauthenticated clients."""
     result_bytes: int = 64 * 1024 * 1024
-    """Bytes of all results combined, as JSON; one of several clients must leave as much to the others as it uses.
+    """Bytes of all results combined, as JSON; one of several clients must leave as much for the others as it uses.
     There is always room for an error of a kilobyte."""
     seconds: float = 3_600.0
     """Seconds from its creation for which a task is stored, which also limit its running time."""

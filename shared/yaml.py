@@ -28,7 +28,7 @@ class YamlLimits(NamedTuple):
     """Limits on a YAML document. The value of an alias counts each time it is used."""
 
     characters: int = 1_000_000
-    """Maximum number of characters of the text, and of all values combined."""
+    """Maximum number of characters in the text, and in all values combined."""
     values: int = 20_000
     depth: int = 20
     """Maximum depth of nested lists and mappings."""

@@ -1,4 +1,4 @@
-"""The filesystem server: twenty tools, `file://` resources, and notifications of their changes."""
+"""The filesystem server: twenty tools, `file://` resources, and notifications when they change."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence

@@ -15,7 +15,7 @@ DENIED = "42501"
 BAD_TEXT = "22P02"
 """The SQLSTATE for a string that is not a value of its type (invalid_text_representation)."""
 _MAX_MESSAGE_LENGTH = 500
-"""Maximum number of characters of PostgreSQL's own message, which may repeat the statement."""
+"""Maximum number of characters in PostgreSQL's own message, which may repeat the statement."""
 _AGAIN = "Try again."
 _LESS = "Request less, or sort and group less."
 _PLACEHOLDERS = frozenset("?%:")

@@ -10,7 +10,7 @@ from servers.common.sql.errors import NO_NAME, SqlError
 from shared.text import escape
 
 _MAX_MESSAGE_LENGTH = 500
-"""Maximum number of characters of SQLite's own message, which may repeat the statement."""
+"""Maximum number of characters in SQLite's own message, which may repeat the statement."""
 _CONSTRAINT = 19
 """SQLITE_CONSTRAINT, the lowest byte of its extended codes (https://sqlite.org/rescode.html)."""
 

@@ -46,7 +46,7 @@ def connect(
     overrides the dialect of the options; `how`, and the errors raised, are as for `connect_http`, `connect_websocket`
     and `connect_stdio`.
 
-    Raises ValueError for another kind of URL, and TypeError if `how` does not fit the target, or the target is
+    Raises ValueError for any other kind of URL, and TypeError if `how` does not fit the target, or the target is
     neither.
     """
     if not isinstance(target, Sequence):

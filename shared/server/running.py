@@ -120,7 +120,7 @@ class Opening:
 
     @property
     def page_size(self) -> int:
-        """The number of entries of a page of a list."""
+        """The number of entries in a page of a list."""
         return self._run.server.page_size
 
     @property

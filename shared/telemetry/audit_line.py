@@ -134,7 +134,7 @@ def _outcome(outcome: Outcome | Failure | BaseException | None) -> str:
 
 
 def _size(outcome: object) -> int:
-    """Return the number of bytes of a result; 0 for an error."""
+    """Return the number of bytes in a result; 0 for an error."""
     if isinstance(outcome, Prepared):
         return len(outcome.json)
     if isinstance(outcome, CachedResult):

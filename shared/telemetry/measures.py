@@ -132,5 +132,5 @@ MEASURES = (
     _now("mcp.streams", "Requests and streams that are being served.", lambda figures: figures.streams),
     _now("mcp.subscriptions", "Resources with at least one subscriber.", lambda figures: figures.subscriptions),
 )
-"""All measures except the latencies. Every server has the current values, except for the state of the store, which
-only servers with a store have. A series of requests does not exist before its first request."""
+"""All measures except the latencies. Every server reports the current values, except the state of the store, which
+only servers with a store report. A series of requests does not exist before its first request."""

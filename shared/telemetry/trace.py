@@ -39,7 +39,7 @@ _MAX_NAME_LENGTH = 1_000
 MAX_VALUES = 2_000
 """Maximum number of values of one message, or of a call's arguments, that are written."""
 MAX_TEXT = 262_144
-"""Maximum number of characters of these values together."""
+"""Maximum number of characters in these values together."""
 
 
 class Trace:

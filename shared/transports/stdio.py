@@ -1,7 +1,7 @@
 """The stdio transport: one JSON message per line on fd 0 and fd 1 (2025-11-25, Transports, stdio).
 
 stdout belongs to the protocol, so it is protected twice. The transport keeps a private copy of fd 1 and points 1 at
-stderr, where a write of a C library or of a child does no harm. `print` writes a line to the log, so that its output
+stderr, where a write by a C library or a child does no harm. `print` writes a line to the log, so that its output
 waits neither in a buffer that is flushed when fd 1 is the protocol's again, nor for a stderr that nobody reads. fd 0
 is not passed on: children get an empty one.
 

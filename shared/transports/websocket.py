@@ -80,7 +80,7 @@ async def open_websocket(
     """Open a transport to `url` during the block; `headers`, and the headers from `credentials`, are sent with the
     handshake. `dialect` is as in `ClientOptions`.
 
-    Raises ValueError for another kind of URL, OSError if the connection fails, ConnectionError if the server speaks
+    Raises ValueError for any other kind of URL, OSError if the connection fails, ConnectionError if the server speaks
     another protocol or the proxy of the environment can't be used, and PeerError if it refuses, with the HTTP status
     as its code.
     """

@@ -40,7 +40,7 @@ MAX_SIZE = 65_536
 MAX_DEPTH = 16
 """Maximum depth of a path that is walked at once. A deeper walk takes as long as a thread."""
 MAX_ENTRIES = 250
-"""Maximum number of entries of a directory that is read at once, which takes a millisecond."""
+"""Maximum number of entries in a directory that is read at once, which takes a millisecond."""
 LATE_SECONDS = 0.005
 """Seconds after which an access has taken too long, if it read from the disk."""
 PAUSE_FACTOR = 10

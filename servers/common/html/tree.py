@@ -36,7 +36,7 @@ def names_in(text: str) -> frozenset[str]:
 
 
 MAX_CAPTION_LENGTH = 500
-"""Maximum number of characters of a picture's caption in a figure; longer text is separate text."""
+"""Maximum number of characters in a picture's caption in a figure; longer text is separate text."""
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = names_in("""
     address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure

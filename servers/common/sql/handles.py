@@ -30,7 +30,7 @@ class ProcessNames:
         """Raise SqlError with code `elsewhere` and a `suggestion` if the `name` of `what` was created by another
         process."""
         if _NAME.fullmatch(name) and not name.startswith(self._mark):
-            reason = f"{what} is available only from the server process that created it, and this is another one"
+            reason = f"{what} is available only from the server process that created it, and this is a different one"
             raise SqlError("elsewhere", reason, suggestion)
 
 

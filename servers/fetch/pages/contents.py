@@ -18,9 +18,9 @@ _MAX_SEARCHED = 400_000
 """Maximum number of characters that are searched."""
 _MAX_HEADINGS, _MAX_LINKS = 300, 500
 _MAX_TITLE, _MAX_WORDS = 500, 200
-"""Maximum number of characters of a title, and of a heading or a link's text."""
+"""Maximum number of characters in a title, a heading or a link's text."""
 _MAX_URL = 2_000
-"""Maximum number of characters of a URL; longer links are left out."""
+"""Maximum number of characters in a URL; longer links are left out."""
 _MAX_BYTES = 40_000
 """Maximum size of all headings, and of all links, in bytes of UTF-8."""
 

@@ -16,11 +16,11 @@ from servers.fetch.pages.snapshots import Outcome, PageRequest, Snapshot
 from shared.text import join_lines, marks
 
 _MAX_FIELD = 300
-"""Maximum number of characters of a title or another field."""
+"""Maximum number of characters in a title or another field."""
 _NUMBER_BYTES = 40
 """Number of bytes by which the character counts in the last line of a page may grow."""
 _MAX_URL = 500
-"""Maximum number of characters of a redirect's URL, which a site may make very long."""
+"""Maximum number of characters in a redirect's URL, which a site may make very long."""
 
 
 class Piece(NamedTuple):
@@ -204,7 +204,7 @@ def _join(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], pieces: 
 
 
 def share_out(lengths: Sequence[int], total: int) -> list[int]:
-    """Return the number of characters that each page may show if all together may show `total`: the same for each,
+    """Return the number of characters that each page may show if they may show `total` together: the same for each,
     with the unused part of short pages given to the others.
     """
     shares = [0] * len(lengths)

@@ -20,7 +20,7 @@ from shared.text import format_count
 
 MAX_ENTRIES = 1_000
 MAX_SUMMARY = 5_000
-"""Maximum number of characters of an entry's summary."""
+"""Maximum number of characters in an entry's summary."""
 _MAX_LINE = 1_000
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")

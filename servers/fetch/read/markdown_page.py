@@ -18,13 +18,13 @@ from shared.text import format_count
 
 _MAX_LINKS = 1_000
 _MAX_LINK_TEXT = 200
-"""Maximum number of characters of a link's text."""
+"""Maximum number of characters in a link's text."""
 _MAX_SEARCHED = 2_000_000
 """Maximum number of characters searched for headings and links, and for the title."""
 _BEGINNING_LENGTH = 20_000
 """Maximum number of characters searched for the title of a text that is returned unchanged."""
 _MAX_LINKED_LENGTH = 300_000
-"""Maximum number of characters of a text in which links are made absolute. markdown-it-py takes half a second for
+"""Maximum number of characters in a text in which links are made absolute. markdown-it-py takes half a second for
 that many."""
 _MAX_HEADINGS = 20
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

@@ -21,7 +21,7 @@ _META_TYPE = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECAS
 _CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
 _ISO_2022_JP = charset_of_codec("iso2022_jp")
 _ESCAPES = re.compile(rb"\x1b\$[@B]")
-"""The start of two-byte characters in ISO-2022-JP, all of whose bytes are ASCII."""
+"""The start of two-byte characters in ISO-2022-JP, where all bytes are ASCII."""
 _MANY_BYTES = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
 # U+F780 to U+F7FF represent the bytes 0x80 to 0xFF.
 _USER_DEFINED = {byte: 0xF700 + byte for byte in range(0x80, 0x100)}

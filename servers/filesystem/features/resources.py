@@ -1,4 +1,4 @@
-"""Files and directories as resources under their `file:` URIs, and notifications of their changes."""
+"""Files and directories as resources under their `file:` URIs, and notifications when they change."""
 
 import json
 import sys
@@ -40,7 +40,7 @@ _TEMPLATE = "file:///{+path}{?offset,length}"
 _OVERHEAD_BYTES = 100
 """Size in bytes of a listing without its entries."""
 _MAX_CHARACTER_BYTES = 4
-"""Maximum number of bytes of a character in UTF-8."""
+"""Maximum number of bytes in a character in UTF-8."""
 
 Bytes = Annotated[int | None, Field(ge=0)]
 Contents = TextResourceContents | BlobResourceContents

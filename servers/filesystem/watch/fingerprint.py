@@ -82,7 +82,7 @@ class Spot:
 
     @property
     def directories(self) -> tuple[str, ...]:
-        """The directories all of whose entries affect it."""
+        """The directories in which every entry affects it."""
         return () if self.last is None or self.last.directory is None else (self.last.directory,)
 
     @property

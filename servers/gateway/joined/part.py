@@ -133,7 +133,7 @@ class Part:
         return await self._work(running, handler, context, row, params)
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
-        """Send a request of the gateway with these params, made for the call of `context`, and return the result.
+        """Send a request that the gateway itself makes for the call of `context`, and return the result.
         Raises the same errors as `hand_on`."""
         return await self.hand_on(replace(context, call=context.call.inner(row, params)), row, params)
 

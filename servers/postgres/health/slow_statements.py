@@ -8,7 +8,7 @@ from shared.text import join_lines
 _MAX_ROWS = 10
 """Maximum number of statements in each list."""
 _MAX_STATEMENT_LENGTH = 300
-"""Maximum number of characters of a statement."""
+"""Maximum number of characters in a statement."""
 _MISSING = (
     "pg_stat_statements is not installed in this database. The operator can add it to shared_preload_libraries, "
     "restart the server, and run CREATE EXTENSION pg_stat_statements here."

@@ -22,7 +22,7 @@ from shared.text import join_lines
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
 _MAX_DETAIL_LENGTH = 500
-"""Maximum number of characters of a condition."""
+"""Maximum number of characters in a condition."""
 _FEW_BYTES = 8 * 8192
 """Maximum size in bytes of a table that is scanned completely in no time."""
 _WRONG_FACTOR = 10

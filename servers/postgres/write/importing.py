@@ -46,7 +46,7 @@ _COLUMNS = """
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
 _NEW = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 _NAME_BYTES = 63
-"""Maximum number of bytes of a name; PostgreSQL cuts off the rest without an error."""
+"""Maximum number of bytes in a name; PostgreSQL cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
 """Maximum number of columns of a table (https://www.postgresql.org/docs/current/limits.html)."""
 

@@ -47,7 +47,7 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
 
 
 def parse_toml_command(data: bytes, name: str) -> Prompt:
-    """Return the prompt of a command of Gemini CLI. Raises PromptError if it is not TOML, or has no `prompt`."""
+    """Return the prompt of a Gemini CLI command. Raises PromptError if it is not TOML, or has no `prompt`."""
     import tomllib
 
     try:

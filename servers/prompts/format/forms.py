@@ -44,7 +44,7 @@ _HOSTS: dict[tuple[str, ...], tuple[Syntax, str]] = {
 }
 """The syntax and the suffix of the files in a folder within another."""
 _PLUGIN = ("commands", "agents")
-"""The folders of a plugin of Claude Code, or of an extension of Gemini CLI."""
+"""The folders of a Claude Code plugin or a Gemini CLI extension."""
 _AGENTS = ("agent", "agents")
 _NOT_IN_NAMES = frozenset({*HIDDEN_FOLDERS, "command", "commands", "prompts", "skills"})
 """Folders whose names describe their contents rather than the owner."""

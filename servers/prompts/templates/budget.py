@@ -7,7 +7,7 @@ from typing import Any
 from servers.prompts.errors import PromptError
 
 MAX_CHARACTERS = 1_000_000
-"""Maximum number of characters of all messages combined, and of each intermediate text."""
+"""Maximum number of characters in all messages combined, and in each intermediate text."""
 MAX_ITEMS = 10_000
 """Maximum number of items in a list."""
 MAX_SOURCE_LENGTH = 100_000

@@ -73,7 +73,7 @@ _TESTS = "defined undefined none string number boolean true false in eq ne lt le
 _SPECIAL = {"loop", "range"}
 _MAX_BITS = 256
 _WRITING = {"default", "fence", "trim", JOINED}
-"""Filters that only insert their value, at least if it is not empty. `fence` does more with its language."""
+"""Filters that only insert their value, at least if it is not empty. `fence` also examines its language."""
 
 
 class Use(NamedTuple):

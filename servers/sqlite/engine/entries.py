@@ -32,7 +32,7 @@ _MAX_COLUMNS = 5_000
 _MAX_TABLES = 3
 """Maximum number of tables that are listed for a column."""
 _MAX_LENGTH = 500
-"""Maximum number of characters of SQLite's message."""
+"""Maximum number of characters in SQLite's message."""
 _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " has no column named "
 _NO_FUNCTION = "no such function: "
 

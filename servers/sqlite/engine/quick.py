@@ -52,7 +52,7 @@ _MAX_KNOWN, _MAX_KNOWN_LENGTH = 100, 10_000
 """Maximum number of statements that are remembered, and the maximum length of one in characters. SQLite caches more
 compiled statements."""
 _MAX_SCHEMA = 100_000
-"""Maximum number of characters of SQL in the schema, which SQLite parses completely whenever it has changed."""
+"""Maximum number of characters in SQL in the schema, which SQLite parses completely whenever it has changed."""
 _SLOW_SECONDS = 0.005
 """Seconds of a read after which its statement is left to threads for a while."""
 _LATE_SECONDS, _PAUSE_FACTOR = 0.05, 10

@@ -28,7 +28,7 @@ from servers.sqlite.query.tried_indexes import explain_with_indexes
 _MAX_STEPS = 500
 """Maximum number of steps of a plan that are shown."""
 _MAX_DETAIL_LENGTH = 500
-"""Maximum number of characters of a step."""
+"""Maximum number of characters in a step."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
 _MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)

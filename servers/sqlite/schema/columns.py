@@ -36,7 +36,7 @@ def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     """Return the tables' row counts estimated by the last ANALYZE, without tables that have no estimate."""
     if not ask_schema(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
         return {}
-    # `stat` begins with the number of rows of an index (https://sqlite.org/fileformat2.html, 2.6.3); a partial index
+    # `stat` begins with the number of rows in an index (https://sqlite.org/fileformat2.html, 2.6.3); a partial index
     # has fewer than its table.
     question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
     return {table: min(max(rows, 0), _MAX_EXACT) for table, rows in ask_schema(connection, question)}

@@ -108,8 +108,8 @@ class TypedCalls:
         """Return the result of a tool. Check `is_error`: a failure of the tool is a result.
 
         Structured content that violates the schema of a listed tool raises InvalidResult; invalid arguments raise
-        InvalidArguments if the options have them checked. Before either error the list, which may be outdated, is
-        read again, within `timeout` seconds.
+        InvalidArguments if the options have them checked. Before it raises either error, it reads the list again,
+        which may be outdated, within `timeout` seconds.
         """
         params = await self._call_of(name, arguments, timeout)
         result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)

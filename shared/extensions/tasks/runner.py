@@ -1,4 +1,4 @@
-"""The tasks of one running server: those that are stored, those that run here, and notifications of their changes.
+"""The tasks of one running server: those that are stored, those that run here, and notifications when they change.
 
     a call ──▶ HostedCall.detach ──▶ the store ──▶ its peer is answered ──▶ the call works on ──▶ the store
     requests about a task ──▶ the store ──▶ its listeners: the call, a listen stream, a request that awaits its result

@@ -62,7 +62,7 @@ class ContentLengthBuffer:
     """Splits the chunks of a byte stream into bodies, without their headers."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the maximum number of bytes of a body."""
+        """`limit` is the maximum number of bytes in a body."""
         self._buffer = bytearray()
         self._frames = _read_frames(self._buffer, limit)
         next(self._frames)

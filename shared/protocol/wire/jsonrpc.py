@@ -103,7 +103,7 @@ Message = Request | Notification | Response | Failure | Malformed | Batch | Unan
 
 
 class Prepared(dict[str, Any]):
-    """A result with its JSON, which is created with it. It must not be changed."""
+    """A result and its JSON, which are created together. It must not be changed."""
 
     __slots__ = ("json",)
 

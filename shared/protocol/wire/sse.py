@@ -20,7 +20,7 @@ class EventStream:
     """
 
     def __init__(self, limit: int) -> None:
-        """`limit` is the maximum number of bytes of an event."""
+        """`limit` is the maximum number of bytes in an event."""
         self.last_id: str | None = None
         self.retry: int | None = None
         self._limit = limit

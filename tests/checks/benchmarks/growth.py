@@ -154,7 +154,7 @@ def doors(folder: Path) -> Iterator[Row]:
 
 TABLES = {
     "sessions": sessions,
-    "files with a subscription each": files,
+    "files, each with a subscription": files,
     "files below one subscription": below,
     "bytes of a result": results,
     "joined servers": doors,

@@ -22,7 +22,7 @@ _MIN_PICTURE = 100
 _MAX_DISTANCE = 20
 """Maximum number of elements in which a checkbox's text is searched."""
 _MAX_NAME = 40
-"""Maximum number of characters of an icon's alternative text."""
+"""Maximum number of characters in an icon's alternative text."""
 
 
 def show_attributes(root: HtmlElement) -> None:

@@ -9,7 +9,7 @@ from lxml.html import HtmlElement
 from servers.common.html.tree import BLOCKS, HEADINGS, length, names_in, squeeze
 
 _MAX_HEADING = 100
-"""Maximum number of characters of a heading with blocks."""
+"""Maximum number of characters in a heading with blocks."""
 _NEVER = names_in("blockquote details dl figure form hr ol p pre section table ul") | frozenset(HEADINGS)
 """Blocks that are never part of a heading."""
 

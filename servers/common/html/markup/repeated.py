@@ -17,7 +17,7 @@ _EXCLUDED_ANCESTORS = names_in("nav header footer dialog menu select form label 
 """Elements whose hidden parts are menus, messages and choices."""
 _EXCLUDED_ROLES = names_in("navigation banner contentinfo dialog alertdialog menu menubar listbox search")
 _MIN_AVERAGE_LENGTH = 60
-"""Minimum average number of characters of panels. Shorter elements are tooltips or messages."""
+"""Minimum average number of characters in panels. Shorter elements are tooltips or messages."""
 _MAX_LABEL_LENGTH = 200
 _MAX_LINKED_SHARE = 0.5
 """Maximum share of the text of panels that is links; menus have more."""

@@ -20,7 +20,7 @@ _MAX_SHOWN = 1_000
 """Maximum number of characters that a page shows without the parts revealed by scripts. A page with more only hides a
 menu or the like."""
 _MIN_TEXT = 400
-"""Minimum number of characters of a page's text."""
+"""Minimum number of characters in a page's text."""
 _MAX_ELEMENTS = 20
 """Maximum number of elements of each kind that are examined."""
 _UNREAD = ("script", "style", "noscript", "template")

@@ -39,7 +39,7 @@ TableName = Annotated[str, Field(validation_alias=AliasChoices("table_name", "ta
 DatabaseArgument = str | None
 """The name of a database, if there are several. Without it the error lists the names."""
 NO_PARAMETERS: Any = ()
-"""An empty list, which pydantic would copy for each call."""
+"""The default for a list: a tuple, because pydantic would copy an empty list for each call."""
 MaxRowsArgument = Annotated[int | None, Field(ge=1)]
 CursorArgument = Annotated[str | None, Field(description="from a truncated result; same query")]
 SAME_PARAMETERS = Field(description="as in read_query")

@@ -54,7 +54,7 @@ OfEach = Annotated[
 _FRAME_BYTES = 2_000
 """Size in bytes of a result without its contents."""
 _THREAD_CHARACTERS = 20_000
-"""Minimum number of characters of a script that is split in a thread."""
+"""Minimum number of characters in a script that is split in a thread."""
 _MAX_NAME = 100
 """Maximum number of characters of a name in an error."""
 _MAX_SHOWN = 1_000

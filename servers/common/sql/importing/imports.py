@@ -85,7 +85,7 @@ def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tupl
     columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_MAX_NAMES_LENGTH]
     if plan.layout.names is None:
         if len(plan.columns) != len(there):
-            reason = f"the first row has {len(plan.columns)} fields, and the table {len(there)} columns"
+            reason = f"the first row has {len(plan.columns)} fields, but the table has {len(there)} columns"
             raise SqlError("bad_csv", reason, quoted=[columns])
         return there
     columns_by_name = {name.lower(): (name, kind) for name, kind in there}

@@ -13,7 +13,7 @@ from servers.common.html.urls import absolute_url, picture_url
 _MAX_LINKS = 1_000
 """Maximum number of links that are listed."""
 _MAX_LINK_TEXT = 200
-"""Maximum number of characters of a link's text."""
+"""Maximum number of characters in a link's text."""
 _KEPT = names_in("""
     id class href src alt title lang dir colspan rowspan headers scope start value reversed datetime cite name type
     checked open role aria-label itemprop

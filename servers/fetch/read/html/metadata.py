@@ -21,7 +21,7 @@ _FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json"
 _KINDS = re.compile(r"\s*application/(?:json|(?:[\w.-]+\+)?json)\s*(?:;.*)?", re.IGNORECASE)
 _AROUND = re.compile(r"^\s*(?:<!--|//\s*<!\[CDATA\[|<!\[CDATA\[)|(?:-->|//\s*\]\]>|\]\]>)\s*$")
 _MAX_BLOCK = 1_000_000
-"""Maximum number of characters of a JSON-LD block that is searched for metadata."""
+"""Maximum number of characters in a JSON-LD block that is searched for metadata."""
 _MAX_NODES = 1_000
 
 

@@ -12,7 +12,7 @@ from servers.common.html.tree import BLOCKS, HEADINGS, length, squeeze
 from servers.fetch.errors import FetchError
 
 _MAX_NAME = 500
-"""Maximum number of characters of a section's name."""
+"""Maximum number of characters in a section's name."""
 _MAX_HEADINGS = 20
 _MAX_ELEMENTS = 1_000
 _CONTAINERS = frozenset(("section", "article", "main", "dialog", "body", "html"))

@@ -75,5 +75,5 @@ def test_what_nobody_has_named_is_not_elsewhere() -> None:
     names = ProcessNames()
     for name in (names.new(), "", "made up", "0123456789abcde", f"{ProcessNames().new()}x", "ä" * 16):
         names.check_here(name, "it", "")
-    with pytest.raises(SqlError, match="another one"):
+    with pytest.raises(SqlError, match="a different one"):
         names.check_here(ProcessNames().new(), "it", "Ask again.")

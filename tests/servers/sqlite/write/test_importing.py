@@ -191,7 +191,7 @@ async def test_what_does_not_fit_is_refused_with_its_row(path: Path) -> None:
 async def test_without_a_header_the_number_of_fields_must_be_that_of_the_columns(path: Path) -> None:
     error = await refused(path, "t", "1,2,3\n", FormatRequest(header=False))
     lines = error.splitlines()
-    assert lines[0] == "bad_csv: the first row has 3 fields, and the table 2 columns:"
+    assert lines[0] == "bad_csv: the first row has 3 fields, but the table has 2 columns:"
     assert lines[2] == "columns of the table: a, b"
 
 

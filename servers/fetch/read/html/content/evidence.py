@@ -40,7 +40,7 @@ _NAMED = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
 """A name and its value on one line."""
 _WORD = re.compile(r"\w+")
 _MIN_PARAGRAPH_LENGTH = 80
-"""Minimum number of characters of a line that is a paragraph rather than a label."""
+"""Minimum number of characters in a line that is a paragraph rather than a label."""
 _MAX_LINK_SHARE = 0.3
 _ALIKE = (
     "p",

@@ -68,7 +68,7 @@ _PRE, _DL = map(KINDS.index, ("pre", "dl"))
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _MAX_WIDGET_LINES = 100
-"""Maximum number of lines of a block that consists of code and labels."""
+"""Maximum number of lines in a block that consists of code and labels."""
 _NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks for which omitted text is counted separately."""
 
