@@ -39,7 +39,7 @@ from servers.sqlite.write.backups import back_up
 from servers.common.sql.write.consent import Consent
 from servers.common.sql.importing.files import open_text
 from servers.common.sql.importing.imports import Import
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.tables import FormatRequest
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import execute, opened
 
@@ -50,7 +50,7 @@ def inserting(batch, count):
     return f"{NUMBERS.format(count)} INSERT INTO rows SELECT {batch}, n FROM n"
 
 async def load(database, csv):
-    wanted = Import("rows", open_text(csv), Written())
+    wanted = Import("rows", open_text(csv), FormatRequest())
     return await write(database, partial(importing.import_csv, wanted, Consent()))
 
 async def back(database):

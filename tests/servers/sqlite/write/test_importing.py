@@ -231,13 +231,13 @@ from servers.sqlite.write import importing
 from servers.common.sql.write.consent import Consent
 from servers.common.sql.importing.files import find_version, open_file
 from servers.common.sql.importing.imports import Import
-from servers.common.sql.importing.tables import Written
+from servers.common.sql.importing.tables import FormatRequest
 from servers.sqlite.write.session import write
 from tests.servers.sqlite.writing import opened
 
 async def main(path):
     async with opened(path, Limits(seconds=100)) as database:
-        wanted = Import("new", open_file(path.parent, "large.csv", find_version(path.parent, "large.csv")), Written())
+        wanted = Import("new", open_file(path.parent, "large.csv", find_version(path.parent, "large.csv")), FormatRequest())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         done = await write(database, partial(importing.import_csv, wanted, Consent()))
         print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
