@@ -36,14 +36,14 @@ Answer = TypeVar("Answer")
 ACCESS = "access"
 """The name of the extension."""
 
-_ALWAYS = frozenset({"resources/unsubscribe", "logging/setLevel"})
+_UNGUARDED = frozenset({"resources/unsubscribe", "logging/setLevel"})
 """Methods that only end something and need no scopes."""
 _TASKS = "tasks/"
 """The prefix of methods about tasks: each needs the scopes of its call, which tasks check themselves."""
 _DIALECTS = "dialects/"
 """The prefix of methods that call methods of the protocol, which are guarded."""
 
-_Kind = Callable[["Access", Run[Any], str], frozenset[str]]
+_RequiredScopes = Callable[["Access", Run[Any], str], frozenset[str]]
 
 
 @record
@@ -52,7 +52,7 @@ class _List:
 
     path: tuple[str, ...]
     key: str
-    needs: _Kind
+    needs: _RequiredScopes
 
 
 @record
@@ -70,7 +70,7 @@ def access(policy: Policy) -> Extension[Any]:
     extension.outermost, extension.hides = 1, guard.hides_tool
     extension.around_at_once = guard.around_at_once
     extension.scopes = partial(_scopes, policy)
-    extension.lifespan = _RuleCheck(policy).living
+    extension.lifespan = _RuleCheck(policy).check
     return extension
 
 
@@ -95,7 +95,7 @@ class _RuleCheck:
         self._has_checked = False
 
     @asynccontextmanager
-    async def living(self, running: Run[Any]) -> AsyncIterator[None]:
+    async def check(self, running: Run[Any]) -> AsyncIterator[None]:
         """Check the rules when the server starts to run."""
         if not self._has_checked and _declares_tools(running):
             self._has_checked = True
@@ -117,7 +117,7 @@ class Access:
     def around(self, method: Method, handler: Handler) -> Handler:
         """Return the handler of `method` that checks the rights of the principal."""
         name = method.handler
-        if method.built_in or name in _ALWAYS or name.startswith(_TASKS):
+        if method.built_in or name in _UNGUARDED or name.startswith(_TASKS):
             return handler
         if (lists := _LISTS.get(name)) is not None:
 
@@ -223,10 +223,11 @@ class Access:
             if policy.concerns(principal):
                 subscription = params.notifications
                 needed = {uri: policy.of_resource(uri) for uri in subscription.resource_subscriptions}
-                there = [uri for uri, scopes in needed.items() if policy.could_have(principal, scopes)]
-                # All at once: a client that gets one scope at a time sends its user to the browser for each.
-                policy.require(principal, frozenset().union(*(needed[uri] for uri in there)))
-                subscription = subscription.model_copy(update={"resource_subscriptions": there})
+                existing = [uri for uri, scopes in needed.items() if policy.could_have(principal, scopes)]
+                # All scopes are required at once: a client that gets one scope at a time sends its user to the
+                # browser for each.
+                policy.require(principal, frozenset().union(*(needed[uri] for uri in existing)))
+                subscription = subscription.model_copy(update={"resource_subscriptions": existing})
                 params = params.model_copy(update={"notifications": subscription})
             return await handler(running, context, params)
 
@@ -246,10 +247,10 @@ class Access:
     def _shown(
         self, running: Run[Any], principal: Principal | None, result: dict[str, Any], list_: _List
     ) -> dict[str, Any]:
-        def is_there(entry: Mapping[str, Any]) -> bool:
+        def exists(entry: Mapping[str, Any]) -> bool:
             return self.policy.could_have(principal, list_.needs(self, running, str(entry[list_.key])))
 
-        return _replaced(result, list_.path, lambda entries: [entry for entry in entries if is_there(entry)])
+        return _replaced(result, list_.path, lambda entries: [entry for entry in entries if exists(entry)])
 
 
 def _replaced(

@@ -66,9 +66,9 @@ class Telemetry:
         self._duration = self._meter.create_histogram(
             name, "s", text, explicit_bucket_boundaries_advisory=list(BUCKETS)
         )
-        # Not as the global provider, since a server's own code may have set up another.
+        # The provider is not installed as the global one, since a server's own code may have set up another.
         tracer = self._tracers.get_tracer(_SCOPE, version)
-        trace_by(partial(_Open, tracer))
+        trace_by(partial(_OpenSpan, tracer))
 
     def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
         """Send the figures of the servers, and the time of each answer that their `metrics` count. `figures` returns
@@ -85,12 +85,14 @@ class Telemetry:
         """Send the remaining data, within `LAST_SECONDS`."""
         trace_by(None)
         # The SDK waits as long as its receiver does.
-        ends = [threading.Thread(target=provider.shutdown, daemon=True) for provider in (self._tracers, self._meters)]
+        threads = [
+            threading.Thread(target=provider.shutdown, daemon=True) for provider in (self._tracers, self._meters)
+        ]
         until = time.monotonic() + LAST_SECONDS
-        for end in ends:
-            end.start()
-        for end in ends:
-            end.join(max(0.0, until - time.monotonic()))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def _answered(self, server: str, labels: Labels, seconds: float) -> None:
         self._duration.record(seconds, dict(zip(BY, (server, *labels), strict=True)))
@@ -99,8 +101,8 @@ class Telemetry:
 def _resource(service: str, version: str) -> Resource:
     """Return the description of the sender; the operator's variables have priority."""
     resource = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
-    names_it = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    if names_it or os.environ.get("OTEL_SERVICE_NAME"):
+    is_named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    if is_named or os.environ.get("OTEL_SERVICE_NAME"):
         return resource
     return resource.merge(Resource({"service.name": service}))
 
@@ -116,18 +118,18 @@ def _observed(
 # Spans
 
 
-class _Open:
+class _OpenSpan:
     """A span for the duration of a block."""
 
     def __init__(self, tracer: trace.Tracer, name: str, attributes: Attributes, kind: Kind) -> None:
         self._tracer = tracer
-        self._began = name, attributes, kind
+        self._arguments = name, attributes, kind
         self._has_failed = self._is_dropped = False
         self._span: trace.Span
         self._tokens: tuple[Token[TraceContext | None], Token[ambient.Context]]
 
-    def __enter__(self) -> "_Open":
-        name, attributes, kind = self._began
+    def __enter__(self) -> "_OpenSpan":
+        name, attributes, kind = self._arguments
         self._span = self._tracer.start_span(name, _parent(current.get()), _KINDS[kind], dict(attributes))
         about = self._span.get_span_context()
         state = about.trace_state.to_header()
@@ -197,28 +199,28 @@ class _Outage(logging.Handler):
     def __init__(self, url: str) -> None:
         super().__init__(logging.WARNING)
         self._url = redacted(url)
-        self._lasts = False
+        self._is_unavailable = False
         exporting = logging.getLogger("opentelemetry.exporter")
         # The library logs each failed attempt, several per second while a collector is unavailable.
         exporting.handlers, exporting.propagate = [self], False
-        logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_over)
+        logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_available)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a failed attempt."""
-        if not self._lasts:
-            self._lasts = True
+        if not self._is_unavailable:
+            self._is_unavailable = True
             reason = redacted(record.getMessage()[:_MAX_LENGTH])
             log.warning("%s does not accept spans and metrics; continuing without them: %s", self._url, reason)
 
     def delivered(self) -> None:
         """Handle a successful attempt."""
-        if self._lasts:
-            self._lasts = False
+        if self._is_unavailable:
+            self._is_unavailable = False
             log.warning("%s accepts spans and metrics again", self._url)
 
-    def _is_over(self, _record: logging.LogRecord) -> bool:
+    def _is_available(self, _record: logging.LogRecord) -> bool:
         # A full queue is a consequence of the outage.
-        return not self._lasts
+        return not self._is_unavailable
 
 
 class _Spans(OTLPSpanExporter):
@@ -227,10 +229,10 @@ class _Spans(OTLPSpanExporter):
         self._outage = outage
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        done = super().export(spans)
-        if done is SpanExportResult.SUCCESS:
+        result = super().export(spans)
+        if result is SpanExportResult.SUCCESS:
             self._outage.delivered()
-        return done
+        return result
 
 
 class _Counts(OTLPMetricExporter):
@@ -241,7 +243,7 @@ class _Counts(OTLPMetricExporter):
     def export(
         self, metrics_data: MetricsData, timeout_millis: float | None = 10_000, **kwargs: Any
     ) -> MetricExportResult:
-        done = super().export(metrics_data, timeout_millis, **kwargs)
-        if done is MetricExportResult.SUCCESS:
+        result = super().export(metrics_data, timeout_millis, **kwargs)
+        if result is MetricExportResult.SUCCESS:
             self._outage.delivered()
-        return done
+        return result

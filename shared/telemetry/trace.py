@@ -35,7 +35,8 @@ _MIN_LENGTH = 15
 """Minimum length of a string in which a credential can be recognized."""
 _IN_URL = re.compile(r"(://[^\s/:@]+:)[^\s/@]+(?=@)")
 _MAX_NAME_LENGTH = 1_000
-"""Number of characters of a name that are examined, and of a string beyond the part that is written."""
+"""Maximum number of characters of a name that are examined, and of the text that is examined after the part of a
+string that is written."""
 MAX_VALUES = 2_000
 """Maximum number of values of one message, or of a call's arguments, that are written."""
 MAX_TEXT = 262_144
@@ -117,13 +118,13 @@ class Redaction:
     """The redaction of one value: at most `MAX_VALUES` values and `MAX_TEXT` characters."""
 
     def __init__(self) -> None:
-        self._values, self._text = MAX_VALUES, MAX_TEXT
+        self._values_left, self._characters_left = MAX_VALUES, MAX_TEXT
         self.is_cut = False
         """True if something was omitted."""
 
     def of(self, value: Any) -> Any:
         """Return `value`, or a part of it, redacted."""
-        self._values -= 1
+        self._values_left -= 1
         match value:
             case str():
                 return self._shown(value)
@@ -131,14 +132,14 @@ class Redaction:
                 shown: dict[str, Any] = {}
                 for number, (key, item) in enumerate(value.items()):
                     # Every name is examined, also those that are not shown.
-                    if self._values <= 0 or self._text <= 0:
+                    if self._values_left <= 0 or self._characters_left <= 0:
                         shown[self._left_out(len(value) - number)] = None
                         break
                     name = self._shown(str(key))
                     shown[name] = _HIDDEN if _is_secret(str(key)[-_MAX_NAME_LENGTH:]) else self.of(item)
                 return shown
             case list() | tuple():
-                items = [self.of(item) for item in value if self._values > 0]
+                items = [self.of(item) for item in value if self._values_left > 0]
                 return items if len(items) == len(value) else [*items, self._left_out(len(value) - len(items))]
             case None | bool() | int() | float():
                 return value
@@ -146,11 +147,11 @@ class Redaction:
                 return self.of(from_json(json_of(value)))
 
     def _shown(self, text: str) -> str:
-        limit = self._text
-        self._text -= min(len(text), limit)
+        limit = self._characters_left
+        self._characters_left -= min(len(text), limit)
         if len(text) <= limit:
             return _without_secrets(text)
-        # With the text that follows, from which a secret at the end is recognized.
+        # The text that follows is examined too, since a secret at the end may be recognized only with it.
         return _without_secrets(text[: limit + _MAX_NAME_LENGTH])[:limit] + self._left_out(
             len(text) - limit, " characters"
         )

@@ -159,13 +159,13 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
     """
     label = encoding.strip().lower().replace("_", "-")
     if label in ("utf-8-sig", "utf-16", "utf-32"):
-        mark = next(
+        implied = next(
             charset for charset in _MARKED if charset.name == {"utf-8-sig": "utf-8"}.get(label, f"{label}-le")
         )
         present = marked(start)
-        if present is not None and present.name[:6] == mark.name[:6]:
-            mark = present
-        return mark._replace(mark=mark.mark if fresh or present is mark else b"", given=True)
+        if present is not None and present.name[:6] == implied.name[:6]:
+            implied = present
+        return implied._replace(mark=implied.mark if fresh or present is implied else b"", given=True)
     try:
         name = codecs.lookup(label).name
         if not name.startswith(_NOT_OF_FILES) and (name in WIDE or _PROBE.encode(name) == _PROBE.encode()):

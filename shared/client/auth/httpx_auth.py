@@ -24,7 +24,7 @@ class HttpxAuth(httpx.Auth):
         url, original = str(request.url), httpx.Headers(request.headers)
         for _ in range(MAX_SENT):
             credentials = await self._credentials.headers(request.method, url)
-            request.headers = httpx.Headers({**original, **credentials})  # without those of an earlier token
+            request.headers = httpx.Headers({**original, **credentials})  # without the headers of an earlier token
             response = yield request
             headers = {name: response.headers[name] for name in response.headers}
             # If httpx follows redirects, the answer may come from another server.
@@ -35,4 +35,4 @@ class HttpxAuth(httpx.Auth):
     def sync_auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         """Raise RuntimeError: obtaining a token may have to wait, which is impossible in a client without `await`."""
         raise RuntimeError("these credentials work only with httpx.AsyncClient")
-        yield request
+        yield request  # makes this function a generator, as httpx requires

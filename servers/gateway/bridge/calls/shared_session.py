@@ -39,7 +39,7 @@ MAX_VISITS = 1_000
 _LOGGED, _VISITED = "notifications/message", "notifications/elicitation/complete"
 
 
-class _Shared:
+class _AttributedCall:
     """The relay of one call: `inner`, and the client to which it belongs."""
 
     def __init__(self, inner: CallRelay | UpstreamCall, link: Connection, visits: dict[str, Connection]) -> None:
@@ -91,7 +91,7 @@ class SharedSession:
         """The support for tasks of the tools."""
         self._base: Base
         self._level: SharedLevel
-        self._under_way: list[_Shared] = []
+        self._calls_in_progress: list[_AttributedCall] = []
         self._visits: dict[str, Connection] = {}
         self._least_severe = len(LOG_LEVELS)
 
@@ -111,14 +111,14 @@ class SharedSession:
         call = await self.parking.take_up(context)
         if call is None:
             call = UpstreamCall(context, self._base.on_server_message)
-            self._tasks.start(self._make(call, context, params_of(context, params)))
+            self._tasks.start(self._run_call(call, context, params_of(context, params)))
         return await self.parking.round(context, call)
 
     def close(self) -> None:
         """Stop the calls whose clients are away."""
         self.parking.close()
 
-    async def _make(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:
+    async def _run_call(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:
         await call.run(partial(self._exchange, context, params))
 
     async def _exchange(
@@ -130,18 +130,18 @@ class SharedSession:
                 self._least_severe = order
                 with suppress(PeerError):
                     await self._level.set_level(self, context.peer.log_level)
-        client, relay = self._base.client, _Shared(inner, context.link, self._visits)
+        client, relay = self._base.client, _AttributedCall(inner, context.link, self._visits)
 
         async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
             caller = caller_of(context, relay)
             return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
 
-        self._under_way.append(relay)
+        self._calls_in_progress.append(relay)
         try:
             task_params = await self.upstream_tasks.task_param(client, context, params.get("name"))
             return await through_task(ask, context.call.method.name, params, task_params, relay)
         finally:
-            self._under_way.remove(relay)
+            self._calls_in_progress.remove(relay)
 
     # Messages of the server that belong to no call, attributed as far as possible
 
@@ -149,17 +149,19 @@ class SharedSession:
         """Return the answer of the client that the request belongs to, by its task or by the calls in progress.
         Raises RpcError if it belongs to no client or may belong to several, and if the client refuses."""
         if (task := related_task(request.params)) is not None:
-            for relay in self._under_way:
+            for relay in self._calls_in_progress:
                 if relay.task == task:
                     return await relay.answer(request)
-        if not self._under_way:
+        if not self._calls_in_progress:
             raise InternalError("no call is in progress, so there is no client to ask")
-        if not self._is_of_one:
+        if not self._has_one_client:
             raise InternalError("it is unknown which client this question is for")
-        newest = next((relay for relay in reversed(self._under_way) if relay.asks), self._under_way[-1])
+        newest = next(
+            (relay for relay in reversed(self._calls_in_progress) if relay.asks), self._calls_in_progress[-1]
+        )
         with ExitStack() as paused:
             # Any of these may wait for the answer.
-            for other in self._under_way:
+            for other in self._calls_in_progress:
                 if other is not newest and isinstance(other.inner, CallRelay):
                     paused.enter_context(other.link.calls.paused(other.inner.context.call))
             return await newest.answer(request)
@@ -169,8 +171,8 @@ class SharedSession:
         was asked to visit the page. Other messages are not handled here."""
         if isinstance(notice, Gap):
             return
-        if notice.method == _LOGGED and self._is_of_one:
-            self._under_way[-1].on_server_message(notice)
+        if notice.method == _LOGGED and self._has_one_client:
+            self._calls_in_progress[-1].on_server_message(notice)
         elif notice.method == _VISITED:
             self.parking.visiting.on_server_message(notice)
             link = self._visits.pop(str(notice.params.get("elicitationId")), None)
@@ -179,6 +181,6 @@ class SharedSession:
                 link.soon()
 
     @property
-    def _is_of_one(self) -> bool:
+    def _has_one_client(self) -> bool:
         """True if all calls in progress belong to one client."""
-        return len({relay.link for relay in self._under_way}) == 1
+        return len({relay.link for relay in self._calls_in_progress}) == 1
