@@ -95,6 +95,6 @@ def write_files(folder: Path, files: Mapping[str, bytes], *, force: bool = False
         entry = entry_at(path.parent.resolve() / path.name)
         existing = current(entry)
         # A link is replaced, and its target is not changed.
-        like = None if existing is None or stat.S_ISLNK(existing.st_mode) else existing
-        put_in_place(prepare_replacement(entry, content, like, mode=0o644), entry, existing)
+        replaced = None if existing is None or stat.S_ISLNK(existing.st_mode) else existing
+        put_in_place(prepare_replacement(entry, content, replaced, mode=0o644), entry, existing)
     return list(paths)

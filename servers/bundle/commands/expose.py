@@ -21,15 +21,15 @@ from shared.program.settings.options import Group, option, positional, read_opti
 
 from ..program_name import program_name
 
-_OWN = "MCP_EXPOSE"
+_EXPOSE_PREFIX = "MCP_EXPOSE"
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
-class _Started(BaseModel):
+class _Command(BaseModel):
     command: list[str] = positional("command that starts the server, and its arguments, after --", "COMMAND")
 
 
-class _How(BaseModel):
+class _ProcessOptions(BaseModel):
     shared: bool = Field(False, description="use one process for all clients, instead of one for each session")
     processes: int = Field(
         MAX_PROCESSES, ge=1, description="maximum number of processes; one client may use half of them"
@@ -45,8 +45,8 @@ def main(argv: Sequence[str]) -> int:
     parser = OptionParser(
         f"{program_name()} expose",
         [
-            Group(_Started.model_fields),
-            Group({**_How.model_fields, **Limits.model_fields}, "options of expose", _OWN),
+            Group(_Command.model_fields),
+            Group({**_ProcessOptions.model_fields, **Limits.model_fields}, "options of expose", _EXPOSE_PREFIX),
             Group(OVER_HTTP, "common server options", PREFIX),
         ],
         "Start a stdio server with a command, and serve it over HTTP. Server and clients may speak any version of "
@@ -57,16 +57,22 @@ def main(argv: Sequence[str]) -> int:
     arguments = parser.read(argv)
     try:
         options = read_common(arguments, "http")
-        limits = read_options(Limits, arguments, os.environ, _OWN)
-        how = read_options(_How, arguments, os.environ, _OWN)
-        command = read_options(_Started, arguments).command
+        limits = read_options(Limits, arguments, os.environ, _EXPOSE_PREFIX)
+        process_options = read_options(_ProcessOptions, arguments, os.environ, _EXPOSE_PREFIX)
+        command = read_options(_Command, arguments).command
         if not command:
             raise ValueError("specify the command that starts the server after `--`, such as -- npx -y some-server")
         if shutil.which(command[0]) is None:
             is_there = Path(command[0]).exists()
             raise ValueError(f"{command[0]}: {'it is not a program' if is_there else 'there is no such program'}")
-        way = partial(connect, command, env=dict(map(_variable, how.env)))
-        bridge_program = BridgeProgram(Path(command[0]).name, way, limits, shared=how.shared, processes=how.processes)
+        connect_to_command = partial(connect, command, env=dict(map(_variable, process_options.env)))
+        bridge_program = BridgeProgram(
+            Path(command[0]).name,
+            connect_to_command,
+            limits,
+            shared=process_options.shared,
+            processes=process_options.processes,
+        )
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     log_commands(options.log_level)

@@ -19,12 +19,12 @@ from shared.program.settings.options import Group, read_options
 
 from ..program_name import program_name
 
-_SETTLED = {"host": "127.0.0.1", "port": "0", "workers": "1"}
+_LOCAL_SETTINGS = {"host": "127.0.0.1", "port": "0", "workers": "1"}
 """Settings that override the settings in the configuration, which are meant for the operator's `serve` and may
 conflict with it."""
 
 
-class _Own(Selection):
+class _OpenOptions(Selection):
     port: int = Field(0, ge=0, le=65535, description="port to bind (default: a free port)")
     no_browser: bool = Field(False, description="only print the URL")
 
@@ -32,19 +32,19 @@ class _Own(Selection):
 def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
     open_standard_streams()
-    others = {name: field for name, field in OPTIONS.items() if name not in _SETTLED}
+    common = {name: field for name, field in OPTIONS.items() if name not in _LOCAL_SETTINGS}
     parser = OptionParser(
         f"{program_name()} open",
-        [Group(_Own.model_fields), Group(others, "common server options", "MCP", is_rare=True)],
+        [Group(_OpenOptions.model_fields), Group(common, "common server options", "MCP", is_rare=True)],
         "Serve several servers to this machine only, and open the workbench in the browser, where you can see and "
         "use them.",
         EPILOG,
     )
     arguments = parser.read(argv)
     try:
-        own = read_options(_Own, arguments)
+        own = read_options(_OpenOptions, arguments)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
-        values = {**_SETTLED, **arguments, "transport": "http"}
+        values = {**_LOCAL_SETTINGS, **arguments, "transport": "http"}
         options = read_options(Options, values, os.environ, "MCP", configuration.options)
         choice = choose_joined(own.names, load_catalog(own.catalog or CATALOG), configuration, arguments)
         if missing_extra():
@@ -56,14 +56,14 @@ def main(argv: Sequence[str]) -> int:
 
     from ..workbench.front import Workbench
 
-    def started(url: str) -> None:
+    def announce(url: str) -> None:
         print(f"the workbench is at {url}; press Ctrl+C to stop", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if not own.no_browser:
             # A browser in the terminal blocks until the user leaves it.
             Thread(target=_browse, args=[url], daemon=True).start()
 
     exposed = next(filter(None, secrets), None)
-    return run_all(parser.program, options, choice, exposed, Workbench().answer, started)
+    return run_all(parser.program, options, choice, exposed, Workbench().answer, announce)
 
 
 def _browse(url: str) -> None:

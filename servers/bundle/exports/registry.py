@@ -22,7 +22,7 @@ NAMESPACE = "internal.mcp-server-bundle"
 publisher sets their own namespace, such as `io.github.USER`."""
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-COMMANDS = f"{PACKAGE}.__main__:main"
+RUN_PROGRAM = f"{PACKAGE}.__main__:main"
 """The program that implements `run NAME`."""
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?)+")
@@ -55,7 +55,7 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
     words: list[dict[str, Any]] = []
     if entry.script != package.name:
         # The words after the name of the package select this server.
-        if package.scripts.get(package.name) != COMMANDS:
+        if package.scripts.get(package.name) != RUN_PROGRAM:
             raise ValueError(
                 f"{entry.name}: clients of a registry start {package.name} by its script of that name, which it lacks"
             )
@@ -115,7 +115,7 @@ def _input(argument: Argument) -> dict[str, Any]:
     return described
 
 
-# The options of every server that a client must set to reach it.
+# The settings that a client must give to a server so that it can reach the server.
 _HTTP: dict[str, list[dict[str, Any]]] = {
     "stdio": [],
     "http": [

@@ -24,7 +24,7 @@ Fields = dict[str | None, FieldInfo]
 _UNNAMED = None
 _MODES = (":ro", ":rw")
 # With these options, a server creates missing files.
-_MAKING = ("--create", "--trace")
+_CREATING_OPTIONS = ("--create", "--trace")
 
 
 class CheckedArguments(NamedTuple):
@@ -55,28 +55,34 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     unnamed = next((argument.metavar for argument in entry.arguments if argument.option is None), None) or "argument"
     secret = {argument.option for argument in entry.arguments if argument.secret}
     line = read_command_line(words, options)
-    wrong = {fault.word for fault in line.faults}
-    begun = wrong.union(item.first for item in line.given if item.name is not None)
-    named = {words[number].partition("=")[0] for number in begun}
-    if "--transport" in named:
+    faulty_places = {fault.word for fault in line.faults}
+    option_places = faulty_places.union(item.first for item in line.given if item.name is not None)
+    given_options = {words[number].partition("=")[0] for number in option_places}
+    if "--transport" in given_options:
         raise ValueError(
             "a client uses stdio with a server that it starts; for one that is already running, pass --url"
         )
-    done, hidden = list(words), set[str]()
+    absolute_words, hidden = list(words), set[str]()
     for name, value, first, place, start in line.given:
         option = unnamed if name is None else words[first].partition("=")[0]
         field = fields.get(name)
         # The word after an unknown option may be its value.
-        if field is not None and paths_after(field) is not None and (name is not None or place - 1 not in wrong):
-            checked = _checked(value, field, option, making=not named.isdisjoint(_MAKING))
-            done[place] = words[place][:start] + checked
-        hidden.update([done[place]] if value and (None if name is None else option) in secret else [])
+        if (
+            field is not None
+            and paths_after(field) is not None
+            and (name is not None or place - 1 not in faulty_places)
+        ):
+            absolute_value = _absolute_value(
+                value, field, option, may_create=not given_options.isdisjoint(_CREATING_OPTIONS)
+            )
+            absolute_words[place] = words[place][:start] + absolute_value
+        hidden.update([absolute_words[place]] if value and (None if name is None else option) in secret else [])
     # A word that looks like an option is not treated as a value, but may still be the secret.
     for number, _ in line.faults:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
     if app is not None:
-        read_arguments(app, app.implementation.name, done, environment)
-    return CheckedArguments(tuple(done), frozenset(hidden))
+        read_arguments(app, app.implementation.name, absolute_words, environment)
+    return CheckedArguments(tuple(absolute_words), frozenset(hidden))
 
 
 def public_arguments(entry: Entry, words: Sequence[str]) -> list[str] | None:
@@ -101,13 +107,14 @@ def _app(entry: Entry) -> Server[Any]:
     return app
 
 
-def _checked(value: str, field: FieldInfo, source: str, *, making: bool) -> str:
-    before = paths_after(field)
-    if before is None or not value:
+def _absolute_value(value: str, field: FieldInfo, source: str, *, may_create: bool) -> str:
+    prefix = paths_after(field)
+    if prefix is None or not value:
         return value
-    whole: str = make_absolute(value, field, Path.cwd(), source)
-    text = whole[whole.find(before) + len(before) :]
+    absolute: str = make_absolute(value, field, Path.cwd(), source)
+    text = absolute[absolute.find(prefix) + len(prefix) :]
+    # Both modes have three characters.
     path = Path(text[:-3] if text.endswith(_MODES) else text)
-    if path.is_absolute() and not path.exists() and not (making and path.parent.is_dir()):
+    if path.is_absolute() and not path.exists() and not (may_create and path.parent.is_dir()):
         raise ValueError(f"{source}: {path} does not exist")
-    return whole
+    return absolute

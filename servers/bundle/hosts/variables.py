@@ -11,8 +11,11 @@ from servers.common.machine import Machine
 
 from .clients import Client
 
+# `${NAME}` and `${NAME:-default}`
 _PLAIN = re.compile(r"\$\{(?P<name>[A-Za-z_]\w*)(?::-(?P<default>[^}]*))?\}")
+# `$NAME`
 _BARE = re.compile(r"\$([A-Za-z_]\w*)")
+# `${env:NAME}`, `${userHome}` and `${/}`
 _NAMED = re.compile(r"\$\{(?P<kind>[A-Za-z]+)(?::(?P<name>[^}]*))?\}|\$\{(?P<slash>/)\}")
 
 
@@ -32,10 +35,11 @@ class Variables:
     def fill_in(self, text: str) -> str:
         """Return the text in the form that the server receives. Raises ValueError for a variable that is not set, or
         that only the client knows."""
-        form = self._client.http.variable if self._client.http is not None else None
-        if form is None:
+        syntax = self._client.http.variable if self._client.http is not None else None
+        if syntax is None:
             return text
-        if form.format("X") == "${X}":
+        # The other syntax is `${env:NAME}`.
+        if syntax.format("X") == "${X}":
             text = _PLAIN.sub(lambda match: self.value(match["name"], match["default"]), text)
             if self._client.name != "gemini":
                 return text
@@ -45,6 +49,7 @@ class Variables:
 
     def value(self, name: str, default: str | None = None) -> str:
         """Return the value of a variable of this shell. Raises ValueError if it has neither a value nor a default."""
+        # As in a shell, `:-` replaces an empty value too.
         value = self._environment.get(name) or default
         if value is None:
             raise ValueError(f"{name}, which the entry of {self._client.title} names, is not set in this shell")

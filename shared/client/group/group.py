@@ -198,7 +198,7 @@ class ClientGroup(Entered):
             with anyio.move_on_after(seconds) as patience:
                 await kind.items(member)
             if patience.cancelled_caught:
-                raise TimeoutError(f"{server} did not list its {kind.what} within {seconds:g} s")
+                raise TimeoutError(f"{server} did not list its {kind.plural} within {seconds:g} s")
             own = own_name(name, member.names.get(kind.capability, ()))
         return member, rest if own is None else own
 
@@ -226,7 +226,7 @@ class ClientGroup(Entered):
 
         async def ask(name: str, member: Member) -> None:
             # Set beforehand: when the time is up, none of this runs anymore.
-            failures[name] = TimeoutError(f"{name} did not list its {kind.what} within {seconds:g} s")
+            failures[name] = TimeoutError(f"{name} did not list its {kind.plural} within {seconds:g} s")
             with anyio.move_on_after(seconds):
                 try:
                     lists[name] = [kind.listed(name, item) for item in await kind.items(member)]

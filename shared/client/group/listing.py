@@ -38,37 +38,37 @@ class Listing(Generic[Item]):
 class Kind(Generic[Item]):
     """A kind of list, offered by servers with the `capability`; items with URIs need no name in the group."""
 
-    what: str
+    plural: str
     capability: str
     ask: Callable[[Client], Awaitable[list[Item]]]
     name: Callable[[Item], str]
-    is_of_uris: bool = False
+    has_uris: bool = False
 
     async def items(self, member: Member) -> list[Item]:
         """Return the items of a server; an empty list if the server declares no such list. The names are stored in
-        `member`.
+        `member`, for calls by the name in the group.
 
         Raises ConnectionError if the server is not ready, and the same errors as the client's call.
         """
         client = member.client
         items = await self.ask(client) if client.server.can(self.capability) else []
-        if not self.is_of_uris:
+        if not self.has_uris:
             member.names[self.capability] = tuple(self.name(item) for item in items)
         return items
 
     def listed(self, server: str, item: Item) -> Listed[Item]:
         """Return an item of `server` with its name in the group."""
         name = self.name(item)
-        return Listed(server, name if self.is_of_uris else full_name(server, name), item)
+        return Listed(server, name if self.has_uris else full_name(server, name), item)
 
 
 TOOLS = Kind("tools", "tools", Client.list_tools, lambda tool: tool.name)
 PROMPTS = Kind("prompts", "prompts", Client.list_prompts, lambda prompt: prompt.name)
-RESOURCES = Kind("resources", "resources", Client.list_resources, lambda one: one.uri, is_of_uris=True)
+RESOURCES = Kind("resources", "resources", Client.list_resources, lambda resource: resource.uri, has_uris=True)
 TEMPLATES = Kind(
     "resource templates",
     "resources",
     Client.list_resource_templates,
     lambda template: template.uri_template,
-    is_of_uris=True,
+    has_uris=True,
 )

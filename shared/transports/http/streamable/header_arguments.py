@@ -45,13 +45,14 @@ class RepeatedArguments:
 
     def learn(self, result: dict[str, Any]) -> None:
         """Remember the tools in a result of `tools/list` before it is sent, except for the server's own."""
+        # All the tools that it lists are its own.
         if self._running.features.tools:
             return
         for name, tool in named_tools(result):
             schema = tool.get("inputSchema")
-            marked = tuple(parameter_headers(schema)) if isinstance(schema, dict) else ()
+            parameters = tuple(parameter_headers(schema)) if isinstance(schema, dict) else ()
             self._listed.pop(name, None)
-            if marked:
-                self._listed[name] = marked
+            if parameters:
+                self._listed[name] = parameters
             if len(self._listed) > MAX_LISTED:
                 del self._listed[next(iter(self._listed))]

@@ -94,13 +94,15 @@ class StatelessRequests:
         await http.reply.json(refusal.status, codec.encode(refusal.failure))
         return None
 
-    async def _serve(self, http: Http, request: Request, codec: Codec, only: str | None = None) -> Refusal | None:
-        # Separate: streams that are silent for hours must not take the room of calls.
+    async def _serve(
+        self, http: Http, request: Request, codec: Codec, required_type: str | None = None
+    ) -> Refusal | None:
+        # Streams that are silent for hours must not take the room of calls.
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _BUSY
         learn = self._repeated.learn if request.method == "tools/list" else None
-        exchange = _StatelessRequest(self._running, http, codec, only, learn)
+        exchange = _StatelessRequest(self._running, http, codec, required_type, learn)
         self._served.add(exchange)
         try:
             await exchange.run(http, request, self._limits.keep_alive_seconds)
@@ -118,22 +120,22 @@ class _StatelessRequest:
         running: Run[Any],
         http: Http,
         codec: Codec,
-        only: str | None = None,
+        required_type: str | None = None,
         learn: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
-        """`codec` has decoded the request. `only` is the media type of the answer, if the client accepts no other.
-        `learn` receives the result before it is sent."""
+        """`codec` has decoded the request. `required_type` is the media type of the answer, if the client accepts no
+        other. `learn` receives the result before it is sent."""
         self._codec = codec
-        self._only = only
+        self._required_type = required_type
         self._learn = learn
         self._reply = http.reply
         self._resource = http.resource
         self._ready = Signal()
-        self._over = False
-        self._large = 0
-        self._connection = running.connect(http.principal, self._due, http.client)
+        self._is_over = False
+        self._large_bytes = 0
+        self._connection = running.connect(http.principal, self._on_waiting, http.client)
         self._drain_seconds = running.calls.limits.drain_seconds
-        self._timer: asyncio.TimerHandle | None = None
+        self._drain_timer: asyncio.TimerHandle | None = None
 
     async def run(self, http: Http, request: Request, pause: float) -> None:
         """Answer `request`; after each `pause` in seconds without a message, a comment shows that it is being
@@ -143,21 +145,22 @@ class _StatelessRequest:
             if outgoing := self._connection.outgoing():
                 await self._write(outgoing)
             # Most requests are answered by now, and their clients need no watch.
-            if not self._over:
+            if not self._is_over:
                 with Watch(http.receive, self._reply.comment, pause, gone=self.give_up):
                     await (self._listen(http) if request.method == "subscriptions/listen" else self._send_all())
         finally:
-            if self._timer is not None:
-                self._timer.cancel()
-            if self._large:
-                when_read(http.receive, partial(self._connection.calls.room.remove, http.client, self._large))
+            if self._drain_timer is not None:
+                self._drain_timer.cancel()
+            if self._large_bytes:
+                when_read(http.receive, partial(self._connection.calls.room.remove, http.client, self._large_bytes))
             # Most likely the client has disconnected, which cancels the call (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
             await self._reply.refuse(refuse(503, "the server is stopping"))
 
-    def _due(self) -> None:
-        # Before the answer is written: the calls of many requests may end in one turn of the event loop.
+    def _on_waiting(self) -> None:
+        # The room is taken before the answer is written: the calls of many requests may end in one turn of the event
+        # loop.
         waiting = self._connection.session.waiting
         answer = waiting[-1].message if waiting else None
         if isinstance(answer, Response):
@@ -165,8 +168,8 @@ class _StatelessRequest:
         self._ready.wake()
 
     def _take_room(self, size: int) -> None:
-        if size >= LARGE_RESULT_BYTES and not self._large:
-            self._large = size
+        if size >= LARGE_RESULT_BYTES and not self._large_bytes:
+            self._large_bytes = size
             self._connection.calls.room.add(self._connection.client, size)
 
     async def _listen(self, http: Http) -> None:
@@ -174,7 +177,7 @@ class _StatelessRequest:
             await self._send_all()
 
     async def _send_all(self) -> None:
-        while not self._over:
+        while not self._is_over:
             outgoing = self._connection.outgoing()
             if outgoing:
                 await self._write(outgoing)
@@ -184,11 +187,11 @@ class _StatelessRequest:
     def end(self) -> None:
         """Stop with the server: a listen stream ends, and a call has some time to finish."""
         self._connection.finish()
-        self._timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
+        self._drain_timer = asyncio.get_running_loop().call_later(self._drain_seconds, self.give_up)
 
     def give_up(self) -> None:
         """End the request at once: the client has disconnected, or time is up, or the server has failed."""
-        self._over = True
+        self._is_over = True
         self._ready.wake()
 
     async def _write(self, outgoing: Sequence[Outgoing]) -> None:
@@ -200,18 +203,18 @@ class _StatelessRequest:
         encode = self._codec.encode
         # JSON if nothing came before it, unless the client accepts only one form.
         is_json = outgoing[0].message is answer and self._reply.stage is Stage.NEW
-        if answer is not None and (is_json if self._only is None else self._only == JSON):
-            refused = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
-            if refused is None:  # dialects have no other status
-                refused = (stateless_status(answer) if self._codec.dialect is None else 200), ()
+        if answer is not None and (is_json if self._required_type is None else self._required_type == JSON):
+            status_and_headers = refused_with(answer, self._resource) if isinstance(answer, Failure) else None
+            if status_and_headers is None:  # dialects have no other status
+                status_and_headers = (stateless_status(answer) if self._codec.dialect is None else 200), ()
             data = encode(answer)
             self._take_room(len(data))
-            await self._reply.json(refused[0], data, refused[1])
-        elif self._only != JSON:
+            await self._reply.json(status_and_headers[0], data, status_and_headers[1])
+        elif self._required_type != JSON:
             written = [encode(item.message) for item in outgoing if item.message is not None]
             events = [ServerSentEvent(data) for data in written if data]
             if events:
                 self._take_room(sum(map(len, written)))
                 await self._reply.events(events, last=answer is not None)
         if answer is not None:
-            self._over = True
+            self._is_over = True
