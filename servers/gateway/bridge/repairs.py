@@ -44,8 +44,10 @@ def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
     if method != "tools/call":
         return result
     content = result.get("content")
-    if not content and "structuredContent" in result:
-        content = {"type": "text", "text": json_of(result["structuredContent"]).decode()}
+    structured = result.get("structuredContent")
+    # Beside an empty list, null is an absent field.
+    if ("structuredContent" in result and content is None) or (not content and structured is not None):
+        content = {"type": "text", "text": json_of(structured).decode()}
     return {**result, "content": [content]} if isinstance(content, dict) else result
 
 

@@ -75,6 +75,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         {"content": [*({"type": "text", "text": text} for text in ("", '{"a":null}', "b", "")), 1]},
     ),
     ("tools/call", {"content": None, "isError": None}, {"content": []}),
+    ("tools/call", {"content": [], "structuredContent": None}, {"content": [], "structuredContent": None}),
     ("tools/call", {"content": "a"}, {"content": [{"type": "text", "text": "a"}]}),
     ("tools/call", {"content": {"type": "text", "text": "a"}}, {"content": [{"type": "text", "text": "a"}]}),
     ("tools/call", {"content": 5}, {"content": 5}),
