@@ -196,10 +196,11 @@ class ColumnSurvey:
         marks = [mark for mark, readings in BY_MARK.items() if any(reading in self.readings for reading in readings)]
         return marks[0] if len(marks) == 1 else None
 
-    def decide(self, name: str, mark: DecimalMark, requested: str | None) -> Column:
+    def decide(self, name: str, mark: DecimalMark, requested: str | None, *, is_new: bool = True) -> Column:
         """Return the column, given the decimal `mark`.
 
-        `requested` is the type that the client gives. Raises SqlError if the column can't be read as that type.
+        `requested` is the type that the client gives; `is_new` is False if the table has the column. Raises SqlError
+        if the column can't be read as that type.
         """
         nulls = self._given | self.marks.keys()
         if requested is not None:
@@ -216,12 +217,12 @@ class ColumnSurvey:
             raise SqlError("bad_csv", f"a column can't be read as {requested}", quoted=quoted)
         if self.is_empty or not self.readings:
             return Column(name, nulls=self._given, note=self._contradiction)
-        reading, note = self._choose(mark)
+        reading, note = self._choose(mark, is_new)
         if reading is None:
             return Column(name, nulls=self._given, note=note or self._contradiction)
         return Column(name, reading.kind, reading, nulls, note)
 
-    def _choose(self, mark: DecimalMark) -> tuple[Reading | None, str]:
+    def _choose(self, mark: DecimalMark, is_new: bool) -> tuple[Reading | None, str]:
         """Return the best reading, or None for text, and a note."""
         if any(reading in self.readings for reading in NUMBERS):
             if self.is_open(mark):
@@ -234,7 +235,7 @@ class ColumnSurvey:
                 return reading, "1,234 is read as 1234"
             if reading.kind == "decimal" and self._has_bare_exponent and not self._has_point:
                 return None, "codes or numbers, such as 1e5"
-            if reading.kind == "decimal" and self._has_tenth and self._has_padded:
+            if reading.kind == "decimal" and is_new and self._has_tenth and self._has_padded:
                 return None, "versions or numbers, such as 3.9 and 3.10: specify the type decimal"
             return reading, "decimals of more than 17 digits" if reading.kind == "decimal" and self._is_long else ""
         if DAY_FIRST in self.readings and MONTH_FIRST in self.readings:

@@ -125,7 +125,7 @@ def _decide(
     expected: TargetTable,
 ) -> Column:
     """Return the column, given the `declared` type of the table's column if it is known. Raises SqlError."""
-    column = survey.decide(name, mark, requested)
+    column = survey.decide(name, mark, requested, is_new=declared is None)
     is_open = survey.is_open(mark)
     kind: Kind = "decimal" if is_open else column.kind
     if declared is None or requested is not None or kind == "text":

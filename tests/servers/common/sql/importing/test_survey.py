@@ -57,6 +57,13 @@ def test_a_number_with_two_meanings_goes_into_no_column_of_numbers(field: str) -
     assert (raised.value.suggestion, raised.value.quoted) == ('Specify "." or "," as decimal.', ("column a",))
 
 
+def test_decimals_like_versions_go_into_an_existing_column_of_numbers() -> None:
+    there = TargetTable([("a", "REAL"), ("b", "TEXT")], lambda declared, _: declared == "TEXT")
+    plan = survey_all("a;b\n3,9;3,9\n3,10;3,10\nNA;x\n", there)
+    assert [column.kind for column in plan.columns] == ["decimal", "text"]
+    assert plan.first == [("3.9", "3,9"), ("3.10", "3,10"), (None, "x")]
+
+
 @pytest.mark.parametrize("text", ["a;b\n1.234;x\n", 'a,b\n"1,234",x\n'])
 def test_the_type_decimal_does_not_decide_between_two_meanings(text: str) -> None:
     with pytest.raises(SqlError, match="may be 1234 or") as raised:
