@@ -237,7 +237,8 @@ from tests.servers.sqlite.writing import opened
 
 async def main(path):
     async with opened(path, Limits(seconds=100)) as database:
-        wanted = Import("new", open_file(path.parent, "large.csv", find_version(path.parent, "large.csv")), FormatRequest())
+        opener = open_file(path.parent, "large.csv", find_version(path.parent, "large.csv"))
+        wanted = Import("new", opener, FormatRequest())
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         done = await write(database, partial(importing.import_csv, wanted, Consent()))
         print(done.rows, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
