@@ -73,7 +73,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     passages = list(islice(_joined(text[:MAX_SEARCHED_LENGTH]), _MAX_PASSAGES))
     ranked = _rank(text, passages, question)
     if not ranked:
-        suggestion = "Ask with other words, or fetch the page without `find`."
+        suggestion = "Use other words, or fetch the page without `find`."
         raise FetchError("not_found", "the page has none of these words", suggestion)
     chosen: list[int] = []
     remaining = room

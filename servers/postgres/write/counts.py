@@ -2,7 +2,7 @@
 functions.
 
 PostgreSQL itself keeps these counts. They include changes that were rolled back inside a function. They don't include
-foreign tables, or anything if the operator has set `track_counts` to off.
+foreign tables, and are empty if the operator has set `track_counts` to off.
 """
 
 from collections.abc import Mapping

@@ -153,7 +153,7 @@ def _make_statements(
     if isinstance(parameters, dict) and isinstance(query, str):
         return [*_share(dialect, source, parts, parameters)]
     if not isinstance(parameters, list) or len(parameters) != len(parts):
-        reason = f"for {len(parts)} statements, parameters is not a list of {len(parts)} entries"
+        reason = f"for {len(parts)} statements, parameters must be a list of {len(parts)} entries"
         raise SqlError(
             "bad_parameters",
             reason,

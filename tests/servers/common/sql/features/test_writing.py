@@ -102,7 +102,7 @@ async def test_a_script_is_one_transaction_with_parameters_by_name(path: Path, d
     assert failed.startswith("bad_statement: statement 2: ")
     assert count(db) == 3
     assert odd == "bad_parameters: no statement has :c"
-    assert flat.startswith("bad_parameters: for 3 statements, parameters is not a list of 3 entries")
+    assert flat.startswith("bad_parameters: for 3 statements, parameters must be a list of 3 entries")
 
 
 async def test_a_script_of_too_many_statements_is_refused(path: Path, db: sqlite3.Connection) -> None:
