@@ -130,7 +130,7 @@ def run_app(
 
 
 class _App(NamedTuple):
-    """The server to run, and its surroundings."""
+    """The server to run, with its settings, stores and telemetry."""
 
     app: Server[Any]
     settings: BaseModel | None

@@ -53,8 +53,8 @@ class MemoryTasks:
             more = size - self._sizes.get(after.id, 0)
             remaining, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
             is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
-            # At most as much as remains for other clients, so a single client may have half. An only client may have
-            # all.
+            # At most as much as remains for other clients, so one of several clients may have half. If there is only
+            # one client, it may have everything.
             if not is_small and (remaining < 0 or (client and own > remaining)):
                 raise OverflowError(
                     f"storing this result would exceed the limit of {self._limits.result_bytes:,} bytes for task "

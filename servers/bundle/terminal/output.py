@@ -21,8 +21,8 @@ _NETWORK = {
 
 
 def console() -> Console:
-    """Return a console for people. A pipe gets no colors. Text outside tables keeps its lines, so that it can be
-    copied."""
+    """Return a console for human readers. A pipe gets no colors. Text outside tables keeps its lines, so that it
+    can be copied."""
     return Console(markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 

@@ -98,7 +98,7 @@ def lf(text: str) -> str:
 
 
 def eol_of(text: str) -> str:
-    """Return the line end of most lines of `text`, CRLF or LF; CR, as on old Macs, if there is no other; LF if there
+    """Return the most common line ending in `text`, CRLF or LF; CR, as on old Macs, if there is no other; LF if there
     is none."""
     if has_cr_alone(text):
         return "\r"

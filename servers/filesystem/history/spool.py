@@ -6,8 +6,8 @@ finished records of all spools to the database (see `Journal`). The records of a
 `pending`.
 
 A record consists of a header (CRC-32, sizes), facts as JSON, and the earlier contents of the file. A mark has no
-facts, and the number of its record instead of contents. Records after an incomplete one, for example after a crash of
-the machine, are lost.
+facts; instead of contents, it has the number of its record. Records after an incomplete one, for example after a
+crash of the machine, are lost.
 """
 
 import json

@@ -72,7 +72,7 @@ class Database:
         self.writable = source.writable
         self.limits = limits
         self.openings = 0
-        """Increases when another file has replaced this one; a part of cache keys."""
+        """Increases when another file has replaced this one; part of the cache keys."""
         self.readers = self._pool("ro", readers)
         self.quick = QuickReader(source.path, limits, connection_options)
         """Runs statements that end immediately, after it has learned them."""

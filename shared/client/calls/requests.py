@@ -227,8 +227,8 @@ class Requests:
 
 
 class _Reports:
-    """Reports the progress of a call: its notifications, and then the states of its task, which consist of a text
-    only, on the same scale."""
+    """Reports the progress of a call: its notifications, and then the states of its task, which consist only of
+    text, on the same scale."""
 
     def __init__(self, report: Progress) -> None:
         self._report = report

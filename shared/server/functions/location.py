@@ -39,6 +39,6 @@ def find_author() -> FrameType | None:
 
 
 def is_own(function: Callable[..., Any]) -> bool:
-    """Return True for a function of this package, whose declarations are checked by tests instead of at each
+    """Return True for a function in this package, whose declarations are checked by tests instead of at each
     start."""
     return getattr(function, "__module__", "").partition(".")[0] in _OWN

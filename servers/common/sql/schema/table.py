@@ -122,7 +122,7 @@ def format_table(table: TableDescription) -> str:
     """Format the description of a table."""
     facts: list[str] = [table["kind"], *table["facts"]]
     if table["rows_estimated"] is not None:
-        facts.append(f"about {table['rows_estimated']} rows by the last ANALYZE")
+        facts.append(f"about {table['rows_estimated']} rows as of the last ANALYZE")
     if table["left_out"]:
         facts.append(f"left out: {lines.format_left_out(table['left_out'])}")
     statistics = table["statistics"]

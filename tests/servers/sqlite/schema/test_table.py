@@ -24,7 +24,7 @@ async def test_a_table_is_described_as_text(shop: Path) -> None:
     async with inside(shop) as peer:
         result = await peer.call("describe_table", table_name="customers", sample=1)
     lines = result["content"][0]["text"].splitlines()
-    assert lines[0] == "table; about 3 rows by the last ANALYZE"
+    assert lines[0] == "table; about 3 rows as of the last ANALYZE"
     assert lines[2:12] == [
         "customers",
         "columns:",
