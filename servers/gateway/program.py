@@ -24,7 +24,7 @@ _OPTIONS: Mapping[str, FieldInfo] = {
 }
 
 
-class _Own(BaseModel):
+class _JoinOptions(BaseModel):
     names: list[str] = positional("server to join (default: those in the configuration, or all)", "NAME")
     join: bool = Field(False, description="serve several servers as one; without it, run NAME starts one server")
     config: Path | None = option(None, "YAML file of servers and their settings, as for `serve`", "FILE")
@@ -38,17 +38,17 @@ def run_gateway(program: str, argv: Sequence[str], *, is_command: bool = False) 
     """Serve until the client or a signal ends it; return the exit code. `program` is the name it was started with;
     `is_command` is true if `--join` is required, since the command has other uses."""
     open_standard_streams()
-    own_fields = {name: field for name, field in _Own.model_fields.items() if is_command or name != "join"}
+    fields = {name: field for name, field in _JoinOptions.model_fields.items() if is_command or name != "join"}
     parser = OptionParser(
         program,
-        [Group(own_fields), Group(_OPTIONS, "common server options", "MCP")],
+        [Group(fields), Group(_OPTIONS, "common server options", "MCP")],
         "Serve several servers as one over stdio, so that a client needs only one entry for all of them.",
         EPILOG,
         "--join [OPTION ...] [NAME ...]" if is_command else None,
     )
     arguments = parser.read(argv)
     try:
-        own = read_options(_Own, arguments)
+        own = read_options(_JoinOptions, arguments)
         configuration = Configuration() if own.config is None else read_configuration(own.config)
         options = read_options(Options, {**arguments, "transport": "stdio"}, os.environ, "MCP", configuration.options)
         words_of = {name: words for name, words in arguments.items() if name != "join"}

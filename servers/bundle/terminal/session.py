@@ -95,16 +95,18 @@ class Session:
         has_token = any(name.lower() == "authorization" for name in target.headers)
         options = replace(options or ClientOptions(), dialect=self.variant.dialect)
         framing = self.variant.framing
-        way: Connect = partial(connect, target.command, env=target.env, cwd=target.directory, framing=framing)
+        connect_to_server: Connect = partial(
+            connect, target.command, env=target.env, cwd=target.directory, framing=framing
+        )
         if target.url and framing is not None:
             exit_with_error(
                 self.program, "--framing is only for a server that this command starts: HTTP has no framing"
             )
         if target.url:
-            way = partial(connect_as_user, target.url, headers=target.headers)
+            connect_to_server = partial(connect_as_user, target.url, headers=target.headers)
         advice = "; its arguments are given after `--`" if target.command and not self.choice.words else ""
         silence = "; does it end with `run(app)`?" if self.choice.server.endswith(".py") and not target.url else ""
-        return self.reach(Connector(target.name, way, has_token, advice, silence), work, options)
+        return self.reach(Connector(target.name, connect_to_server, has_token, advice, silence), work, options)
 
     def reach(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
         """Do the same with a known server."""

@@ -27,7 +27,7 @@ from ..calls.own_sessions import OwnSession
 from .resources import FAREWELL_SECONDS, MAX_CONCURRENT_REQUESTS, Watching, covering, key_of
 
 
-class _Own:
+class _SessionSubscriptions:
     """The subscriptions of one session, each with its key."""
 
     def __init__(self, session: OwnSession, number: int) -> None:
@@ -47,8 +47,8 @@ class Subscriptions:
         self._changes = changes
         self._tasks = tasks
         self._seconds = seconds
-        self._own: dict[OwnSession, _Own] = {}
-        self._by_key: dict[str, tuple[_Own, str]] = {}
+        self._by_session: dict[OwnSession, _SessionSubscriptions] = {}
+        self._by_key: dict[str, tuple[_SessionSubscriptions, str]] = {}
         self._numbers = count(1)
         self._refused: dict[Call, Collection[str]] = {}
 
@@ -62,12 +62,12 @@ class Subscriptions:
         if session is not None:
             client = await session.open()
             await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
-            own = self._own.get(session)
-            if own is None:
-                own = self._own[session] = _Own(session, next(self._numbers))
-                own.keeper = self._tasks.start(self._keep_open(own))
-            key = own.keys[uri] = f"session {own.number} {uri}"
-            self._by_key[key] = (own, uri)
+            subscriptions = self._by_session.get(session)
+            if subscriptions is None:
+                subscriptions = self._by_session[session] = _SessionSubscriptions(session, next(self._numbers))
+                subscriptions.keeper = self._tasks.start(self._keep_open(subscriptions))
+            key = subscriptions.keys[uri] = f"session {subscriptions.number} {uri}"
+            self._by_key[key] = (subscriptions, uri)
             return key
         try:
             if uri in self._refused.get(context.call, ()) or not await self._watching.hold(uri):
@@ -84,14 +84,14 @@ class Subscriptions:
         if key not in self._by_key:
             await self._watching.release(key.removeprefix(key_of("")))
             return
-        own, uri = self._by_key.pop(key)
-        del own.keys[uri]
-        if not own.keys:
-            del self._own[own.session]
-            if own.keeper is not None:
-                own.keeper.cancel()
-        client = own.session.client
-        if client is not None and not own.session.has_left:
+        subscriptions, uri = self._by_key.pop(key)
+        del subscriptions.keys[uri]
+        if not subscriptions.keys:
+            del self._by_session[subscriptions.session]
+            if subscriptions.keeper is not None:
+                subscriptions.keeper.cancel()
+        client = subscriptions.session.client
+        if client is not None and not subscriptions.session.has_left:
             with suppress(McpError, OSError):
                 await client.request("resources/unsubscribe", {"uri": uri}, timeout=FAREWELL_SECONDS)
 
@@ -124,25 +124,25 @@ class Subscriptions:
 
     def updated(self, session: OwnSession, notice: Notified | Gap) -> None:
         """Report that a resource to which `session` has subscribed has changed, or, after a gap, may have changed."""
-        own = self._own.get(session)
-        if own is None:
+        subscriptions = self._by_session.get(session)
+        if subscriptions is None:
             return
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is None:
             return
         uri = change.uri
         if uri is None:
-            self._missed(own)
+            self._missed(subscriptions)
             return
         # The server may spell it differently from its client; either way, it was subscribed to.
-        for whole in [*covering(uri, own.keys.__contains__)] or [*own.keys][:1]:
-            self._changes.resource(own.keys[whole], None if whole == uri else uri)
+        for whole in [*covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
+            self._changes.resource(subscriptions.keys[whole], None if whole == uri else uri)
 
     async def reopened(self, session: OwnSession, client: Client) -> None:
         """Subscribe again in a session that was lost, with its new `client`, and report that its resources may have
         changed."""
-        own = self._own.get(session)
-        if own is None:
+        subscriptions = self._by_session.get(session)
+        if subscriptions is None:
             return
         places = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
@@ -153,14 +153,14 @@ class Subscriptions:
                     await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
 
         async with anyio.create_task_group() as tasks:
-            for uri in tuple(own.keys):
+            for uri in tuple(subscriptions.keys):
                 tasks.start_soon(again, uri)
-        self._missed(own)
+        self._missed(subscriptions)
 
-    async def _keep_open(self, own: _Own) -> None:
+    async def _keep_open(self, subscriptions: _SessionSubscriptions) -> None:
         """Reopen the session when it is lost, while it has subscriptions, since there may be no call that would do
         so."""
-        session = own.session
+        session = subscriptions.session
         while not session.has_left:
             if (client := session.client) is not None:
                 await client.ended()
@@ -168,6 +168,6 @@ class Subscriptions:
                 with suppress(McpError):
                     await session.open()
 
-    def _missed(self, own: _Own) -> None:
-        for key in tuple(own.keys.values()):
+    def _missed(self, subscriptions: _SessionSubscriptions) -> None:
+        for key in tuple(subscriptions.keys.values()):
             self._changes.resource(key)
