@@ -125,7 +125,7 @@ class Reader:
         """Return the matches in a file; None if it is binary, or too large to be searched as a whole, or a document
         for which no time is left.
 
-        Raises FilesError for a document, and OSError, also from the iterator.
+        Raises FilesError for a document, and OSError, including from the iterator.
         """
         descriptor, status = handle
         size = status.st_size

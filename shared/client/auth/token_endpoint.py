@@ -139,7 +139,7 @@ class TokenEndpoint:
             named = {"client_id": client.client_id, "client_assertion_type": ASSERTION_TYPE}
             return {}, f"{body}&{urlencode({**named, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
-            raise AuthError(f"the client can't authenticate by {escape(method)[:50]}")
+            raise AuthError(f"the client can't authenticate with {escape(method)[:50]}")
         # In this method both values must be form-encoded, which Authlib does not do (RFC 6749, section 2.3.1).
         encode = quote_plus if method == "client_secret_basic" else str
         auth = ClientAuth(encode(client.client_id), encode(client.secret or ""), method)

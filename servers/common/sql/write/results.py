@@ -81,7 +81,7 @@ class StatementResult(TypedDict):
     """Number of rows that it changed directly."""
     last_insert_rowid: NotRequired[Any]
     tables: NotRequired[Sequence[str]]
-    """Tables whose rows it may have changed, also by triggers and foreign keys."""
+    """Tables whose rows it may have changed, including through triggers and foreign keys."""
     schema_changed: NotRequired[bool]
     columns: NotRequired[Sequence[str]]
     """Columns of the rows that it returned."""
