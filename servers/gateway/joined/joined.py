@@ -29,7 +29,7 @@ from .subscriptions import Subscriptions
 log = logging.getLogger("shared.gateway")
 
 _KINDS = {"tools": ("tools",), "prompts": ("prompts",), "resources": ("resourceTemplates",)}
-"""The lists to invalidate at a server for each list that it announces as changed."""
+"""The lists of a server to invalidate for each list that it announces as changed."""
 PAUSE_SECONDS = 0.1
 """Seconds between two notifications of changed lists."""
 _ALL = [kind for kinds in _KINDS.values() for kind in kinds]

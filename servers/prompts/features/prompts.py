@@ -46,7 +46,7 @@ from .resources import make_contents
 
 _KEY = "arguments"
 _QUICK_SECONDS = 0.001
-"""Seconds of a rendering that needs no thread, after which it is stopped."""
+"""Time limit in seconds for a rendering that needs no thread."""
 _LATE_SECONDS = 0.005
 """Seconds of processor time of a rendering after which its prompt is left to threads until the library changes."""
 _MAX_AT_ONCE = 10_000
