@@ -25,7 +25,7 @@ export function loginForm(app, challenge) {
     field,
     failed,
     button,
-    h("p", { class: "muted", text: "The token stays in the memory of this page, and is forgotten when you leave it." }),
+    h("p", { class: "muted", text: "The token stays in the memory of this page until you leave it." }),
     issuers,
   );
   if (hasTried) failed.textContent = "This token is not accepted.";
