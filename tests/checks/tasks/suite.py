@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from tests.checks.benchmarks import fetch_peers, postgres_peers, sqlite_peers
 from tests.checks.benchmarks.peers import NPM
-from tests.checks.interop.pages import served
 from tests.checks.tasks import fetch, filesystem, postgres, prompts, sqlite
 from tests.checks.tasks.mistakes import Mistake, make_files, of_files, of_tables
 from tests.checks.tasks.session import Refused, Session, opened
 from tests.checks.tasks.task import Cost, Task, run
+from tests.web_site import served
 
 Command = Callable[[Path], list[str]]
 
