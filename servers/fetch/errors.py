@@ -31,7 +31,7 @@ CODES = {
 }
 """Each code and its meaning."""
 TRY_LATER = "Try again later, or another page."
-"""What to do if a site is too slow."""
+"""The advice if a site is too slow."""
 GONE = frozenset({404, 410})
 """Status codes for a page that no longer exists."""
 

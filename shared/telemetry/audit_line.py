@@ -31,7 +31,7 @@ _encode = json.JSONEncoder(separators=(",", ":"), default=str, allow_nan=False).
 
 
 def line_of(fields: dict[str, Any]) -> str:
-    """Return a line with the time and `fields`, of which there is at least one."""
+    """Return a line with the time and `fields`, which must not be empty."""
     return f'{{"time":"{_now()}",{_json(fields)[1:]}\n'
 
 

@@ -50,7 +50,7 @@ async def test_prompt_with_image() -> list[ImageContent | TextContent]:
 
 @features.prompt(title="Prompt with both roles")
 async def conversation_prompt() -> list[PromptMessage]:
-    """A conversation of three messages, the second of which is from the assistant."""
+    """A conversation of three messages; the second is from the assistant."""
     lines = ("Is anyone there?", "Yes, go on.", "Then let us begin.")
     roles: tuple[Any, ...] = ("user", "assistant", "user")
     return [PromptMessage(role=role, content=TextContent(text=line)) for role, line in zip(roles, lines, strict=True)]

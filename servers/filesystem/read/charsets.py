@@ -236,8 +236,8 @@ def _legacy(data: bytes, at: int) -> str | None:
 
 
 def _evidence(data: bytes, at: int) -> bytes:
-    """Return the lines with non-ASCII bytes, the first of which is at `at`. The lines are from the start of the file,
-    which reads and edits both examine, if `at` is within it; otherwise from `at` on.
+    """Return the lines with non-ASCII bytes. The first such byte is at `at`. The lines are from the start of the
+    file, which reads and edits both examine, if `at` is within it; otherwise from `at` on.
     """
     start = 0 if at < _SAMPLE_BYTES else data.rfind(b"\n", at - EVIDENCE, at) + 1 or at
     return evidence_lines(data[start : start + _SAMPLE_BYTES])

@@ -23,7 +23,7 @@ _SPECIAL = frozenset(r"\.^$|?*+()[]{}")
 _OF_TEXT = re.compile(r"\\[AzC]|\(\?")
 """Syntax that may match only at the ends of a text, or may match any byte; and groups, which can set such a mode."""
 _NOT_LITERAL = re.compile(r"\\[^dDwWsSbB\W]|\\$|\(\?|[{|]")
-"""What `_required_text` doesn't read: escapes for single characters, modes, counts and alternatives."""
+"""Syntax that `_required_text` does not read: escapes for single characters, modes, counts and alternatives."""
 _PART = re.compile(
     r"(?P<skipped>\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\\[dDwWsSbB]|[.^$])|\\(?P<escaped>.)|(?P<special>[()*?+])|.",
     re.DOTALL,
@@ -102,13 +102,13 @@ class _FromRarest:
     def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
         # A call of the engine takes as long as this, if there is a match nearby.
-        near = min(pos + _NEAR_BYTES, end)
-        begin = text.find(self._text, pos, near)
-        if begin < 0 and near < end:
-            begin = self._far(text, max(near - len(self._text), pos) + self._skipped, end)
+        limit = min(pos + _NEAR_BYTES, end)
+        begin = text.find(self._text, pos, limit)
+        if begin < 0 and limit < end:
+            begin = self._search_from_rarest(text, max(limit - len(self._text), pos) + self._skipped, end)
         return None if begin < 0 else _Span(begin, begin + len(self._text))
 
-    def _far(self, text: bytes, pos: int, end: int) -> int:
+    def _search_from_rarest(self, text: bytes, pos: int, end: int) -> int:
         for _ in range(_MAX_FALSE):
             match = self._rest.search(text, pos, end)
             if match is None:

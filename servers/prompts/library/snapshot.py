@@ -69,7 +69,7 @@ FindProblem = Callable[[File], Problem | None]
 def advance(
     old: Snapshot, entries: Iterable[Entry], root: tuple[str, ...], find_problem: FindProblem, read: Read
 ) -> Snapshot:
-    """Return the state after a scan of the folder at `root` that found `entries`, of which the first is the folder
+    """Return the state after a scan of the folder at `root` that found `entries`; the first entry is the folder
     itself."""
     looking = _Scan(old, root, find_problem, read)
     listed = list(entries)

@@ -9,14 +9,14 @@ from .content import ContentBlock
 from .tools import InputParams
 
 
-def _given(arguments: Any) -> Any:
+def _without_nulls(arguments: Any) -> Any:
     # Clients in languages without optional fields send null instead of omitting one.
     if not isinstance(arguments, dict):
         return arguments
     return {name: value for name, value in arguments.items() if value is not None}
 
 
-_Arguments = Annotated[dict[str, str], BeforeValidator(_given)]
+_Arguments = Annotated[dict[str, str], BeforeValidator(_without_nulls)]
 
 
 class GetPromptParams(InputParams):

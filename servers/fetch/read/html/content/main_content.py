@@ -270,9 +270,8 @@ def _complete_items(page: Lines, keep: list[bool]) -> None:
 
 
 def _complete_sections(page: Lines, keep: list[bool]) -> None:
-    """Keep the only section of a manual of which no text is kept, such as a list of links to related pages."""
-    kept = compress(page.lines, keep)
-    if not any(line.within[_PRE] or line.within[_DL] for line in kept):
+    """Keep a manual's only section without kept text, such as a list of links to related pages."""
+    if not any(line.within[_PRE] or line.within[_DL] for line in compress(page.lines, keep)):
         return
     groups: dict[Hashable, list[Block]] = {}
     for block in page.blocks:
