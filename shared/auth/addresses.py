@@ -23,6 +23,7 @@ from ..errors import AuthError
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """Returns the addresses of a host and a port. Raises OSError if there are none."""
 
+# The kinds of addresses, from the most public to the least.
 _PUBLIC, _PRIVATE, _LOOPBACK, _FORBIDDEN = range(4)
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -34,7 +35,7 @@ class ForbiddenAddress(AuthError):
 async def resolve(host: str, port: int) -> Sequence[str]:
     """Return the addresses from the system's resolver."""
     infos = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(place[4][0]) for place in infos))
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
 def check_scheme(url: str) -> SplitResult:
@@ -44,7 +45,7 @@ def check_scheme(url: str) -> SplitResult:
         port = parts.port
     except ValueError:
         raise ForbiddenAddress("the URL of an authorization server is not valid") from None
-    if not url.isprintable() or " " in url:  # `urlsplit` removes some of them
+    if not url.isprintable() or " " in url:  # `urlsplit` removes some such characters
         raise ForbiddenAddress("the URL of an authorization server has characters that are not allowed in a URL")
     host = parts.hostname
     if not host or parts.username is not None or parts.fragment or port == 0:
@@ -84,28 +85,28 @@ class Addresses:
             raise ForbiddenAddress(
                 f"http is refused for {parts.hostname}, because the document that names it uses https"
             )
-        if is_proxied and not _is_literal(parts):
+        if is_proxied and not _is_ip_address(parts):
             return ()
-        addresses = await self._of(parts)
+        addresses = await self._resolve_host(parts)
         if origin is not None and origin.hostname != parts.hostname:
-            await self._check(addresses, parts, origin)
+            await self._check_exposure(addresses, parts, origin)
         return () if is_proxied else addresses
 
-    async def _check(self, addresses: Sequence[str], parts: SplitResult, origin: SplitResult) -> None:
-        exposed = max(map(_exposure, addresses))
-        if exposed == _PUBLIC:
+    async def _check_exposure(self, addresses: Sequence[str], parts: SplitResult, origin: SplitResult) -> None:
+        exposure = max(map(_exposure, addresses))
+        if exposure == _PUBLIC:
             return
         # Of several addresses the most public counts for the document, and the least public for the URL that it
         # names: an attacker may choose either.
-        origin_exposure = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._of(origin)))
-        if exposed > origin_exposure or exposed == _FORBIDDEN:
+        origin_exposure = _PUBLIC if _is_proxied(origin) else min(map(_exposure, await self._resolve_host(origin)))
+        if exposure > origin_exposure or exposure == _FORBIDDEN:
             raise ForbiddenAddress(
                 f"{parts.hostname} is on a more private network than {origin.hostname}, which refers to it"
             )
 
-    async def _of(self, parts: SplitResult) -> Sequence[str]:
+    async def _resolve_host(self, parts: SplitResult) -> Sequence[str]:
         host = parts.hostname or ""
-        if _is_literal(parts):
+        if _is_ip_address(parts):
             return (host,)
         addresses = await self._resolve(host, parts.port or (443 if parts.scheme == "https" else 80))
         if not addresses:
@@ -113,7 +114,7 @@ class Addresses:
         return addresses
 
 
-def _is_literal(parts: SplitResult) -> bool:
+def _is_ip_address(parts: SplitResult) -> bool:
     try:
         ip_address(parts.hostname or "")
     except ValueError:

@@ -27,8 +27,9 @@ from .jose import ALGORITHMS, BadToken
 from .possession import Possession
 
 MAX_CACHED = 4_096
-_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
-_RETRY_AFTER = "30"
+"""Maximum number of grants in the cache."""
+_TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750, section 2.1
+_RETRY_AFTER = "30"  # seconds
 
 
 class LocalTokens(Protocol):
@@ -46,7 +47,7 @@ class Checker(Protocol):
 
 
 @record
-class _Sent:
+class _SentToken:
     scheme: Literal["bearer", "dpop", "key"]
     """The scheme; `key` is the header for keys, in which tokens of issuers are not accepted."""
     token: str
@@ -74,12 +75,12 @@ class OAuthTokens:
         self._keep = keep
         self._clock = clock
         self._cache: OrderedDict[tuple[bytes, str], tuple[Grant, float]] = OrderedDict()
-        self._turns: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[bytes, str], asyncio.Lock] = WeakValueDictionary()
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial:
         """Return the sender of `request`, or the reason for a refusal."""
         resource = request.resource
-        sent = _read(request)
+        sent = _read_token(request)
         if isinstance(sent, Denial):
             return sent
         own = None if sent is None or sent.scheme == "dpop" or self._own is None else self._own.owner_of(sent.token)
@@ -92,18 +93,15 @@ class OAuthTokens:
                 return Denial("a token is required", resource.challenge(scheme="DPoP", algorithms=sorted(ALGORITHMS)))
             return Denial("a token is required", resource.challenge())
         if sent.scheme == "key":
-            return _refuse(resource, False, "a token from an issuer must be in the Authorization header")
+            return _refuse_token(resource, False, "a token from an issuer must be in the Authorization header")
         if not _TOKEN.fullmatch(sent.token):
-            is_dpop = sent.scheme == "dpop"
-            return (
-                _refuse(resource, True, "the token is malformed")
-                if is_dpop
-                else _invalid("the token is malformed", resource)
-            )
+            if sent.scheme == "dpop":
+                return _refuse_token(resource, True, "the token is malformed")
+            return _refuse_request("the token is malformed", resource)
         try:
-            granted = await self._granted(sent, resource)
+            granted = await self._get_grant(sent, resource)
         except BadToken as error:
-            return _refuse(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
+            return _refuse_token(resource, sent.scheme == "dpop", f"the token is not valid: {error}")
         except AuthError:
             return Denial("tokens can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
         fault = await self._possession.check(request, granted, sent.token, sent.scheme == "dpop", self._clock())
@@ -120,22 +118,22 @@ class OAuthTokens:
 
     def knows(self, request: HttpRequest) -> bool:
         """Return True if the sender of `request` is known from the cache alone; proofs are not considered."""
-        sent = _read(request)
+        sent = _read_token(request)
         if sent is None or isinstance(sent, Denial):
             return True
         if self._own is not None and sent.scheme != "dpop" and self._own.owner_of(sent.token) is not None:
             return True
-        return request.resource is None or self._cached(_key(sent, request.resource)) is not None
+        return request.resource is None or self._find_cached(_key(sent, request.resource)) is not None
 
-    async def _granted(self, sent: _Sent, resource: ProtectedResource) -> Grant:
+    async def _get_grant(self, sent: _SentToken, resource: ProtectedResource) -> Grant:
         key = _key(sent, resource)
-        granted = self._cached(key)
+        granted = self._find_cached(key)
         if granted is not None:
             return granted
         # A program that starts sends several requests at once: the first one checks the token for all of them.
-        turn = self._turns.setdefault(key, asyncio.Lock())
-        async with turn:
-            granted = self._cached(key)
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
+            granted = self._find_cached(key)
             if granted is None:
                 granted = await self._checker.check(sent.token, resource.audiences, self._clock())
                 until, expires = self._clock() + self._keep, granted.principal.expires
@@ -144,7 +142,7 @@ class OAuthTokens:
                     self._cache.popitem(last=False)
             return granted
 
-    def _cached(self, key: tuple[bytes, str]) -> Grant | None:
+    def _find_cached(self, key: tuple[bytes, str]) -> Grant | None:
         entry = self._cache.get(key)
         if entry is None:
             return None
@@ -155,49 +153,49 @@ class OAuthTokens:
         return entry[0]
 
 
-def _key(sent: _Sent, resource: ProtectedResource) -> tuple[bytes, str]:
-    # The digest, so that the cache does not contain valid tokens. With the resource, as the audience is checked for
+def _key(sent: _SentToken, resource: ProtectedResource) -> tuple[bytes, str]:
+    # The digest keeps valid tokens out of the cache. The resource is included because the audience is checked for
     # each.
     return sha256(sent.token.encode("utf-8", "replace")).digest(), resource.uri
 
 
-def _read(request: HttpRequest) -> _Sent | Denial | None:
+def _read_token(request: HttpRequest) -> _SentToken | Denial | None:
     """Return the token of a request; None if there is none. The token must be in the header, once, and nowhere
     else."""
     headers = request.headers
     # URLs end up in logs and histories (RFC 6750, section 5.3; 2026-07-28 forbids it).
     if request.query and _has_token(request.query):
-        return _invalid("a token must be in the Authorization header, not in the URL", request.resource)
+        return _refuse_request("a token must be in the Authorization header, not in the URL", request.resource)
     # A proxy may have checked the other token.
     if "authorization" in headers.repeated:
-        return _invalid("there is more than one Authorization header", request.resource)
+        return _refuse_request("there is more than one Authorization header", request.resource)
     text = headers.get("authorization")
     if text is None:
         key = headers.get("x-api-key")
-        return None if key is None else _Sent("key", key)
+        return None if key is None else _SentToken("key", key)
     scheme, _, token = text.partition(" ")
     match scheme.lower():
         case "bearer":
-            return _Sent("bearer", token.strip(" \t"))
+            return _SentToken("bearer", token.strip(" \t"))
         case "dpop":
-            return _Sent("dpop", token.strip(" \t"))
+            return _SentToken("dpop", token.strip(" \t"))
     return None
 
 
 def _has_token(query: bytes) -> bool:
     try:
-        # Even a blank one: its sender tries to authenticate there.
+        # A blank token counts, since its sender tries to authenticate there.
         return any(name == "access_token" for name, _ in parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     except ValueError:
         return True
 
 
-def _invalid(reason: str, resource: ProtectedResource | None) -> Denial:
+def _refuse_request(reason: str, resource: ProtectedResource | None) -> Denial:
     challenge = "Bearer" if resource is None else resource.challenge("invalid_request", reason)
     return Denial(reason, challenge, 400)
 
 
-def _refuse(resource: ProtectedResource, is_dpop: bool, reason: str) -> Denial:
+def _refuse_token(resource: ProtectedResource, is_dpop: bool, reason: str) -> Denial:
     if is_dpop:
         challenge = resource.challenge("invalid_token", reason, scheme="DPoP", algorithms=sorted(ALGORITHMS))
     else:

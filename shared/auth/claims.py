@@ -15,7 +15,7 @@ from .metadata import canonical
 
 CLIENT = "client:"
 """The prefix in settings for a client without a user, before its id, since a user may have the same name."""
-_MAX_NAME = 512
+_MAX_NAME = 512  # characters
 _MAX_SCOPES = 1_024
 
 
@@ -42,19 +42,19 @@ class Grant:
 
 def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], now: float, rules: ClaimRules) -> Grant:
     """Return the grant of a token of `issuer` with these claims at one of `audiences`. Raises `BadToken`."""
-    # Compared without any normalization (RFC 9068, section 4). An answer of introspection may lack it: it came from
-    # the issuer itself.
+    # The issuer is compared without any normalization (RFC 9068, section 4). An answer of introspection may lack it,
+    # since it came from the issuer itself.
     if "iss" in claims and claims["iss"] != issuer:
         raise BadToken("it was issued by a different issuer")
-    named = claims.get("aud")
-    those = named if isinstance(named, list) else [named]
-    ours = {canonical(item) for item in audiences}
+    audience = claims.get("aud")
+    claimed = audience if isinstance(audience, list) else [audience]
+    accepted = {canonical(item) for item in audiences}
     # A token without an audience is refused as well, or one that was stolen at another server would be accepted here
     # (2026-07-28, Authorization, Access Token Usage).
-    if not any(isinstance(item, str) and canonical(item) in ours for item in those):
+    if not any(isinstance(item, str) and canonical(item) in accepted for item in claimed):
         raise BadToken("it is for a different audience")
     expires = _check_times(claims, now, rules.skew)
-    subject, client = _name(claims, "sub"), _name(claims, "client_id") or _name(claims, "azp")
+    subject, client = _read_name(claims, "sub"), _read_name(claims, "client_id") or _read_name(claims, "azp")
     if subject:
         key = f"{issuer}#{subject}"
     elif client:
@@ -62,7 +62,7 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
         key = f"{issuer}?client#{client}"
     else:
         raise BadToken("it has neither sub nor client_id")
-    name = _name(claims, rules.principal_claim)
+    name = _read_name(claims, rules.principal_claim)
     if name.startswith(CLIENT):
         raise BadToken("its principal starts with 'client:', a prefix reserved for clients")
     if not name and rules.principal_claim == "sub":
@@ -79,21 +79,22 @@ def grant(claims: Mapping[str, Any], issuer: str, audiences: Collection[str], no
     if not isinstance(parts, list) or len(parts) > _MAX_SCOPES or not all(isinstance(item, str) for item in parts):
         raise BadToken("its scopes are not valid")
     principal = Principal(key, name, frozenset(parts), client or None, expires)
-    return Grant(principal, _thumbprint(claims))
+    return Grant(principal, _read_thumbprint(claims))
 
 
 def _check_times(claims: Mapping[str, Any], now: float, skew: float) -> float | None:
-    expires = _time(claims, "exp")
+    """Return the time at which a token expires, in seconds since 1970; None if it never expires."""
+    expires = _read_time(claims, "exp")
     if expires is not None and now >= expires + skew:
         raise BadToken("it has expired")
     for name in ("nbf", "iat"):
-        begins = _time(claims, name)
+        begins = _read_time(claims, name)
         if begins is not None and begins > now + skew:
             raise BadToken("it is not valid yet")
     return None if expires is None else expires + skew
 
 
-def _time(claims: Mapping[str, Any], name: str) -> float | None:
+def _read_time(claims: Mapping[str, Any], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
@@ -107,7 +108,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     return seconds
 
 
-def _name(claims: Mapping[str, Any], name: str) -> str:
+def _read_name(claims: Mapping[str, Any], name: str) -> str:
     """Return a claim that contains a name; empty if the claim is missing."""
     value = claims.get(name)
     if value is None:
@@ -118,7 +119,7 @@ def _name(claims: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _thumbprint(claims: Mapping[str, Any]) -> str | None:
+def _read_thumbprint(claims: Mapping[str, Any]) -> str | None:
     """Return the thumbprint of the key to which a token is bound. A token that is bound to anything else can't be
     checked here."""
     if "cnf" not in claims:

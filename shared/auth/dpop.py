@@ -31,7 +31,7 @@ class BadProof(Exception):
 
 @record
 class Proof:
-    """The result of a valid proof: possession of a key, for one request."""
+    """The facts that a valid proof proves: its sender holds a key, and made the proof for one request."""
 
     thumbprint: str
     """The thumbprint of the key (RFC 7638), which a bound token contains as `cnf.jkt`."""
@@ -93,7 +93,7 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
         raise BadProof("the proof has no jti")
     if claims.get("htm") != method:
         raise BadProof("the proof is for a different method")
-    if not isinstance(claims.get("htu"), str) or not _same(claims["htu"], url):
+    if not isinstance(claims.get("htu"), str) or not _is_same_url(claims["htu"], url):
         raise BadProof("the proof is for a different URL")
     # Clocks differ both ways (RFC 9449, section 11.1).
     if (
@@ -110,7 +110,7 @@ def check_proof(text: str, method: str, url: str, now: float, *, token: str) -> 
     return Proof(key.thumbprint(), jti, float(issued), nonce if isinstance(nonce, str) else None)
 
 
-def _same(claimed: str, url: str) -> bool:
+def _is_same_url(claimed: str, url: str) -> bool:
     """Return True if two URLs are equal according to RFC 3986, section 6.2.2 and 6.2.3."""
     try:
         return canonical(target(claimed)) == canonical(target(url))

@@ -23,16 +23,16 @@ class Introspection:
         self._client, self._secret = client, secret
         self._rules = rules
         self._web = web
-        self._silent_until = -math.inf
+        self._unreachable_until = -math.inf
 
     async def check(self, token: str, audiences: Collection[str], now: float) -> Grant:
         """Return the grant of `token` at one of `audiences`. Raises `BadToken`, or AuthError if its issuer can't be
         reached."""
         issuer = self._issuer.url
-        place = (await self._issuer.metadata()).introspection_endpoint
-        if place is None:
+        endpoint = (await self._issuer.metadata()).introspection_endpoint
+        if endpoint is None:
             raise MetadataError(f"the issuer {issuer} does not support token introspection")
-        answer = await self._ask(place, {"token": token, "token_type_hint": "access_token"})
+        answer = await self._post(endpoint, {"token": token, "token_type_hint": "access_token"})
         if answer.status == 400:
             # Some issuers give this answer for a token of another kind (RFC 7662 leaves that open).
             raise BadToken("its issuer does not recognize it")
@@ -43,15 +43,15 @@ class Introspection:
             raise BadToken("it is not active")
         return grant(answer.document, issuer, audiences, now, self._rules)
 
-    async def _ask(self, place: str, fields: dict[str, str]) -> Answer:
-        # A request that waited behind one without an answer does not wait for the issuer again.
-        if time.monotonic() < self._silent_until:
+    async def _post(self, endpoint: str, fields: dict[str, str]) -> Answer:
+        # While the issuer does not answer, requests fail at once; otherwise each would wait for the whole time limit.
+        if time.monotonic() < self._unreachable_until:
             raise Unreachable(f"the issuer {self._issuer.url} failed to answer a moment ago")
         try:
-            # Both are encoded as in forms before they are joined (RFC 6749, section 2.3.1).
+            # The two are encoded as in forms before they are joined (RFC 6749, section 2.3.1).
             pair = f"{quote_plus(self._client)}:{quote_plus(self._secret)}"
             headers = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
-            return await self._web.post_form(place, fields, referrer=self._issuer.url, headers=headers)
+            return await self._web.post_form(endpoint, fields, referrer=self._issuer.url, headers=headers)
         except Unreachable:
-            self._silent_until = time.monotonic() + RETRY_SECONDS
+            self._unreachable_until = time.monotonic() + RETRY_SECONDS
             raise

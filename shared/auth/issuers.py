@@ -24,6 +24,7 @@ from .metadata import IssuerMetadata, MetadataError, issuer_metadata_urls, read_
 from .web import Unreachable, Web, WebError
 
 MAX_KEYS = 100
+"""Maximum number of keys of an issuer."""
 REFETCH_SECONDS = 30.0
 """The minimum number of seconds between two fetches of all keys because of an unknown key."""
 RETRY_SECONDS = 5.0
@@ -38,7 +39,8 @@ _FRESH_SECONDS = 600.0
 _MIN_FRESH, _MAX_FRESH = 60.0, 24 * 3600.0
 """Seconds for which keys are fresh if the issuer specifies no time, and the bounds of a time that it specifies."""
 
-_KIND = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+_KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+"""The types of keys by the first two letters of the algorithm."""
 
 log = logging.getLogger("shared.auth.issuers")
 
@@ -96,7 +98,7 @@ class Issuer:
     async def keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
         """Return the keys that may have signed a token that names `kid` and `algorithm`. Raises AuthError if the keys
         can't be fetched."""
-        matching = self._matching(kid, algorithm)
+        matching = self._find_keys(kid, algorithm)
         now = self._clock()
         # While another task fetches new keys, the old ones are used: the new ones are most likely the same.
         if matching and (now < self._fresh_until or self._lock.locked()):
@@ -105,7 +107,7 @@ class Issuer:
         if self._keys is not None and now < min(self._fresh_until, self._tried_at + REFETCH_SECONDS):
             return matching
         await self._refresh(self._attempts)
-        return self._matching(kid, algorithm)
+        return self._find_keys(kid, algorithm)
 
     async def load_keys(self) -> None:
         """Fetch the keys, unless they were fetched before. Raises AuthError."""
@@ -119,7 +121,7 @@ class Issuer:
         self._check_waiting()
         async with self._lock:
             if self._metadata is None:
-                await self._attempt(self._find)
+                await self._try_load(self._load_metadata)
             if self._metadata is None:
                 raise self._fault or Unreachable(f"the issuer {self.url} can't be reached")
             return self._metadata
@@ -127,8 +129,9 @@ class Issuer:
     async def _refresh(self, attempt: int) -> None:
         self._check_waiting()
         async with self._lock:
+            # Otherwise another task has fetched the keys while this one waited.
             if self._attempts == attempt:
-                await self._attempt(self._load)
+                await self._try_load(self._load_keys)
             if self._keys is None:
                 raise self._fault or Unreachable(f"the issuer {self.url} can't be reached")
 
@@ -136,16 +139,17 @@ class Issuer:
         if self._lock.statistics().tasks_waiting >= MAX_WAITING:
             raise Unreachable(f"too many requests are waiting for the issuer {self.url}")
 
-    async def _attempt(self, ask: Callable[[], Awaitable[None]]) -> None:
+    async def _try_load(self, load: Callable[[], Awaitable[None]]) -> None:
+        """Call `load`, and store its failure. Do nothing soon after a failure."""
         now = self._clock()
         if self._fault is not None and now < self._tried_at + RETRY_SECONDS:
             return
         self._attempts += 1
         self._tried_at = now
         try:
-            await ask()
+            await load()
         except AuthError as error:
-            if str(error) != str(self._fault):  # once for a whole outage
+            if str(error) != str(self._fault):  # an outage is logged once
                 log.warning("the issuer %s did not provide its keys: %s", self.url, error)
             # The metadata, such as the URL of the keys, may be outdated, so it is read again.
             self._fault, self._metadata = error, None
@@ -157,12 +161,12 @@ class Issuer:
         else:
             self._fault = None
 
-    async def _find(self) -> None:
+    async def _load_metadata(self) -> None:
         if self._metadata is None:
             self._metadata = await find_metadata(self._web, self.url)
 
-    async def _load(self) -> None:
-        await self._find()
+    async def _load_keys(self) -> None:
+        await self._load_metadata()
         url = None if self._metadata is None else self._metadata.jwks_uri
         if url is None:
             raise MetadataError("its metadata has no jwks_uri")
@@ -183,11 +187,10 @@ class Issuer:
             _FRESH_SECONDS if match is None else min(max(float(match[1]), _MIN_FRESH), _MAX_FRESH)
         )
 
-    def _matching(self, kid: str | None, algorithm: str) -> Sequence[Key]:
-        fitting = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]
+    def _find_keys(self, kid: str | None, algorithm: str) -> Sequence[Key]:
+        candidates = [entry for entry in self._keys or () if entry.algorithm in (None, algorithm)]
         if kid is not None:
-            return [entry.key for entry in fitting if entry.kid == kid]
-        # A token that names no key is tried with all of them, unless that would be much work.
-        # A key of another kind would fail anyway, after the time of a verification.
-        usable = [entry.key for entry in fitting if entry.key.key_type == _KIND.get(algorithm[:2])]
+            return [entry.key for entry in candidates if entry.kid == kid]
+        # A token that names no key is tried with all keys of its type, unless there are many.
+        usable = [entry.key for entry in candidates if entry.key.key_type == _KEY_TYPES.get(algorithm[:2])]
         return usable if len(usable) <= MAX_TRIED_KEYS else ()

@@ -20,10 +20,11 @@ ALGORITHMS = frozenset(
 )
 """Accepted signature algorithms: only asymmetric ones, so that a public key can't sign."""
 MAX_TOKEN = 16 * 1024
+"""Maximum length of a token, in characters."""
 
 _FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """Exceptions of joserfc for invalid tokens and keys, including deeply nested ones."""
-_MIN_RSA = 2048
+_MIN_RSA_BITS = 2048
 
 
 class BadToken(Exception):
@@ -96,7 +97,7 @@ def public_key(jwk: Any) -> Key | None:
         with warnings.catch_warnings():  # about keys that are too short, which are refused anyway
             warnings.simplefilter("ignore", SecurityWarning)
             key = kind.import_key(jwk)
-        is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _MIN_RSA)
+        is_usable = not key.is_private and (not isinstance(key, RSAKey) or key.public_key.key_size >= _MIN_RSA_BITS)
     except _FAULTS:
         return None
     return key if is_usable else None

@@ -8,7 +8,7 @@ from .issuers import Issuer
 from .jose import ALGORITHMS, BadToken, SignedToken, read_signed, verify
 
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
-_KEYS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
+_FORBIDDEN_PARAMETERS = frozenset({"jku", "jwk", "x5u", "x5c", "cty"})
 """Header parameters that would supply a key, or contain another token."""
 
 
@@ -30,19 +30,19 @@ class JwtTokens:
         kind = signed.header.get("typ")
         if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
             raise BadToken("it is a token of a different type")
-        if not _KEYS.isdisjoint(signed.header):
+        if not _FORBIDDEN_PARAMETERS.isdisjoint(signed.header):
             raise BadToken("its header has a parameter that is not allowed")
-        # Checked first, so that a refused token causes no request for keys.
+        # The claims are checked first, so that a refused token causes no request for keys.
         granted = grant(signed.claims, issuer.url, audiences, now, self.rules)
         if granted.principal.expires is None:
             raise BadToken("it never expires")
         kid = signed.header.get("kid")
         if not isinstance(kid, str | None):
             raise BadToken("its kid is not a string")
-        await self._verify(signed, issuer, kid)
+        await self._check_signature(signed, issuer, kid)
         return granted
 
-    async def _verify(self, signed: SignedToken, issuer: Issuer, kid: str | None) -> None:
+    async def _check_signature(self, signed: SignedToken, issuer: Issuer, kid: str | None) -> None:
         algorithm = signed.header["alg"]
         if algorithm not in self.algorithms:
             raise BadToken("the algorithm is not allowed")

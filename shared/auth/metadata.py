@@ -94,29 +94,29 @@ def read_resource_metadata(document: Any, url: str) -> ResourceMetadata:
     metadata = _read(ResourceMetadata, document, "a protected resource")
     if not covers(metadata.resource, url):
         parts = _split(url, "a protected resource")
-        place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # a query may be a secret
-        raise MetadataError(f"the metadata found for {place} belongs to another resource")
+        location = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"  # a query may be a secret
+        raise MetadataError(f"the metadata found for {location} belongs to another resource")
     return metadata
 
 
-def _read(model: type[Document], document: Any, whose: str) -> Document:
+def _read(model: type[Document], document: Any, owner: str) -> Document:
     try:
         return model.model_validate(document)
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, fault["loc"])) or "all of it"
-        raise MetadataError(f"the metadata of {whose} is not valid: {place}: {fault['msg']}") from None
+        location = ".".join(map(str, fault["loc"])) or "all of it"
+        raise MetadataError(f"the metadata of {owner} is not valid: {location}: {fault['msg']}") from None
 
 
-def _split(url: str, whose: str) -> SplitResult:
-    fault = MetadataError(f"the address given for {whose} is not a URL")
+def _split(url: str, owner: str) -> SplitResult:
+    fault = MetadataError(f"the address given for {owner} is not a URL")
     try:
         parts = urlsplit(url)
-        port_is_read = parts.port
+        port = parts.port
     except ValueError:
         raise fault from None
     # `urlsplit` removes some of the characters that no URL has.
-    if not parts.scheme or not parts.hostname or port_is_read == 0 or not url.isprintable() or " " in url:
+    if not parts.scheme or not parts.hostname or port == 0 or not url.isprintable() or " " in url:
         raise fault
     return parts
 
@@ -133,23 +133,24 @@ def canonical(uri: str) -> str:
     scheme, host = parts.scheme.lower(), parts.hostname or ""
     if not host:
         return uri
-    where = f"[{host}]" if ":" in host else host
+    netloc = f"[{host}]" if ":" in host else host
     if port is not None and port != _PORTS.get(scheme):
-        where += f":{port}"
+        netloc += f":{port}"
     user = parts.netloc.rpartition("@")[0]
-    netloc = f"{user}@{where}" if user else where
+    if user:
+        netloc = f"{user}@{netloc}"
     return urlunsplit((scheme, netloc, parts.path.removesuffix("/"), parts.query, ""))
 
 
 def covers(resource: str, url: str) -> bool:
     """Return True if `url` is `resource`, or is below it. A string that is not a URI covers nothing."""
     try:
-        whole, part = urlsplit(canonical(resource)), urlsplit(canonical(url))
+        base, inner = urlsplit(canonical(resource)), urlsplit(canonical(url))
     except ValueError:
         return False
-    if (whole.scheme, whole.netloc) != (part.scheme, part.netloc) or not whole.netloc:
+    if (base.scheme, base.netloc) != (inner.scheme, inner.netloc) or not base.netloc:
         return False
-    if whole.query and whole.query != part.query:
+    if base.query and base.query != inner.query:
         return False
-    # With the slash: `/mcp2` is not below `/mcp`.
-    return part.path == whole.path or part.path.startswith(f"{whole.path}/")
+    # The slash is needed because `/mcp2` is not below `/mcp`.
+    return inner.path == base.path or inner.path.startswith(f"{base.path}/")

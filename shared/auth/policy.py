@@ -82,8 +82,8 @@ class Policy:
         self.read_scopes = frozenset({server + _READ})
         """The scopes that most clients should request at first."""
         self._write_scopes = frozenset({server + _WRITE})
-        beginnings = [key.removeprefix("resource:") for key in self.rules.scopes if key.startswith("resource:")]
-        self._beginnings = sorted(beginnings, key=len, reverse=True)
+        prefixes = [key.removeprefix("resource:") for key in self.rules.scopes if key.startswith("resource:")]
+        self._prefixes = sorted(prefixes, key=len, reverse=True)
 
     # Needed scopes
 
@@ -103,14 +103,14 @@ class Policy:
         # A rule for `file:///secret/` has to apply to `file:///%73ecret/` and to `file:///a/../secret/`, as the
         # reader may resolve them.
         decoded = unquote(uri)
-        return self._of_uri(uri) | self._of_uri(decoded) | self._of_uri(_collapsed(decoded))
+        return self._of_uri(uri) | self._of_uri(decoded) | self._of_uri(_normalize(decoded))
 
     def _of_uri(self, uri: str) -> frozenset[str]:
         scheme, colon, rest = uri.partition(":")
         uri = scheme.lower() + colon + rest
-        for beginning in self._beginnings:
-            if uri.startswith(beginning if ":" in beginning else f"{beginning}:"):
-                return self.rules.scopes[f"resource:{beginning}"]
+        for prefix in self._prefixes:
+            if uri.startswith(prefix if ":" in prefix else f"{prefix}:"):
+                return self.rules.scopes[f"resource:{prefix}"]
         return self.read_scopes
 
     def of_prompt(self, name: str) -> frozenset[str]:
@@ -145,9 +145,9 @@ class Policy:
     def could_have(self, principal: Principal | None, needed: Collection[str]) -> bool:
         """Return True if `principal` could make a request that needs these scopes, with the best token that it can
         get."""
-        entitled = self.entitlement(principal)
-        # Each ceiling separately: a scope that one of them lacks can't come from another.
-        return entitled is None or all(grants(ceiling, needed) for ceiling in entitled.ceilings)
+        entitlement = self.entitlement(principal)
+        # Each ceiling must allow the request alone, since a scope that one ceiling lacks can't come from another.
+        return entitlement is None or all(grants(ceiling, needed) for ceiling in entitlement.ceilings)
 
     def require(self, principal: Principal | None, needed: Collection[str]) -> None:
         """Raise InsufficientScope, which names all required scopes, if the token of `principal` does not suffice."""
@@ -158,13 +158,13 @@ class Policy:
 def grants(owned: Collection[str], needed: Iterable[str]) -> bool:
     """Return True if the scopes `owned` include all that are `needed`."""
     for scope in needed:
-        if scope not in owned and not any(sufficient in owned for sufficient in _enough(scope)):
+        if scope not in owned and not any(sufficient in owned for sufficient in _list_sufficient(scope)):
             return False
     return True
 
 
-@lru_cache(1_024)  # each call needs some, of those that the operator has named
-def _enough(scope: str) -> list[str]:
+@lru_cache(1_024)  # each call checks scopes, of which a server has few
+def _list_sufficient(scope: str) -> list[str]:
     """Return all scopes that include `scope`."""
     parts = scope.split(":")
     # `*` and `files:*` include `files:read` (2026-07-28, Authorization: a broader scope counts as a narrower one).
@@ -172,11 +172,11 @@ def _enough(scope: str) -> list[str]:
     return [scope, *wider, *([scope.removesuffix(_READ) + _WRITE] if scope.endswith(_READ) else [])]
 
 
-def _collapsed(uri: str) -> str:
+def _normalize(uri: str) -> str:
     """Return the URI without `.` and `..` in its path, without empty parts, and without a host that means "no
     host"."""
-    scheme, there, rest = uri.partition("://")
-    if not there:
+    scheme, separator, rest = uri.partition("://")
+    if not separator:
         return uri
     host, _, path = rest.partition("/")
     host = "" if scheme.lower() == "file" and host.lower() == "localhost" else host.lower()

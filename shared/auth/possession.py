@@ -11,7 +11,7 @@ from .dpop import WINDOW_SECONDS, BadProof, Proof, check_proof
 from .jose import ALGORITHMS
 from .replay import Nonces, SeenProofs
 
-_RETRY_AFTER = "2"
+_RETRY_AFTER = "2"  # seconds
 
 
 class Possession:
@@ -42,7 +42,7 @@ class Possession:
         if not is_dpop:
             return _refuse(resource, "invalid_token", "the token is bound to a key and needs a proof")
         try:
-            # By the URI that clients know, not by the address that a proxy uses.
+            # The proof contains the URI that clients know, not the address that a proxy uses.
             proof = check_proof(request.headers.get("dpop") or "", request.method, resource.uri, now, token=token)
         except BadProof as error:
             return _refuse(resource, BadProof.code, str(error))
@@ -67,14 +67,14 @@ class Possession:
 
 async def _check_claim(resource: ProtectedResource, claim: Claim, proof: Proof, now: float) -> Denial | None:
     """Return the refusal of a proof that is new here but was used on another replica."""
-    # For as long as it may be accepted anywhere, including where the clock is that far behind.
+    # The second window is for replicas whose clock is behind this one's, which accept the proof for longer.
     seconds = proof.at + WINDOW_SECONDS - now + WINDOW_SECONDS
     try:
-        # An id is unique to its key only: two clients may choose the same one.
-        words = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
-        is_new = await claim(f"proof:{sha256(words).hexdigest()}", seconds)
+        # An id is unique for its key only: two clients may choose the same one.
+        key_and_id = f"{proof.thumbprint} {proof.id}".encode("utf-8", "surrogatepass")
+        is_new = await claim(f"proof:{sha256(key_and_id).hexdigest()}", seconds)
     except OSError:
-        # Another replica may have seen it, and an attacker with a copy would wait for this moment.
+        # Another replica may have seen the proof, and an attacker with a copy would wait for this moment.
         return Denial("proofs can't be checked at the moment", "", 503, (("retry-after", _RETRY_AFTER),))
     return None if is_new else _refuse(resource, BadProof.code, "the proof was already used")
 

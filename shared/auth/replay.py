@@ -9,10 +9,10 @@ from hashlib import sha256
 
 from .dpop import WINDOW_SECONDS, Proof
 
-MAX_PROOFS = 131_072
-MAX_PROOFS_OF_KEY = 16_384
-MAX_KEYS = 8_192
-MAX_KEYS_OF_OWNER = 64
+MAX_PROOFS, MAX_PROOFS_OF_KEY = 131_072, 16_384
+"""Maximum number of stored proofs, of all keys and of one."""
+MAX_KEYS, MAX_KEYS_OF_OWNER = 8_192, 64
+"""Maximum number of keys with stored proofs, of all principals and of one."""
 SWEEP_SECONDS = 1.0
 """The number of seconds between two searches for old proofs while the storage is full."""
 _DIGEST_BYTES = 12
@@ -42,17 +42,17 @@ class SeenProofs:
         self._owners: Counter[str] = Counter()
         self._count = 0
         self._max_proofs, self._max_of_key, self._max_keys = max_proofs, max_of_key, max_keys
-        self._swept = 0.0
+        self._swept_at = 0.0
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, proof: Proof, owner: str, now: float) -> bool:
         """Store `proof` from the principal called `owner`. Return False if it was seen before, or can't be stored."""
-        # A search through all of them takes a while: at most once per second if it could make room, else once a
-        # window.
+        # A search through all proofs takes a while. It is made at most once a second if it could make room, otherwise
+        # once a window.
         lacks_room = proof.thumbprint not in self._keys and self._is_full(owner)
-        if now - self._swept > (SWEEP_SECONDS if lacks_room else WINDOW_SECONDS):
+        if now - self._swept_at > (SWEEP_SECONDS if lacks_room else WINDOW_SECONDS):
             self._sweep(now)
         seen = self._keys.get(proof.thumbprint)
         if seen is None:
@@ -61,7 +61,7 @@ class SeenProofs:
             seen = self._keys[proof.thumbprint] = _KeyProofs(owner)
             self._owners[owner] += 1
         digest = sha256(proof.id.encode("utf-8", "replace")).digest()[:_DIGEST_BYTES]
-        # Below the floor it is unknown which proofs were sent: all of them count as sent.
+        # Below the floor it is unknown which proofs were sent, so all of them count as sent.
         if digest in seen.proofs or proof.at <= seen.floor:
             return False
         seen.proofs[digest] = proof.at
@@ -82,7 +82,7 @@ class SeenProofs:
 
     def _sweep(self, now: float) -> None:
         """Delete the proofs that are too old to be accepted."""
-        self._swept = now
+        self._swept_at = now
         for thumbprint, seen in list(self._keys.items()):
             recent = {digest: at for digest, at in seen.proofs.items() if now - at <= WINDOW_SECONDS}
             self._count -= len(seen.proofs) - len(recent)
@@ -104,16 +104,16 @@ class Nonces:
 
     def current(self, now: float) -> str:
         """Return the nonce to issue now."""
-        return self._at(int(now // self._seconds))
+        return self._make_nonce(int(now // self._seconds))
 
     def is_ours(self, nonce: str | None, now: float) -> bool:
         """Return True if `nonce` was issued recently."""
         if nonce is None or not nonce.isascii():
             return False
-        turn = int(now // self._seconds)
-        # Also the one before: a client that received it a moment ago has not used it yet.
-        return any(hmac.compare_digest(nonce, self._at(number)) for number in (turn, turn - 1))
+        period = int(now // self._seconds)
+        # The previous nonce is accepted as well, for a client that received it a moment ago.
+        return any(hmac.compare_digest(nonce, self._make_nonce(number)) for number in (period, period - 1))
 
-    def _at(self, turn: int) -> str:
-        digest = hmac.digest(self._secret, b"dpop nonce %d" % turn, "sha256")
+    def _make_nonce(self, period: int) -> str:
+        digest = hmac.digest(self._secret, b"dpop nonce %d" % period, "sha256")
         return urlsafe_b64encode(digest[:18]).decode()

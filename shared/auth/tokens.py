@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ..protocol.http.rules import Denial, Headers, HttpRequest
+from ..protocol.http.rules import Denial, HttpRequest
 from ..protocol.identity import Principal
 
 if TYPE_CHECKING:
@@ -52,20 +52,16 @@ class StaticTokens:
         """Return the owner of the token of a request."""
         if not self:
             return None
-        # Either header: programs that only know API keys send `X-API-Key`.
-        sent = _sent(request.headers)
-        if sent is None:
+        authorization = request.headers.get("authorization")
+        if authorization is None:
+            token = request.headers.get("x-api-key")  # from programs that only know API keys
+        else:
+            scheme, _, value = authorization.partition(" ")
+            token = value.strip(" \t") if scheme.lower() == "bearer" else None
+        if token is None:
             return Denial("a bearer token is required", "Bearer")
-        return self.owner_of(sent) or Denial("the token is not valid", 'Bearer error="invalid_token"')
+        return self.owner_of(token) or Denial("the token is not valid", 'Bearer error="invalid_token"')
 
     def knows(self, request: HttpRequest) -> bool:
         """Return True: checking a token needs no work."""
         return True
-
-
-def _sent(headers: Headers) -> str | None:
-    authorization = headers.get("authorization")
-    if authorization is None:
-        return headers.get("x-api-key")
-    scheme, _, token = authorization.partition(" ")
-    return token.strip(" \t") if scheme.lower() == "bearer" else None

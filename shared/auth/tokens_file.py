@@ -40,10 +40,11 @@ WRONG_SECONDS = 60.0
 _NAME = re.compile(r"[!-~]{1,128}")
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TOKEN = re.compile(r"[!-~]+")
-_OTHERS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_ACCESS = stat.S_IRGRP | stat.S_IROTH | stat.S_IWGRP | stat.S_IWOTH
 _MAX_TOKEN_LENGTH = 4_096
 
 Stamp = tuple[int, int, int] | None
+"""The time of the last change, size and inode of the file; None if there is no file."""
 
 
 @record
@@ -73,7 +74,7 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
     owners: dict[str, str] = {}
     for name, entry in content.items():
         try:
-            token = _read(name, entry)
+            token = _read_entry(name, entry)
         except ValueError as error:
             raise ValueError(f"{path}: {name!r}: {error}") from None
         if token.digest in owners:
@@ -82,7 +83,7 @@ def read_tokens(text: str, path: Path) -> dict[str, NamedToken]:
     return tokens
 
 
-def _read(name: str, entry: Any) -> NamedToken:
+def _read_entry(name: str, entry: Any) -> NamedToken:
     if not _NAME.fullmatch(name):
         raise ValueError("a name must be one word of at most 128 printable ASCII characters")
     if not isinstance(entry, dict) or not entry.keys() <= {"digest", "scopes", "expires"}:
@@ -106,7 +107,7 @@ class TokensFile:
         self.exposed = False
         """True if users other than its owner may read or write it."""
         self._now, self._clock = now, clock
-        # The time of a lookup reveals nothing: the compared values are not known outside.
+        # The time of a lookup by keyed digest reveals nothing, since no one outside knows the key.
         self._pepper = token_bytes(32)
         self._stamp = _stamp_of(path)
         self._checked_at = clock()
@@ -119,8 +120,8 @@ class TokensFile:
         self._refresh()
         if len(token) > _MAX_TOKEN_LENGTH:
             return None
-        principal = self._principals.get(self._peppered(digest_of(token)))
-        # Here and not when the file is read: it may not change for months.
+        principal = self._principals.get(self._hash(digest_of(token)))
+        # The file may have been read months ago, so expired tokens are refused here.
         is_over = principal is not None and principal.expires is not None and principal.expires <= self._now()
         return None if is_over else principal
 
@@ -131,7 +132,8 @@ class TokensFile:
         self._checked_at = now
         stamp = _stamp_of(self.path)
         is_changed, self._stamp = stamp != self._stamp, stamp
-        # One that could not be read may be readable now without a change: a process runs out of descriptors.
+        # A file that could not be read may be readable now without a change: the process may have run out of
+        # descriptors.
         if is_changed or self._invalid_at < math.inf:
             try:
                 self._principals, self._invalid_at = self._load(), math.inf
@@ -153,29 +155,28 @@ class TokensFile:
             raise ValueError(f"{self.path}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise ValueError(f"{self.path} is not UTF-8") from None
-        self.exposed = os.name == "posix" and bool(mode & _OTHERS)
+        self.exposed = os.name == "posix" and bool(mode & _OTHERS_ACCESS)
         return self._read(text)
 
     def _read(self, text: str) -> Mapping[bytes, Principal]:
-        return {
-            self._peppered(token.digest): self._principal(token) for token in read_tokens(text, self.path).values()
-        }
+        return {self._hash(token.digest): self._principal(token) for token in read_tokens(text, self.path).values()}
 
     def _principal(self, named_token: NamedToken) -> Principal:
-        key = self._peppered(named_token.digest)
+        key = self._hash(named_token.digest)
         expires = None if named_token.expires is None else named_token.expires.timestamp()
 
         def is_revoked() -> bool:
             self._refresh()
-            now = self._principals.get(key)
-            return now is None or (now.scopes, now.expires) != (named_token.scopes, expires)
+            current = self._principals.get(key)
+            return current is None or (current.scopes, current.expires) != (named_token.scopes, expires)
 
-        # By the name, so that a token can be replaced while its owner's sessions and tasks continue.
+        # The key is made from the name, so that a token can be replaced while its owner's sessions and tasks
+        # continue.
         return Principal(
             f"token:{named_token.name}", named_token.name, named_token.scopes, expires=expires, is_revoked=is_revoked
         )
 
-    def _peppered(self, digest: str) -> bytes:
+    def _hash(self, digest: str) -> bytes:
         # BLAKE2 has keys of its own: an HMAC takes three times as long, and each request needs one.
         return blake2b(digest.encode(), key=self._pepper, digest_size=32).digest()
 
@@ -187,7 +188,7 @@ class TokenFile(TokensFile):
         """Return the owner of this token; None if the file contains another token."""
         self._refresh()
         digest = sha256(token.encode()).digest()
-        # One comparison in constant time, at a tenth of the cost of a lookup that reveals nothing.
+        # One comparison in constant time costs a tenth of a lookup by keyed digest.
         for stored, owner in self._principals.items():
             if hmac.compare_digest(stored, digest):
                 return owner
@@ -219,5 +220,6 @@ def _stamp_of(path: Path) -> Stamp:
         stat_ = path.stat()
     except OSError:
         return None
-    # The inode as well: editors put a new file in place, which may be as large and come within one tick of the clock.
+    # Editors replace the file: only the inode differs if the new file has the same size and comes within one tick of
+    # the clock.
     return stat_.st_mtime_ns, stat_.st_size, stat_.st_ino

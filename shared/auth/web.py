@@ -16,7 +16,7 @@ from ..protocol.records import record
 from .addresses import Addresses, Resolve, resolve
 
 TIMEOUT_SECONDS = 10.0
-MAX_ANSWER = 512 * 1024
+MAX_ANSWER = 512 * 1024  # bytes
 _MAX_ADDRESSES = 3
 """Maximum number of addresses of a host that are tried."""
 
@@ -31,7 +31,7 @@ class Unreachable(WebError):
 
 @record
 class Answer:
-    """An answer."""
+    """The answer to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -56,7 +56,7 @@ class Web:
         """Return the document at `url`, with any status. `referrer` is the URL of the document that names it, if it
         does not come from an operator or a user. Raises `WebError` and `ForbiddenAddress`; none of their messages
         contains a secret."""
-        return await self._ask("GET", url, referrer)
+        return await self._request("GET", url, referrer)
 
     async def post_form(
         self,
@@ -69,54 +69,54 @@ class Web:
         """Post a form, and return the answer. A field with several values is sent several times. Otherwise like
         `get_json`."""
         data = {name: value if isinstance(value, str) else list(value) for name, value in fields.items()}
-        return await self._ask("POST", url, referrer, data=data, headers=headers)
+        return await self._request("POST", url, referrer, data=data, headers=headers)
 
     async def post_json(self, url: str, document: Any, *, referrer: str | None = None) -> Answer:
         """Post a document, and return the answer. Otherwise like `get_json`."""
-        return await self._ask("POST", url, referrer, json=document)
+        return await self._request("POST", url, referrer, json=document)
 
-    async def _ask(
+    async def _request(
         self, method: str, url: str, referrer: str | None, *, headers: Mapping[str, str] | None = None, **body: Any
     ) -> Answer:
         # A compressed answer may be far bigger than it looks.
-        plain = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
+        all_headers = {"accept": "application/json", "accept-encoding": "identity", **(headers or {})}
         try:
-            request = httpx.Request(method, url, headers=plain, **body)
+            request = httpx.Request(method, url, headers=all_headers, **body)
             host = request.url.host
         except (ValueError, httpx.InvalidURL):  # also for a lone surrogate (UnicodeError) in names from others
             raise WebError("a URL or a request body has characters that can't be sent") from None
         try:
             with anyio.fail_after(self._patience):
-                places = await self._addresses.find(str(request.url), referrer)
-                return await self._sent(request, places)
+                addresses = await self._addresses.find(str(request.url), referrer)
+                return await self._send(request, addresses)
         except (OSError, ValueError, httpx.HTTPError, httpx.InvalidURL) as error:  # TimeoutError is an OSError
             raise Unreachable(f"{host} can't be reached: {type(error).__name__}") from error
 
-    async def _sent(self, request: httpx.Request, places: Sequence[str]) -> Answer:
+    async def _send(self, request: httpx.Request, addresses: Sequence[str]) -> Answer:
         if self._verify is None and request.url.scheme == "https":
-            # It reads all certificates of the system's authorities, which takes a while.
+            # The context reads all certificates of the system's authorities, which takes a while.
             self._verify = await anyio.to_thread.run_sync(httpx.create_ssl_context)
         verify = self._verify if self._verify is not None else False  # http needs none
-        # With checked addresses there is no proxy of the environment, which would know names only.
-        async with httpx.AsyncClient(verify=verify, timeout=self._patience, trust_env=not places) as client:
-            if not places:
+        # A proxy resolves names itself, so a request to a checked address must not use the environment's proxy.
+        async with httpx.AsyncClient(verify=verify, timeout=self._patience, trust_env=not addresses) as client:
+            if not addresses:
                 return await _read(client, request)
-            # One after another: a name may have an IPv6 address that leads nowhere from here. The last failure is
-            # reported.
-            for place in places[: _MAX_ADDRESSES - 1]:
-                if place == places[-1]:
+            # A name may have an IPv6 address that leads nowhere from here, so another address is tried. The last
+            # failure is reported.
+            for address in addresses[: _MAX_ADDRESSES - 1]:
+                if address == addresses[-1]:
                     break
                 try:
-                    return await _read(client, _pinned(request, place))
+                    return await _read(client, _pin(request, address))
                 except (httpx.ConnectError, httpx.ConnectTimeout):
                     continue
-            return await _read(client, _pinned(request, places[-1]))
+            return await _read(client, _pin(request, addresses[-1]))
 
 
-def _pinned(request: httpx.Request, place: str) -> httpx.Request:
+def _pin(request: httpx.Request, address: str) -> httpx.Request:
     """Return the same request to a checked address, since the name may resolve differently the next time."""
     extensions = {**request.extensions, "sni_hostname": request.url.host}
-    url = request.url.copy_with(host=place)
+    url = request.url.copy_with(host=address)
     # The Host header and the name in TLS still name the host: only the connection goes to the address.
     return httpx.Request(request.method, url, headers=request.headers, content=request.content, extensions=extensions)
 
@@ -124,7 +124,7 @@ def _pinned(request: httpx.Request, place: str) -> httpx.Request:
 async def _read(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
     answer = await client.send(request, stream=True, follow_redirects=False)
     try:
-        # Read piece by piece: a length may be wrong, or missing.
+        # The size is limited while reading, since the length in the header may be wrong or missing.
         body = bytearray()
         if answer.headers.get("content-encoding", "identity") != "identity":
             raise WebError(f"{request.headers['host']} sent a compressed answer, which was not requested")
@@ -134,11 +134,8 @@ async def _read(client: httpx.AsyncClient, request: httpx.Request) -> Answer:
                 raise WebError(f"{request.headers['host']} returned more than {MAX_ANSWER} bytes")
     finally:
         await answer.aclose()
-    return Answer(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, _parsed(body))
-
-
-def _parsed(body: bytearray) -> Any:
     try:
-        return json.loads(body)
+        document = json.loads(body)
     except (ValueError, RecursionError):
-        return None
+        document = None
+    return Answer(answer.status_code, {name.lower(): value for name, value in answer.headers.items()}, document)

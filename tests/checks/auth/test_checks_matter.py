@@ -34,15 +34,19 @@ USE = ("possession", "Possession", ["tests.shared.auth.issuing"])
 POLICY = ("policy", "Policy", ["tests.checks.auth.test_checks_matter"])
 Place = tuple[str, str, list[str]]
 MUTANTS: dict[str, tuple[Place, str, str]] = {
-    "audience": (CLAIMS, "not any(isinstance(item, str) and canonical(item) in ours for item in those)", "False"),
-    "audience compared": (CLAIMS, "canonical(item) in ours", "True"),
+    "audience": (
+        CLAIMS,
+        "not any(isinstance(item, str) and canonical(item) in accepted for item in claimed)",
+        "False",
+    ),
+    "audience compared": (CLAIMS, "canonical(item) in accepted", "True"),
     "issuer": (JWT, 'candidate.url == signed.claims.get("iss")', "True"),
     "expiry": (CLAIMS, "now >= expires + skew", "False"),
     "some expiry": (JWT, "if granted.principal.expires is None:", "if False:"),
     "not yet valid": (CLAIMS, "begins > now + skew", "False"),
     "scope": (CLAIMS, "Principal(key, name, frozenset(parts), client", "Principal(key, name, None, client"),
     "scopes of the token": (POLICY, "not grants(principal.scopes, needed)", "False"),
-    "scopes of the operator": (POLICY, "all(grants(ceiling, needed) for ceiling in entitled.ceilings)", "True"),
+    "scopes of the operator": (POLICY, "all(grants(ceiling, needed) for ceiling in entitlement.ceilings)", "True"),
     "each of several scopes": (
         POLICY,
         "            return False\n    return True\n",
@@ -50,7 +54,7 @@ MUTANTS: dict[str, tuple[Place, str, str]] = {
     ),
     "names for logs": (CLAIMS, " or not value.isprintable()", ""),
     "type": (JWT, "kind.lower() not in _TYPES", "False"),
-    "keys in the header": (JWT, "not _KEYS.isdisjoint(signed.header)", "False"),
+    "keys in the header": (JWT, "not _FORBIDDEN_PARAMETERS.isdisjoint(signed.header)", "False"),
     "critical headers": (JOSE, 'if "crit" in token.header:', "if False:"),
     "signature": (JWT, "                verify(signed, key, self.algorithms)\n", "                pass\n"),
     "result of the signature": (JOSE, "if not is_signed:", "if False:"),
@@ -59,14 +63,14 @@ MUTANTS: dict[str, tuple[Place, str, str]] = {
         'raise BadToken("it is bound in a way that this server can\'t check")',
         "return None",
     ),
-    "binding": (CLAIMS, "Grant(principal, _thumbprint(claims))", "Grant(principal, None)"),
+    "binding": (CLAIMS, "Grant(principal, _read_thumbprint(claims))", "Grant(principal, None)"),
     "binding of bearers": (USE, "granted.thumbprint is None and not is_dpop", "not is_dpop"),
     "key of a proof": (USE, "not compare_digest(thumbprint.encode(), proof.thumbprint.encode())", "False"),
     "replay": (USE, "not self._seen.add(proof, granted.principal.key, now)", "False"),
     "signature of a proof": (PROOF, "        verify(signed, key, ALGORITHMS)\n", ""),
     "type of a proof": (PROOF, 'signed.header.get("typ") != _TYPE', "False"),
     "method of a proof": (PROOF, 'claims.get("htm") != method', "False"),
-    "URL of a proof": (PROOF, 'not _same(claims["htu"], url)', "False"),
+    "URL of a proof": (PROOF, 'not _is_same_url(claims["htu"], url)', "False"),
     "age of a proof": (PROOF, "not now - WINDOW_SECONDS <= issued <= now + WINDOW_SECONDS", "False"),
     "token of a proof": (PROOF, 'claims["ath"].encode("utf-8", "replace"), token_hash(token).encode()', 'b"", b""'),
 }
