@@ -13,6 +13,6 @@ def explained(error: FilesError) -> str:
     return f"{error.code}: {error}"
 
 
-def changed_error(written: str) -> FilesError:
+def changed_error(path: str) -> FilesError:
     """Return the error for a file that has changed since the cursor was made."""
-    return FilesError("changed", written, "has changed since", "Read it from the start again.")
+    return FilesError("changed", path, "has changed since", "Read it from the start again.")

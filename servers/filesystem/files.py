@@ -58,9 +58,9 @@ class Files:
     history: History | None = None
     """The journal of changes for undo; None if changes are not recorded."""
 
-    def place(self, written: str) -> Place:
+    def place(self, path_or_uri: str) -> Place:
         """Return the place of a path or a `file:` URI. Raises FilesError."""
-        return self.rooted.roots.place(written)
+        return self.rooted.roots.place(path_or_uri)
 
     def uri(self, place: Place) -> str:
         """Return the `file:` URI of a place."""
@@ -125,12 +125,12 @@ class Files:
             return await to_thread.run_sync(pages.text_in, small_file, place, budget, part)
         return pages.text_in(small_file, place, budget, part, text)
 
-    def read_at_once(self, written: str, budget: int) -> TextRead | None:
+    def read_at_once(self, path: str, budget: int) -> TextRead | None:
         """Return the whole of a small UTF-8 text file, if it fits into `budget` bytes of JSON; None for any other
         file, and for one that may be a document. Raises FilesError."""
-        if is_called_document(written):
+        if is_called_document(path):
             return None
-        place = self.place(written)
+        place = self.place(path)
         small_file = self.small.read(place)
         text = None if small_file is None else plain(small_file.data)
         if small_file is None or text is None:
@@ -140,7 +140,7 @@ class Files:
 
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
-        is_called = part.encoding is None and is_called_document(place.written)
+        is_called = part.encoding is None and is_called_document(place.path)
         if not (is_called or concerns_document(part)):
             try:
                 return await self.read_text(place, budget, turn, part)
@@ -154,13 +154,13 @@ class Files:
         if may_be_document(start.data) or concerns_document(part):
             if start.size > MAX_BYTES:
                 reason = f"has {start.size:,} bytes; the limit for documents is {MAX_BYTES:,}"
-                raise FilesError("too_large", place.written, reason)
+                raise FilesError("too_large", place.path, reason)
 
             async def body() -> bytes:
                 return (await self.read_bytes(place, MAX_BYTES, turn)).data
 
-            text = await self.documents.text(body, start.etag, place.written, chosen_pages(part, place.written))
-            return part_of_document(text, start.etag, place.written, budget, part)
+            text = await self.documents.text(body, start.etag, place.path, chosen_pages(part, place.path))
+            return part_of_document(text, start.etag, place.path, budget, part)
         if no_text is not None:
             raise no_text
         return await self.read_text(place, budget, turn, part)

@@ -30,7 +30,7 @@ class PathWalker:
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
         """Yield the entry of `place` as a whole path; `OSError`s of the block become `PathError`s."""
-        with os_errors(place.written):
+        with os_errors(place.path):
             self._roots.require_allowed(place)
             path = self._roots.path(place)
             if follow or not place.parts:
@@ -40,8 +40,8 @@ class PathWalker:
                 resolved = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
             inside = self._roots.locate(components(resolved))
             if inside is None:
-                raise self._roots.outside(place.written)
-            found_at = Place(*inside, place.written)
+                raise self._roots.outside(place.path)
+            found_at = Place(*inside, place.path)
             self._roots.require_allowed(found_at)
             self._require_listed(found_at)
             try:
@@ -51,16 +51,16 @@ class PathWalker:
             linked = follow and os.path.islink(path)  # noqa: PTH114
             yield Entry(None, resolved, status, linked, found_at)
 
-    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+    def verify(self, entry: Entry, descriptor: int, path: str) -> None:
         """Raise PathError if the path no longer leads to the opened file."""
         if not is_same(entry.name, os.fstat(descriptor)):
-            raise PathError("changed", written, "the path was replaced while it was being opened", "Try again.")
+            raise PathError("changed", path, "the path was replaced while it was being opened", "Try again.")
 
     def trail(self, place: Place) -> tuple[str, ...]:
-        """Return every path on the way to `place` that is below a root, as written and as resolved."""
-        written = self._roots.path(place)
+        """Return every path on the way to `place` that is below a root, both before and after links are resolved."""
+        unresolved = self._roots.path(place)
         paths: list[str] = []
-        for path in (written, os.path.realpath(written)):
+        for path in (unresolved, os.path.realpath(unresolved)):
             located = self._roots.locate(components(path))
             if located is None:
                 continue

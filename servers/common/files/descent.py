@@ -49,28 +49,28 @@ class Descent:
             self._enter(path)
             return scanned(self._here)
         except OSError as error:
-            raise from_os_error(self._place.written, error) from None
+            raise from_os_error(self._place.path, error) from None
 
     def open_file(self, name: str) -> Handle:
         """Open the regular file with that name in the directory scanned last; the caller closes it. Raises
         PathError."""
         if self._step(self._way, name) is None:
-            raise self._roots.denied(self._place.written)
+            raise self._roots.denied(self._place.path)
         if isinstance(self._here, str):
             with self._rooted.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
-                return self._rooted.open_entry(entry, self._place.written)
+                return self._rooted.open_entry(entry, self._place.path)
         # Runs for many thousands of files, so the common case is inlined, without a context manager.
         try:
             descriptor = SYSTEM.open_file(self._here, name)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    require_regular(status.st_mode, self._place.written)
+                    require_regular(status.st_mode, self._place.path)
             except (OSError, PathError):
                 os.close(descriptor)
                 raise
         except OSError as error:
-            raise from_os_error(self._place.written, error) from None
+            raise from_os_error(self._place.path, error) from None
         return Handle(descriptor, status)
 
     def read(self, name: str, limit: int) -> bytes:
@@ -79,7 +79,7 @@ class Descent:
         try:
             return os.read(handle.descriptor, limit)
         except OSError as error:
-            raise from_os_error(self._place.written, error) from None
+            raise from_os_error(self._place.path, error) from None
         finally:
             os.close(handle.descriptor)
 
@@ -126,14 +126,14 @@ class Descent:
     def _innermost(self, place: Place) -> Place:
         """Return the place relative to its innermost root."""
         located = self._roots.locate(components(self._roots.path(place)))
-        return place if located is None else Place(*located, place.written)
+        return place if located is None else Place(*located, place.path)
 
     def _way_on(self, way: Way, names: Names) -> Way:
         """Return the denylist's state after those names. Raises PathError with code `denied`."""
         for name in names:
             further = self._roots.denylist.step(way, name)
             if further is None:
-                raise self._roots.denied(self._place.written)
+                raise self._roots.denied(self._place.path)
             way = further
         return way
 

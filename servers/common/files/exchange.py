@@ -92,7 +92,7 @@ def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
 
 def _changed(entry: Entry) -> PathError:
     return PathError(
-        "changed", entry.place.written, "has been changed by another program in the meantime", "Read it again."
+        "changed", entry.place.path, "has been changed by another program in the meantime", "Read it again."
     )
 
 

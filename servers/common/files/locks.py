@@ -190,4 +190,4 @@ def _lock(descriptor: int, until: float, entry: Entry) -> bool:
             return False
         else:
             return True
-    raise PathError("busy", entry.place.written, "is being written by another process", "Try again.")
+    raise PathError("busy", entry.place.path, "is being written by another process", "Try again.")

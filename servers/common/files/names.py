@@ -1,4 +1,4 @@
-"""The meaning of a written path on each system: its components and its URI. No file is accessed.
+"""The meaning of a path on each system: its components and its URI. No file is accessed.
 
 A path, `~` or a `file:` URI becomes a list of components, and `.` and `..` are collapsed.
 
@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote_to_bytes
 from shared.coded_errors import PathError
 
 MAX_PATH = 16_384
-"""Maximum length of a written path in characters. It limits the work, not the depth, since walks are not limited by
+"""Maximum length of a path in characters. It limits the work, not the depth, since walks are not limited by
 PATH_MAX."""
 
 _FILE_URI = "file:"
@@ -36,34 +36,36 @@ _SHORT = re.compile(r"~\d")
 _IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 
 
-def path_of(written: str) -> str:
-    """Return the path that `written` means, absolute or relative. Raises `PathError` with code `bad_path`."""
-    check_written(written)
-    path = path_from_uri(written) if written[:5].lower() == _FILE_URI else written
+def path_of(path_or_uri: str) -> str:
+    """Return an absolute or relative path, given the path or its `file:` URI. Raises `PathError` with code
+    `bad_path`."""
+    check_path(path_or_uri)
+    path = path_from_uri(path_or_uri) if path_or_uri[:5].lower() == _FILE_URI else path_or_uri
     if path == "~" or path.startswith(("~/", "~" + os.sep)):
         path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
     reason = windows_refusal(path) if _WINDOWS else None
     if reason is not None:
-        raise PathError("bad_path", written, reason)
+        raise PathError("bad_path", path_or_uri, reason)
     return path
 
 
-def check_written(written: str) -> None:
-    """Refuse text that is not a path on any system: empty, too long, with NUL, or not encodable."""
-    if not written:
-        raise PathError("bad_path", written, "the path is empty")
-    if len(written) > MAX_PATH:
-        raise PathError("bad_path", written[:80] + "...", "the path is too long")
-    _check_bytes(written, written)
+def check_path(path: str) -> None:
+    """Raise `PathError` with code `bad_path` for text that is a path on no system: empty, too long, with NUL, or not
+    encodable."""
+    if not path:
+        raise PathError("bad_path", path, "the path is empty")
+    if len(path) > MAX_PATH:
+        raise PathError("bad_path", path[:80] + "...", "the path is too long")
+    _require_encodable(path, path)
 
 
-def _check_bytes(path: str, written: str) -> None:
+def _require_encodable(path: str, path_or_uri: str) -> None:
     if "\0" in path:
-        raise PathError("bad_path", written, "the path contains a NUL character")
+        raise PathError("bad_path", path_or_uri, "the path contains a NUL character")
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
-        raise PathError("bad_path", written, "the path contains characters that no file name can have") from None
+        raise PathError("bad_path", path_or_uri, "the path contains characters that no file name can have") from None
 
 
 def components(path: str) -> list[str]:
@@ -97,29 +99,29 @@ def uri(path: str) -> str:
     return "file://" + quote(os.fsencode(path))
 
 
-def path_from_uri(written: str) -> str:
+def path_from_uri(file_uri: str) -> str:
     """Return the absolute path of a `file:` URI, percent-decoded once. Raises `PathError` with code `bad_path`."""
-    rest, authority = written[len(_FILE_URI) :], ""
+    rest, authority = file_uri[len(_FILE_URI) :], ""
     if rest.startswith("//"):
         authority, slash, rest = rest[2:].partition("/")
         rest = slash + rest
         # RFC 8089, section 2: it means this machine, like an empty authority.
         authority = "" if authority.lower() == "localhost" else authority
         if authority and not _WINDOWS:
-            raise PathError("bad_path", written, "the URI names another host")
+            raise PathError("bad_path", file_uri, "the URI names another host")
     if not rest.startswith("/"):
-        raise PathError("bad_path", written, "the URI has no absolute path", "Write file:///path.")
+        raise PathError("bad_path", file_uri, "the URI has no absolute path", "Write file:///path.")
     if "?" in rest or "#" in rest:
         reason = "the URI has a query or fragment"
-        raise PathError("bad_path", written, reason, "Write ? as %3F and # as %23 in names.")
+        raise PathError("bad_path", file_uri, reason, "Write ? as %3F and # as %23 in names.")
     if _BAD_PERCENT.search(rest) or _ENCODED_SEPARATOR.search(rest):
         reason = "the URI has a broken escape or an encoded separator"
-        raise PathError("bad_path", written, reason, "Write % as %25 in names, or pass the path itself.")
+        raise PathError("bad_path", file_uri, reason, "Write % as %25 in names, or pass the path itself.")
     try:
         path = os.fsdecode(unquote_to_bytes(rest))
     except UnicodeError:
-        raise PathError("bad_path", written, "the URI contains characters that no file name can have") from None
-    _check_bytes(path, written)
+        raise PathError("bad_path", file_uri, "the URI contains characters that no file name can have") from None
+    _require_encodable(path, file_uri)
     return windows_path(authority, path) if _WINDOWS else path
 
 

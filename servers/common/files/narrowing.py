@@ -48,14 +48,14 @@ class NarrowedRoots(Roots):
     def outer(self, place: Place) -> Place:
         """Return the place relative to the operator's roots."""
         part = self._parts[place.root_index]
-        return Place(part.root_index, (*part.parts, *place.parts), place.written)
+        return Place(part.root_index, (*part.parts, *place.parts), place.path)
 
-    def outside(self, written: str) -> PathError:
+    def outside(self, path: str) -> PathError:
         """Return the same error for everything that is not below a part."""
         if self.paths:
-            return super().outside(written)
+            return super().outside(path)
         suggestion = "None of the client's roots is in a directory of this server, so no directory is allowed."
-        return PathError("outside_roots", written, "is outside the allowed directories", suggestion)
+        return PathError("outside_roots", path, "is outside the allowed directories", suggestion)
 
 
 def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:

@@ -53,14 +53,14 @@ class DescriptorWalker:
     @contextmanager
     def locate(self, place: Place, follow: bool = True) -> Iterator[Entry]:
         """Yield the entry of `place`, with its directory open. `OSError`s in the block become `PathError`s."""
-        with os_errors(place.written):
+        with os_errors(place.path):
             walk = _Walk(self, self._roots, place)
             try:
                 yield walk.run(follow)
             finally:
                 walk.close()
 
-    def verify(self, entry: Entry, descriptor: int, written: str) -> None:
+    def verify(self, entry: Entry, descriptor: int, path: str) -> None:
         """Do nothing, since the opened file is the one that was found."""
 
     def trail(self, place: Place) -> tuple[str, ...]:
@@ -183,7 +183,7 @@ class _Walk:
     def __init__(self, walker: DescriptorWalker, roots: Roots, place: Place, trail: list[str] | None = None) -> None:
         self._walker = walker
         self._roots = roots
-        self._written = place.written
+        self._path = place.path
         self._trail = trail
         self._links = self._steps = 0
         self._linked = False
@@ -195,7 +195,7 @@ class _Walk:
         while self._todo:
             self._steps += 1
             if self._steps > MAX_STEPS:
-                raise PathError("bad_path", self._written, "resolving the path takes too many steps")
+                raise PathError("bad_path", self._path, "resolving the path takes too many steps")
             name = self._todo.pop()
             if name == "..":
                 self._up()
@@ -224,7 +224,7 @@ class _Walk:
     def _way_on(self, name: str) -> Way:
         way = self._roots.denylist.step(self._way, name)
         if way is None:
-            raise self._roots.denied(self._written)
+            raise self._roots.denied(self._path)
         return way
 
     def _note(self, name: str) -> None:
@@ -238,7 +238,7 @@ class _Walk:
             child = SYSTEM.enter(self._current, name)
         except FileNotFoundError:
             reason = "its parent directory does not exist"
-            raise PathError("not_found", self._written, reason) from None
+            raise PathError("not_found", self._path, reason) from None
         except OSError as error:
             # A link or a file. For a link with O_DIRECTORY, Linux reports ENOTDIR, and other systems ELOOP.
             if error.errno not in (errno.ENOTDIR, errno.ELOOP):
@@ -264,7 +264,7 @@ class _Walk:
         return self._entry(name, status, (name,))
 
     def _entry(self, name: str, status: os.stat_result | None, last: tuple[str, ...]) -> Entry:
-        place = Place(self._index, (*self._done, *last), self._written)
+        place = Place(self._index, (*self._done, *last), self._path)
         return Entry(self._current, name, status, self._linked, place)
 
     def _target(self, name: str) -> str:
@@ -278,7 +278,7 @@ class _Walk:
     def _splice(self, target: str) -> None:
         self._links += 1
         if self._links > MAX_LINKS:
-            raise PathError("bad_path", self._written, "the path goes through too many links")
+            raise PathError("bad_path", self._path, "the path goes through too many links")
         names = components(target)
         if os.path.isabs(target):  # noqa: PTH117
             self._jump([*names, *reversed(self._todo)])
@@ -303,6 +303,6 @@ class _Walk:
     def _jump(self, absolute: list[str]) -> None:
         located = self._roots.locate(absolute)
         if located is None:
-            raise self._roots.outside(self._written)
+            raise self._roots.outside(self._path)
         self.close()
         self._start(*located)

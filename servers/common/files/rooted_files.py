@@ -51,22 +51,22 @@ class RootedFiles:
     def open_file(self, place: Place) -> Iterator[Handle]:
         """Yield the regular file at `place`, open for reading."""
         with self.locate(place) as entry:
-            opened = self.open_entry(entry, place.written)
+            opened = self.open_entry(entry, place.path)
         try:
-            with os_errors(place.written):
+            with os_errors(place.path):
                 yield opened
         finally:
             os.close(opened.descriptor)
 
-    def open_entry(self, entry: Entry, written: str) -> Handle:
+    def open_entry(self, entry: Entry, path: str) -> Handle:
         """Open the regular file of `entry` for reading; the caller closes it."""
-        require_file(entry, written)
+        require_file(entry, path)
         descriptor = open_to_read(entry)
         with ExitStack() as on_failure:
             on_failure.callback(os.close, descriptor)
             handle = Handle(descriptor, os.fstat(descriptor))
-            require_regular(handle.stat.st_mode, written)
-            self._walker.verify(entry, descriptor, written)
+            require_regular(handle.stat.st_mode, path)
+            self._walker.verify(entry, descriptor, path)
             on_failure.pop_all()
         return handle
 
@@ -75,9 +75,9 @@ class RootedFiles:
         """Yield the argument of `entries.scanned` for the directory at `place`: a descriptor, or else a path."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
-                raise missing(entry, place.written)
+                raise missing(entry, place.path)
             if not stat.S_ISDIR(entry.stat.st_mode):
-                raise PathError("not_a_directory", place.written, "is not a directory")
+                raise PathError("not_a_directory", place.path, "is not a directory")
             with opened(entry) as descriptor:
                 yield entry.name if descriptor is None else descriptor
 
@@ -85,29 +85,29 @@ class RootedFiles:
         """Return the status of the entry at `place`. Raises `not_found` if it does not exist."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
-                raise missing(entry, place.written)
+                raise missing(entry, place.path)
             return entry.stat
 
 
-def missing(entry: Entry, written: str) -> PathError:
+def missing(entry: Entry, path: str) -> PathError:
     """Return the error for a missing entry."""
     if entry.linked:
-        return PathError("not_found", written, "is a link to something that does not exist")
+        return PathError("not_found", path, "is a link to something that does not exist")
     suggestion = "List the parent directory to see what is there."
-    return PathError("not_found", written, "does not exist", suggestion)
+    return PathError("not_found", path, "does not exist", suggestion)
 
 
-def require_file(entry: Entry, written: str) -> os.stat_result:
+def require_file(entry: Entry, path: str) -> os.stat_result:
     """Return the status of `entry`. Raises unless it is a regular file."""
     if entry.stat is None:
-        raise missing(entry, written)
-    require_regular(entry.stat.st_mode, written)
+        raise missing(entry, path)
+    require_regular(entry.stat.st_mode, path)
     return entry.stat
 
 
-def require_regular(mode: int, written: str) -> None:
+def require_regular(mode: int, path: str) -> None:
     """Raise unless `mode` is the mode of a regular file."""
     if stat.S_ISDIR(mode):
-        raise PathError("not_a_file", written, "is a directory")
+        raise PathError("not_a_file", path, "is a directory")
     if not stat.S_ISREG(mode):
-        raise PathError("special_file", written, "is neither a regular file nor a directory")
+        raise PathError("special_file", path, "is neither a regular file nor a directory")

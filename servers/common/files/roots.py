@@ -1,4 +1,4 @@
-"""The directories that the operator allowed, and the way from a written path to a place below one of them.
+"""The directories that the operator allowed, and the way from a path to a place below one of them.
 
 Everything here is lexical. The components of a caller's path (see `names`) must begin with the components of a root,
 in the operator's spelling or in the canonical spelling. No file is accessed, so a path outside the roots gets the
@@ -56,15 +56,15 @@ class Roots:
         self.denylist = denylist or Denylist()
         self._ways = [self.way_into(components(str(path))) for path in self.paths]
 
-    def place(self, written: str) -> Place:
-        """Return the place that `written` means. Raises `PathError` with code `bad_path` or `outside_roots`."""
-        path = path_of(written)
+    def place(self, path_or_uri: str) -> Place:
+        """Return the place of a path or a `file:` URI. Raises `PathError` with code `bad_path` or `outside_roots`."""
+        path = path_of(path_or_uri)
         if not os.path.isabs(path):  # noqa: PTH117 (pathlib would normalize first)
-            return self._relative(path, written)
+            return self._relative(path, path_or_uri)
         located = self.locate(collapse(components(path)))
         if located is None:
-            raise self.outside(written)
-        return Place(*located, written)
+            raise self.outside(path_or_uri)
+        return Place(*located, path_or_uri)
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
         """Return the root whose components the absolute `parts` begin with, and the rest; None if they are
@@ -92,15 +92,15 @@ class Roots:
         """Return True if a name on the way to `place` is denied. Links are followed by the walk, not here."""
         return self.denylist.closes(self._ways[place.root_index], place.parts)
 
-    def denied(self, written: str) -> PathError:
+    def denied(self, path: str) -> PathError:
         """Return the same error for everything that is denied, whether or not it exists."""
         reason = "is denied to this server because of its name, or the name of a directory that contains it"
-        return PathError("denied", written, reason, "Only the operator can allow it.")
+        return PathError("denied", path, reason, "Only the operator can allow it.")
 
     def require_allowed(self, place: Place) -> None:
         """Raise `denied` if a name on the way to `place` is denied."""
         if self.denies(place):
-            raise self.denied(place.written)
+            raise self.denied(place.path)
 
     def require_writable(self, place: Place) -> None:
         """Raise `read_only` unless files may be changed at `place`."""
@@ -109,7 +109,7 @@ class Roots:
         # Checked by path, because a walk that started in an outer root may have entered an inner one.
         owner = self.locate(components(self.path(place)))
         if owner is None or not self.may_change[owner[0]]:
-            raise PathError("read_only", place.written, "is in a read-only directory")
+            raise PathError("read_only", place.path, "is in a read-only directory")
 
     def require_movable(self, place: Place) -> None:
         """Raise `bad_path` if `place` is a root or contains one, since permissions depend on the root's path."""
@@ -120,14 +120,14 @@ class Roots:
             if start == parts or (differ_in_case(start, parts) and _are_one(start, parts)):
                 whole = len(root_names) == len(parts)
                 reason = "is an allowed directory itself" if whole else "contains an allowed directory"
-                raise PathError("bad_path", place.written, reason)
+                raise PathError("bad_path", place.path, reason)
 
-    def outside(self, written: str) -> PathError:
+    def outside(self, path: str) -> PathError:
         """Return the same error for everything that is not below a root."""
-        shown = ", ".join(quoted(str(path)) for path in self.paths[:3])
+        shown = ", ".join(quoted(str(root)) for root in self.paths[:3])
         others = ", and others" if len(self.paths) > 3 else ""
         return PathError(
-            "outside_roots", written, "is outside the allowed directories", f"Use a path beneath {shown}{others}."
+            "outside_roots", path, "is outside the allowed directories", f"Use a path beneath {shown}{others}."
         )
 
     def path(self, place: Place) -> str:
@@ -143,18 +143,18 @@ class Roots:
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
 
-    def _relative(self, path: str, written: str) -> Place:
+    def _relative(self, path: str, path_or_uri: str) -> Place:
         collapsed = collapse(components(path), relative=True)
         if collapsed[:1] == [".."] or not self.paths:
-            raise self.outside(written)
+            raise self.outside(path_or_uri)
         if len(self.paths) == 1:
-            return Place(0, tuple(collapsed), written)
+            return Place(0, tuple(collapsed), path_or_uri)
         named = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
         if len(named) == 1:
-            return Place(named[0], tuple(collapsed[1:]), written)
+            return Place(named[0], tuple(collapsed[1:]), path_or_uri)
         names = ", ".join(quoted(str(path)) for path in self.paths)
         reason = "a relative path must begin with the name of a root"
-        raise PathError("bad_path", written, reason, f"Use an absolute path; the roots are {names}.")
+        raise PathError("bad_path", path_or_uri, reason, f"Use an absolute path; the roots are {names}.")
 
 
 def _is_same(first: Path, other: Path) -> bool:

@@ -39,7 +39,7 @@ class Bounds:
     def __init__(
         self,
         rooted: RootedFiles,
-        written: str,
+        path: str,
         device: int | None = None,
         checkpoint: Callable[[], None] = lambda: None,
     ) -> None:
@@ -48,30 +48,30 @@ class Bounds:
         """
         self.entries = 0
         self.rooted = rooted
-        self._written = written
+        self._path = path
         self._device = device
         self._checkpoint = checkpoint
 
     def enter(self, status: os.stat_result, depth: int) -> None:
         """Raise if the directory with this `status` at level `depth` (1 is the first) must not be entered."""
         if depth > MAX_DEPTH:
-            raise FilesError("too_large", self._written, f"contains directories nested deeper than {MAX_DEPTH}")
+            raise FilesError("too_large", self._path, f"contains directories nested deeper than {MAX_DEPTH}")
         if self._device not in (None, status.st_dev):
-            raise FilesError("cross_device", self._written, "contains a directory on another file system")
+            raise FilesError("cross_device", self._path, "contains a directory on another file system")
 
     def restarted(self) -> "Bounds":
         """Return a copy of these bounds with the count at zero."""
-        return Bounds(self.rooted, self._written, self._device, self._checkpoint)
+        return Bounds(self.rooted, self._path, self._device, self._checkpoint)
 
     def count(self, entry: Entry) -> None:
         """Count an entry. Raises if it is denied, if there are too many, or if the call was cancelled."""
         self._checkpoint()
         self.entries += 1
         if self.entries > MAX_ENTRIES:
-            raise FilesError("too_large", self._written, f"contains more than {MAX_ENTRIES:,} entries")
+            raise FilesError("too_large", self._path, f"contains more than {MAX_ENTRIES:,} entries")
         if self.rooted.roots.denies(entry.place):
             reason = "contains an entry whose name is denied to this server"
-            raise FilesError("denied", self._written, reason, "Only the operator can allow it.")
+            raise FilesError("denied", self._path, reason, "Only the operator can allow it.")
 
 
 def stat_of(entry: Entry, directory: int | None) -> os.stat_result:
@@ -121,16 +121,16 @@ def delete(
         roots.require_movable(named.place)
         entry = named._replace(stat=current(named))
         if entry.stat is None:
-            raise missing(entry, place.written)
-        require_same(entry.stat, etag, place.written)
+            raise missing(entry, place.path)
+        require_same(entry.stat, etag, place.path)
         count = 1
         if is_directory(entry):
-            bounds = Bounds(rooted, place.written, entry.stat.st_dev, checkpoint)
+            bounds = Bounds(rooted, place.path, entry.stat.st_dev, checkpoint)
             if recursive:
                 empty(entry, bounds, remove=False)
             count += bounds.entries
             # From here on the deletion runs to its end, even if the call is cancelled.
-            bounds = Bounds(rooted, place.written, entry.stat.st_dev)
+            bounds = Bounds(rooted, place.path, entry.stat.st_dev)
             _delete_directory(entry, bounds, recursive, recorder)
         else:
             require_file_name(place)
@@ -175,7 +175,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
         if not marks or number is None:
             if recursive:
                 empty(entry, bounds)
-            _remove_directory(entry, entry.place.written)
+            _remove_directory(entry, entry.place.path)
             return
         # The new name is secret, so no other program adds entries that were not recorded.
         aside = beside(entry)
@@ -228,15 +228,15 @@ def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
 
 def _changed(entry: Entry) -> FilesError:
     return FilesError(
-        "changed", entry.place.written, "has been changed by another program in the meantime", "List it again."
+        "changed", entry.place.path, "has been changed by another program in the meantime", "List it again."
     )
 
 
-def _remove_directory(entry: Entry, written: str) -> None:
+def _remove_directory(entry: Entry, path: str) -> None:
     try:
         remove_directory(entry)
     except OSError as error:
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
         suggestion = "Pass recursive: true to delete it with everything in it."
-        raise FilesError("not_empty", written, "is a directory that is not empty", suggestion) from None
+        raise FilesError("not_empty", path, "is a directory that is not empty", suggestion) from None

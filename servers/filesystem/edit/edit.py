@@ -76,7 +76,7 @@ class _Changed(NamedTuple):
     """A file and its new contents."""
 
     entry: Entry
-    written: str
+    path: str
     was: Contents
     edited: EditedText
     data: bytes
@@ -120,28 +120,28 @@ def _edited(
         for number, request in enumerate(requests):
             if places[number] in places[:number]:
                 reason, suggestion = "is named twice", "Pass all edits to a file together."
-                raise FilesError("bad_edit", request.place.written, reason, suggestion)
+                raise FilesError("bad_edit", request.place.path, reason, suggestion)
         changed = []
         remaining = MAX_EDITED
         for entry, handle, request in zip(entries, handles, requests, strict=True):
-            with os_errors(request.place.written):
-                written = request.place.written
+            with os_errors(request.place.path):
+                path = request.place.path
                 was = read_contents(rooted, entry, handle, request.encoding, remaining)
-                require_same(was.found, request.etag, written)
-                require_exact(was.text, was.charset, was.data, written)
-                edited = apply_edits(was.text, request.edits, written, check)
+                require_same(was.found, request.etag, path)
+                require_exact(was.text, was.charset, was.data, path)
+                edited = apply_edits(was.text, request.edits, path, check)
                 fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
-                require_sure(was.charset, fresh, was.data, was.text, written)
-                data = encode(edited.after, was.charset, written)
-                changed.append(_Changed(entry, written, was, edited, data, request.etag is not None))
+                require_sure(was.charset, fresh, was.data, was.text, path)
+                data = encode(edited.after, was.charset, path)
+                changed.append(_Changed(entry, path, was, edited, data, request.etag is not None))
             remaining -= len(changed[-1].was.data)
         if options.dry_run:
             return [_result(file, file.was.found) for file in changed]
         replaced = [file for file in changed if file.data != file.was.data]
         for file in replaced:
-            with os_errors(file.written):
+            with os_errors(file.path):
                 # The journal may have the old file under a second name by the time it is replaced.
-                require_replaceable(file.entry, current(file.entry), file.written, options.protected)
+                require_replaceable(file.entry, current(file.entry), file.path, options.protected)
 
         def describe(survey: Survey) -> None:
             for file in replaced:
@@ -166,7 +166,7 @@ def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
         fresh: dict[int, Entry] = {}
         for number in numbers:
             file = changed[number]
-            with os_errors(file.written):
+            with os_errors(file.path):
                 fresh[number] = prepare_replacement(
                     file.entry, file.data, file.was.found, attributes=file.was.attributes
                 )
@@ -183,7 +183,7 @@ def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
 
 
 def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
-    with os_errors(file.written):
+    with os_errors(file.path):
         backup = None
         if undo is not None:
             # A second name for the original file makes it possible to restore it.
@@ -199,9 +199,9 @@ def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: Ex
             undo.callback(_write_back, backup, file.entry, current(file.entry))
 
 
-def _write_back(backup: Entry, entry: Entry, written: os.stat_result | None) -> None:
+def _write_back(backup: Entry, entry: Entry, expected: os.stat_result | None) -> None:
     now = current(entry)
-    if now is not None and written is not None and etag_of(now) == etag_of(written):
+    if now is not None and expected is not None and etag_of(now) == etag_of(expected):
         with suppress(OSError):
             overwrite(backup, entry)
 

@@ -76,16 +76,16 @@ def move(
         roots.require_movable(place)
     with rooted.locate(source, follow=False) as old:
         if old.stat is None:
-            raise missing(old, source.written)
+            raise missing(old, source.path)
         with rooted.locate(destination, follow=False) as new, locked(old, new):
             for entry in (old, new):
                 roots.require_writable(entry.place)
                 roots.require_movable(entry.place)
             status = current(old)
             if status is None:
-                raise missing(old, source.written)
-            require_same(status, etag, source.written)
-            require_free(current(new), destination.written)
+                raise missing(old, source.path)
+            require_same(status, etag, source.path)
+            require_free(current(new), destination.path)
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
@@ -108,17 +108,17 @@ def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
 
 def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
     """Move to another file system. Raises `cross_device` if something would be lost, and `changed`."""
-    written = old.place.written
-    copying = _Copying(rooted, written, checkpoint, is_move=True)
+    path = old.place.path
+    copying = _Copying(rooted, path, checkpoint, is_move=True)
     with _temporary_copy(rooted, old, new) as fresh:
         copying.copy(old, fresh, 1)
         if copying.lost:
             reason = f"is on another file system, where it would lose: {', '.join(copying.lost)}"
-            raise FilesError("cross_device", written, reason, "Copy it, then delete it.")
+            raise FilesError("cross_device", path, reason, "Copy it, then delete it.")
         copying.require_unchanged(old)
     try:
         if is_directory(old):
-            empty(old, Bounds(rooted, written))
+            empty(old, Bounds(rooted, path))
             remove_directory(old)
         else:
             unlink(old)
@@ -127,7 +127,7 @@ def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
             unlink(new)
             raise
         reason = "is complete at its destination, but the original could not be deleted completely"
-        raise FilesError("not_empty", written, reason, "Delete the rest.") from None
+        raise FilesError("not_empty", path, reason, "Delete the rest.") from None
 
 
 @contextmanager
@@ -167,18 +167,18 @@ def copy(
     rooted.roots.require_writable(destination)
     with rooted.locate(source, follow=False) as old:
         if old.stat is None:
-            raise missing(old, source.written)
-        require_same(old.stat, etag, source.written)
+            raise missing(old, source.path)
+        require_same(old.stat, etag, source.path)
         if not is_directory(old):
             require_file_name(source)
             require_file_name(destination)
         with rooted.locate(destination, follow=False) as new, locked(new):
             rooted.roots.require_writable(new.place)
-            require_free(current(new), destination.written)
+            require_free(current(new), destination.path)
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
-                raise FilesError("bad_path", source.written, "is a directory that would contain its own copy")
-            copying = _Copying(rooted, source.written, checkpoint)
+                raise FilesError("bad_path", source.path, "is a directory that would contain its own copy")
+            copying = _Copying(rooted, source.path, checkpoint)
             copying.notes = recorder.is_on
             with _temporary_copy(rooted, old, new, recorder, copying.describe) as fresh:
                 copying.copy(old, fresh, 1)
@@ -199,15 +199,13 @@ def _discard_all(fresh: Entry, rooted: RootedFiles) -> None:
 class _Copying:
     """A copy in progress: its limits, how much of them is used, and the lost metadata."""
 
-    def __init__(
-        self, rooted: RootedFiles, written: str, checkpoint: Callable[[], None], is_move: bool = False
-    ) -> None:
+    def __init__(self, rooted: RootedFiles, path: str, checkpoint: Callable[[], None], is_move: bool = False) -> None:
         """Begin a copy. With `is_move` it keeps the source's times and is fully synced to disk."""
-        self.bounds = Bounds(rooted, written, checkpoint=checkpoint)
+        self.bounds = Bounds(rooted, path, checkpoint=checkpoint)
         self.size = 0
         self.lost: dict[str, None] = {}
         self._rooted = rooted
-        self._written = written
+        self._path = path
         self._checkpoint = checkpoint
         self._is_move = is_move
         self._marks: dict[tuple[str, ...], Mark] = {}
@@ -225,7 +223,7 @@ class _Copying:
         self.bounds.count(old)
         self._rooted.roots.require_allowed(new.place)
         if old.stat is None:
-            raise missing(old, self._written)
+            raise missing(old, self._path)
         mode = old.stat.st_mode
         if self._is_move:
             self._marks[old.place.parts] = _mark(old.stat)
@@ -239,24 +237,24 @@ class _Copying:
             self._file(old, new, durable=depth == 1 or self._is_move)
         else:
             shown = quoted(old.place.parts[-1])
-            raise FilesError("special_file", self._written, f"{shown} is neither a file, nor a directory, nor a link")
+            raise FilesError("special_file", self._path, f"{shown} is neither a file, nor a directory, nor a link")
 
     def require_unchanged(self, old: Entry) -> None:
         """Raise `changed` if `old` or its contents have changed since the copy."""
         now = current(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
-            survey = _Survey(self._rooted, self._written, now.st_dev, self._checkpoint)
+            survey = _Survey(self._rooted, self._path, now.st_dev, self._checkpoint)
             empty(old, survey, remove=False)
             marks |= survey.marks
         if marks != self._marks:
             raise FilesError(
-                "changed", self._written, "has been changed by another program in the meantime", "Try again."
+                "changed", self._path, "has been changed by another program in the meantime", "Try again."
             )
 
     def _directory(self, old: Entry, new: Entry, depth: int) -> None:
         with ExitStack() as stack:
-            with os_errors(self._written):
+            with os_errors(self._path):
                 source = stack.enter_context(opened(old))
             status = stat_of(old, source)
             self.bounds.enter(status, depth)
@@ -273,8 +271,8 @@ class _Copying:
                     sync(target)
 
     def _file(self, old: Entry, new: Entry, durable: bool) -> None:
-        with os_errors(self._written):
-            handle = self._rooted.open_entry(old, self._written)
+        with os_errors(self._path):
+            handle = self._rooted.open_entry(old, self._path)
         try:
             self._grow(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))
@@ -318,14 +316,14 @@ class _Copying:
     def _grow(self, expected: int, copied: int) -> None:
         self.size += copied
         if self.size + expected > MAX_COPIED:
-            raise FilesError("too_large", self._written, f"contains more than {MAX_COPIED:,} bytes")
+            raise FilesError("too_large", self._path, f"contains more than {MAX_COPIED:,} bytes")
 
 
 class _Survey(Bounds):
     """A walk through a tree that records the mark of each entry."""
 
-    def __init__(self, rooted: RootedFiles, written: str, device: int, checkpoint: Callable[[], None]) -> None:
-        super().__init__(rooted, written, device, checkpoint)
+    def __init__(self, rooted: RootedFiles, path: str, device: int, checkpoint: Callable[[], None]) -> None:
+        super().__init__(rooted, path, device, checkpoint)
         self.marks: dict[tuple[str, ...], Mark] = {}
 
     def count(self, entry: Entry) -> None:

@@ -117,7 +117,7 @@ def write_file(
 def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
     """Create the directory at `place` and its missing parents. Return True if any was created."""
     rooted.roots.require_writable(place)
-    places = [Place(place.root_index, place.parts[:depth], place.written) for depth in range(1, len(place.parts) + 1)]
+    places = [Place(place.root_index, place.parts[:depth], place.path) for depth in range(1, len(place.parts) + 1)]
     created = False
     with recorder.recording(rooted, "create_directory", partial(_describe_directories, rooted, places)):
         for directory in places:
@@ -131,9 +131,9 @@ def read_contents(
     """Return the contents of the file, which is locked, and open as `handle` if it can be opened. Raises `not_text`,
     `bad_encoding` and `too_large`.
     """
-    written = entry.place.written
+    path = entry.place.path
     # The status from the path lookup may be older than the lock.
-    opened = handle or rooted.open_entry(entry._replace(stat=current(entry)), written)
+    opened = handle or rooted.open_entry(entry._replace(stat=current(entry)), path)
     try:
         size = opened.stat.st_size
         data = read_bytes(opened.descriptor, limit + 1) if size <= limit else b""
@@ -143,9 +143,9 @@ def read_contents(
             os.close(opened.descriptor)
     if max(size, len(data)) > limit:
         raise FilesError(
-            "too_large", written, f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call"
+            "too_large", path, f"has {size:,} bytes; the limit is {MAX_EDITED:,} bytes for all files in one call"
         )
-    return Contents(opened.stat, attributes, data, *decode(data, written, encoding=encoding))
+    return Contents(opened.stat, attributes, data, *decode(data, path, encoding=encoding))
 
 
 def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
@@ -153,15 +153,15 @@ def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Write
     with rooted.locate(place) as entry, locked(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
         status = current(entry) if handle is None else handle.stat
-        require_same(status, request.options.etag, place.written)
+        require_same(status, request.options.etag, place.path)
         if request.mode == "create" and (status is not None or entry.linked):
-            raise FilesError("already_exists", place.written, "already exists", "Choose another name.")
-        require_replaceable(entry, status, place.written, request.options.protected)
+            raise FilesError("already_exists", place.path, "already exists", "Choose another name.")
+        require_replaceable(entry, status, place.path, request.options.protected)
         if request.mode == "append" and status is not None:
             return _append_text(rooted, entry, handle, request)
         start, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
-        text, charset = _in_existing_format(start, request, entry.place.written)
-        data = encode(text, charset, place.written)
+        text, charset = _in_existing_format(start, request, entry.place.path)
+        data = encode(text, charset, place.path)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
         exact = request.options.etag is not None or request.recorder.is_on
         put = partial(exchange, before=status, data=None) if exact and status is not None else None
@@ -183,7 +183,7 @@ def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tupl
     start, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
-        opened = handle or rooted.open_entry(entry, entry.place.written)
+        opened = handle or rooted.open_entry(entry, entry.place.path)
         try:
             start = read_bytes(opened.descriptor, _HEAD_BYTES)
             attributes = attributes_of(opened.descriptor)
@@ -193,13 +193,13 @@ def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tupl
     return start, attributes
 
 
-def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> tuple[str, Charset]:
+def _in_existing_format(start: bytes, request: _WriteRequest, path: str) -> tuple[str, Charset]:
     """Return the text with the line endings of the existing file, whose first bytes are `start`, and the charset to
     write it in."""
-    named_charset = None if request.options.encoding is None else named(request.options.encoding, written, fresh=True)
+    named_charset = None if request.options.encoding is None else named(request.options.encoding, path, fresh=True)
     try:
-        charset = marked(start) or charset_of(start, written, whole=len(start) < _HEAD_BYTES)
-        seen = decode_part(start[len(charset.mark) :], charset, written, whole=len(start) < _HEAD_BYTES)[0]
+        charset = marked(start) or charset_of(start, path, whole=len(start) < _HEAD_BYTES)
+        seen = decode_part(start[len(charset.mark) :], charset, path, whole=len(start) < _HEAD_BYTES)[0]
     except FilesError:
         # The existing file is not text.
         return request.text, named_charset or UTF8
@@ -207,7 +207,7 @@ def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> t
     # The text may begin with the byte order mark that the file already has.
     text = request.text.removeprefix("\ufeff") if chosen.mark else request.text
     if named_charset is None:
-        require_sure(charset, text, start, seen, written)
+        require_sure(charset, text, start, seen, path)
     # The first bytes of a long file may end between CR and LF.
     eol = eol_of(seen.removesuffix("\r") if len(start) == _HEAD_BYTES else seen)
     # If most lines of the file end in LF, the text keeps its own line endings.
@@ -215,15 +215,15 @@ def _in_existing_format(start: bytes, request: _WriteRequest, written: str) -> t
 
 
 def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
-    written = entry.place.written
+    path = entry.place.path
     was = read_contents(rooted, entry, handle, request.options.encoding)
-    require_same(was.found, request.options.etag, written)
-    require_sure(was.charset, request.text, was.data, was.text, written)
+    require_same(was.found, request.options.etag, path)
+    require_sure(was.charset, request.text, was.data, was.text, path)
     text = request.text
     if "\n" in was.text or "\r" in was.text:
         # CRLF becomes LF as well if the file has LF: unlike a whole text, a part has no line endings of its own.
         text = lf(text).replace("\n", eol_of(was.text))
-    added = encode(text, was.charset._replace(mark=b""), written)
+    added = encode(text, was.charset._replace(mark=b""), path)
 
     def describe(survey: Survey) -> None:
         survey.appends(entry, was.data, file_state(was.data + added))
@@ -253,7 +253,7 @@ def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result
     finally:
         os.close(descriptor)
     raise FilesError(
-        "changed", entry.place.written, "has been replaced by another program in the meantime", "Read it again."
+        "changed", entry.place.path, "has been replaced by another program in the meantime", "Read it again."
     )
 
 
@@ -275,10 +275,10 @@ def _make(rooted: RootedFiles, place: Place) -> bool:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):
                 reason = f"{quoted(place.parts[-1])} exists and is not a directory"
-                raise FilesError("not_a_directory", place.written, reason)
+                raise FilesError("not_a_directory", place.path, reason)
             return False
         if entry.linked:
-            raise missing(entry, place.written)
+            raise missing(entry, place.path)
         rooted.roots.require_writable(entry.place)
         try:
             make_directory(entry)

@@ -37,14 +37,14 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
 
 
-def _respelled(files: Files, written: str) -> str:
+def _respelled(files: Files, path: str) -> str:
     """Return a suggestion for a path with Windows separators, or with percent escapes although it is not a URI."""
-    for path in (written.replace("\\", "/"), unquote(written)):
-        place = None if path == written or written.startswith("file:") else _place(files, path)
+    for respelled in (path.replace("\\", "/"), unquote(path)):
+        place = None if respelled == path or path.startswith("file:") else _place(files, respelled)
         with suppress(FilesError):
             if place is not None and files.rooted.stat(place):
                 return f"Did you mean {files.uri(place)}?"
-    if os.name != "nt" and _WINDOWS.match(written):
+    if os.name != "nt" and _WINDOWS.match(path):
         return "This server does not run on Windows; list_allowed_directories lists its directories."
     return ""
 
@@ -54,7 +54,7 @@ def _offered(suggestion: str, not_offered: Set[str]) -> str:
     return "" if not_offered & set(_WORD.findall(suggestion)) else suggestion
 
 
-def _place(files: Files, written: str) -> Place | None:
+def _place(files: Files, path_or_uri: str) -> Place | None:
     with suppress(FilesError):
-        return files.place(written) if written else None
+        return files.place(path_or_uri) if path_or_uri else None
     return None

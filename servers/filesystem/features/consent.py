@@ -32,9 +32,9 @@ async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
     """Return the text, mode and etag for the write, if the user agrees."""
     text, mode, if_match = writing
     status = await _find(ctx, place, follow=True)
-    require_same(status, if_match, place.written)
+    require_same(status, if_match, place.path)
     if mode == "create":
-        require_free(status, place.written)
+        require_free(status, place.path)
     path, size = _path(ctx, place), f"{len(text):,} characters"
     if status is None:
         # A file that is created before the user answers is not overwritten.
@@ -77,7 +77,7 @@ async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
 async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to move, if the user agrees."""
     status = await _require_found(ctx, source)
-    require_free(await _find(ctx, destination), destination.written)
+    require_free(await _find(ctx, destination), destination.path)
     await ctx.confirm(f"Move {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
@@ -86,7 +86,7 @@ async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to copy, if the user agrees."""
     # The source is only read, so it need not be writable.
     status = await to_thread.run_sync(ctx.state.rooted.stat, source, False)
-    require_free(await _find(ctx, destination), destination.written)
+    require_free(await _find(ctx, destination), destination.path)
     await ctx.confirm(f"Copy {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 

@@ -58,10 +58,10 @@ async def write_file(
     async with ctx.turn(brief=True):
         text, mode, etag = writing
         arguments = place, text, mode, write.WriteOptions(etag, protected, encoding), recorder
-        written = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
+        result = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
     ctx.state.wrote(place)
-    verb = "Created" if written.created else {"append": "Appended to"}.get(mode, "Replaced")
-    return f"{verb} {quoted(path)}: {_facts(written)}{_undo_note(recorder)}"
+    verb = "Created" if result.created else {"append": "Appended to"}.get(mode, "Replaced")
+    return f"{verb} {quoted(path)}: {_facts(result)}{_undo_note(recorder)}"
 
 
 @tools.tool(unavailable=read_only, app=EDIT_APP)
@@ -91,13 +91,13 @@ async def edit_file(
     async with ctx.turn():
         edited = await to_thread.run_sync(edit.edit_files, ctx.state.rooted, file_edits, *options)
     ctx.state.wrote(*(file.place for file in file_edits))
-    paths = [file.place.written for file in file_edits]
+    paths = [file.place.path for file in file_edits]
     show_edit(ctx, paths, edited, applied=not dryRun)
     parts = [
-        f"{quoted(written)}: {_facts(result)}\n"
+        f"{quoted(name)}: {_facts(result)}\n"
         + "".join(f"[{note}]\n" for note in result.tolerated)
         + (unbroken(result.diff) or "no change")
-        for written, result in zip(paths, edited, strict=True)
+        for name, result in zip(paths, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE_BYTES
     note = _undo_note(recorder)

@@ -93,12 +93,12 @@ def _history(ctx: Ctx) -> History:
     return ctx.state.history
 
 
-def _time(written: str) -> float:
+def _time(text: str) -> float:
     """Return the seconds since 1970. A time without a time zone is in UTC."""
     try:
-        time = datetime.fromisoformat(written)
+        time = datetime.fromisoformat(text)
     except ValueError:
-        raise FilesError("bad_undo", "", f"{quoted(written)} is not a time", "Write 2026-01-31T12:00:00Z.") from None
+        raise FilesError("bad_undo", "", f"{quoted(text)} is not a time", "Write 2026-01-31T12:00:00Z.") from None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 

@@ -91,7 +91,7 @@ def _copy(rooted: RootedFiles, entry: Entry, image: Entry, data: bytes | None) -
 
 
 def _blocks(rooted: RootedFiles, entry: Entry) -> Iterator[bytes]:
-    handle = rooted.open_entry(entry._replace(stat=current(entry)), entry.place.written)
+    handle = rooted.open_entry(entry._replace(stat=current(entry)), entry.place.path)
     with os.fdopen(handle.descriptor, "rb") as file:
         while block := file.read(_BLOCK_BYTES):
             yield block

@@ -97,7 +97,7 @@ class Survey:
         """Record that the entry (`was`, if it is a file that was read) is about to change to `after`. Raises
         NotRecorded, OSError, PathError.
         """
-        with os_errors(entry.place.written):
+        with os_errors(entry.place.path):
             status, data, attributes = was or (current(entry), None, None)
             if status is not None and stat.S_ISREG(status.st_mode):
                 # Checked first, since reading it may take minutes.
@@ -125,7 +125,7 @@ class Survey:
 
     def moves(self, entry: Entry, destination: Entry) -> None:
         """Record that the entry is about to be moved."""
-        with os_errors(entry.place.written):
+        with os_errors(entry.place.path):
             status = current(entry)
             data = self._small(entry, status)
             is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
@@ -153,7 +153,7 @@ class Survey:
         """Return the contents of the file at the entry, which has this `status`, if it is small."""
         if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_INLINE_BYTES:
             return None
-        handle = self._rooted.open_entry(entry._replace(stat=status), entry.place.written)
+        handle = self._rooted.open_entry(entry._replace(stat=status), entry.place.path)
         try:
             data = read_bytes(handle.descriptor, MAX_INLINE_BYTES + 1)
         finally:

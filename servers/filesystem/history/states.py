@@ -92,7 +92,7 @@ def present_state(
     if data is not None:
         present = attributes_at(entry) if attributes is None else attributes
         return State("file", digest_of(data), len(data), *facts, _as_text(present))
-    handle = rooted.open_entry(entry._replace(stat=status), entry.place.written)
+    handle = rooted.open_entry(entry._replace(stat=status), entry.place.path)
     try:
         digest, size = new_digest(), 0
         for block in _blocks(handle.descriptor):

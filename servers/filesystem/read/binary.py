@@ -99,7 +99,7 @@ def bytes_of(
         size = max(size, len(data))
         if size > max_bytes:
             reason = f"has {size:,} bytes; the limit is {max_bytes:,}"
-            raise FilesError("too_large", place.written, reason, "The operator can raise it with --max-result.")
+            raise FilesError("too_large", place.path, reason, "The operator can raise it with --max-result.")
     else:
         data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
     mime = media_type_of(place.parts[-1] if place.parts else "")

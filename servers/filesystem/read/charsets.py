@@ -43,7 +43,7 @@ _HIGH = re.compile(rb"[\x80-\xff]")
 _SAMPLE_BYTES = 65_536
 
 
-def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
+def decode(data: bytes, path: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
     """Return `data`, which starts at `offset` in the file, as text without its byte order mark; and its charset,
     which is `encoding` if given.
 
@@ -53,10 +53,10 @@ def decode(data: bytes, written: str, offset: int = 0, encoding: str | None = No
     if text is not None:
         return text, UTF8
     if encoding is not None:
-        charset = named(encoding, written, b"" if offset else data)
+        charset = named(encoding, path, b"" if offset else data)
     else:
-        charset = (None if offset else marked(data)) or charset_of(data, written, offset, whole=True)
-    return decode_part(data[len(charset.mark) :], charset, written, offset + len(charset.mark))
+        charset = (None if offset else marked(data)) or charset_of(data, path, offset, whole=True)
+    return decode_part(data[len(charset.mark) :], charset, path, offset + len(charset.mark))
 
 
 def plain(data: bytes) -> str | None:
@@ -69,9 +69,7 @@ def plain(data: bytes) -> str | None:
         return None
 
 
-def decode_part(
-    data: bytes, charset: Charset, written: str, offset: int = 0, whole: bool = True
-) -> tuple[str, Charset]:
+def decode_part(data: bytes, charset: Charset, path: str, offset: int = 0, whole: bool = True) -> tuple[str, Charset]:
     """Return the text of `data`, which starts at `offset` in the file, without a byte order mark, and its charset.
 
     An incomplete last character is left out, unless `data` is the `whole` rest of the file. The charset differs from
@@ -82,40 +80,40 @@ def decode_part(
         text = decoder.decode(data, whole)
     except UnicodeDecodeError as error:
         if charset != UTF8:
-            raise not_text(written, offset + error.start, charset) from None
-        return decode_part(data, charset_of(data, written, offset, whole), written, offset, whole)
+            raise not_text(path, offset + error.start, charset) from None
+        return decode_part(data, charset_of(data, path, offset, whole), path, offset, whole)
     nul = text.find("\0")
     if nul >= 0:
-        raise not_text(written, offset + len(text[:nul].encode(charset.name)))
+        raise not_text(path, offset + len(text[:nul].encode(charset.name)))
     # A character may have two codes, of which only one is written. If their lengths differ, a position would be
     # wrong.
     if charset.name != UTF8.name and not 0 <= len(data) - len(text.encode(charset.name)) < (1 if whole else 4):
-        raise not_text(written, offset)
+        raise not_text(path, offset)
     return text, charset
 
 
-def require_exact(text: str, charset: Charset, data: bytes, written: str) -> None:
+def require_exact(text: str, charset: Charset, data: bytes, path: str) -> None:
     """Raise FilesError with code `bad_edit` if `text`, decoded from the file's `data`, would not be encoded to the
     same bytes."""
     if charset.name != UTF8.name and charset.mark + text.encode(charset.name) != data:
         reason = f"has characters for which {charset.name} has two codes, and an edit would change them"
-        raise FilesError("bad_edit", written, reason, "Specify encoding if it is a different one, or append.")
+        raise FilesError("bad_edit", path, reason, "Specify encoding if it is a different one, or append.")
 
 
-def encode(text: str, charset: Charset, written: str) -> bytes:
+def encode(text: str, charset: Charset, path: str) -> bytes:
     """Return `text` as the bytes of a file in `charset`. Raises FilesError with code `bad_edit` if the charset can't
     encode it."""
     try:
         return charset.mark + text.encode(charset.name)
     except UnicodeEncodeError as error:
         if charset.name.startswith("utf"):  # JSON can encode half a surrogate pair
-            raise FilesError("bad_edit", written, "the new text has characters that are not Unicode") from None
+            raise FilesError("bad_edit", path, "the new text has characters that are not Unicode") from None
         reason = f"the file is {charset.name}, which has no {text[error.start : error.end][:10]!r}"
         advice = "Use characters in that charset, or specify encoding if the file is in another one."
-        raise FilesError("bad_edit", written, reason, advice) from None
+        raise FilesError("bad_edit", path, reason, advice) from None
 
 
-def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: str) -> None:
+def require_sure(charset: Charset, text: str, data: bytes, seen: str, path: str) -> None:
     """Raise FilesError with code `unsure_charset` if the guess that `data` is in `charset` is too weak to write
     `text`: another charset is likely as well, and encodes a character that was not `seen` in the file differently.
     """
@@ -130,7 +128,7 @@ def require_sure(charset: Charset, text: str, data: bytes, seen: str, written: s
         character = _written_otherwise(fresh, charset.name, other)
         if character is not None and _reads(data, other):
             reason = f"it may be {charset.name} or {other}, which have different bytes for {character!r}"
-            raise FilesError("unsure_charset", written, reason, "Specify encoding.")
+            raise FilesError("unsure_charset", path, reason, "Specify encoding.")
 
 
 def _written_otherwise(characters: Iterable[str], name: str, other: str) -> str | None:
@@ -152,7 +150,7 @@ def _reads(data: bytes, name: str) -> bool:
     return True
 
 
-def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) -> Charset:
+def named(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> Charset:
     """Return the charset that the caller names for a file that begins with `start`.
 
     A `fresh` file gets a byte order mark if the name implies one. Raises FilesError with code `bad_encoding`.
@@ -174,9 +172,7 @@ def named(encoding: str, written: str, start: bytes = b"", fresh: bool = False) 
     except (LookupError, UnicodeError, ValueError):
         pass
     reason = f"the charset {quoted(encoding[:40])} is unknown"
-    raise FilesError(
-        "bad_encoding", written, reason, "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
-    )
+    raise FilesError("bad_encoding", path, reason, "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030.")
 
 
 def marked(start: bytes) -> Charset | None:
@@ -184,7 +180,7 @@ def marked(start: bytes) -> Charset | None:
     return next((charset for charset in _MARKED if start.startswith(charset.mark)), None)
 
 
-def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) -> Charset:
+def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> Charset:
     """Return the charset of a text without a byte order mark, judged by `data` at `offset` in the file.
 
     Unless it is `whole`, `data` may end within a character. If it is not UTF-8, only a sample is examined, so the
@@ -199,10 +195,10 @@ def charset_of(data: bytes, written: str, offset: int = 0, whole: bool = False) 
         else:
             return UTF8
     if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE]):
-        raise not_text(written, offset + at)
+        raise not_text(path, offset + at)
     name = wide_codec(data) if nul >= 0 else _legacy(data, at)
     if name is None:
-        raise not_text(written, offset + at)
+        raise not_text(path, offset + at)
     return Charset(name)
 
 
@@ -219,12 +215,12 @@ def is_known(name: str) -> bool:
         return False
 
 
-def not_text(written: str, offset: int, charset: Charset | None = None) -> FilesError:
+def not_text(path: str, offset: int, charset: Charset | None = None) -> FilesError:
     """Return the error for a text that can't be decoded in any charset, or in the given one, because of the byte at
     `offset`."""
     if charset is not None and charset.given:
-        return FilesError("not_text", written, f"is not {charset.name} (byte {offset})", "Omit encoding.")
-    return FilesError("not_text", written, f"is not text (byte {offset})", "Use read_media_file for binary files.")
+        return FilesError("not_text", path, f"is not {charset.name} (byte {offset})", "Omit encoding.")
+    return FilesError("not_text", path, f"is not text (byte {offset})", "Use read_media_file for binary files.")
 
 
 def _legacy(data: bytes, at: int) -> str | None:

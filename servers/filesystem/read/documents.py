@@ -35,7 +35,7 @@ class Documents:
         self._stored_texts: OrderedDict[tuple[str, str | None], DocumentText] = OrderedDict()
 
     async def text(
-        self, read: Callable[[], Awaitable[bytes]], etag: str, written: str, pages: str | None = None
+        self, read: Callable[[], Awaitable[bytes]], etag: str, path: str, pages: str | None = None
     ) -> DocumentText:
         """Return the text of the document with this etag, whose bytes `read` returns. Raises FilesError."""
         key = (etag, pages)
@@ -48,7 +48,7 @@ class Documents:
                 ):
                     self._stored_texts.popitem(last=False)
             except DocumentError as error:
-                raise FilesError(error.code, written, error.reason, error.suggestion) from None
+                raise FilesError(error.code, path, error.reason, error.suggestion) from None
         self._stored_texts.move_to_end(key)
         return self._stored_texts[key]
 
@@ -101,21 +101,21 @@ def concerns_document(part: Part) -> bool:
     return part.pages is not None or (part.cursor is not None and _PAGES_SUFFIX in part.cursor)
 
 
-def chosen_pages(part: Part, written: str) -> str | None:
+def chosen_pages(part: Part, path: str) -> str | None:
     """Return the pages of a document that a part selects, directly or in its cursor. Raises FilesError."""
     if part.cursor is None:
         return part.pages
     pages = unquote(part.cursor.partition(_PAGES_SUFFIX)[2]) or None
     if part.pages not in (None, pages):
-        raise FilesError("bad_range", written, "the cursor belongs to a different selection of pages", "Omit pages.")
+        raise FilesError("bad_range", path, "the cursor belongs to a different selection of pages", "Omit pages.")
     return pages
 
 
-def part_of_document(document: DocumentText, etag: str, written: str, budget: int, part: Part) -> TextRead:
+def part_of_document(document: DocumentText, etag: str, path: str, budget: int, part: Part) -> TextRead:
     """Return part of the text, at most `budget` bytes of JSON. Raises FilesError like `pages.read_text`."""
     if part.encoding is not None:
-        raise FilesError("bad_encoding", written, "encoding does not apply to documents", "Omit encoding.")
-    pages = chosen_pages(part, written)
+        raise FilesError("bad_encoding", path, "encoding does not apply to documents", "Omit encoding.")
+    pages = chosen_pages(part, path)
     cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SUFFIX)[0]
-    read = text_in_document(document.text.encode(), etag, written, budget, part._replace(cursor=cursor))
+    read = text_in_document(document.text.encode(), etag, path, budget, part._replace(cursor=cursor))
     return read._replace(notes=document.notes, choice=_PAGES_SUFFIX + quote(pages or "", safe=""))

@@ -63,9 +63,9 @@ def read_text(
     Raises FilesError with code `not_text`, `bad_range`, `bad_encoding`, or `changed` if the file has changed since
     the cursor.
     """
-    require_valid(part, place.written)
+    require_valid(part, place.path)
     with rooted.open_file(place) as handle:
-        return _text_of(OpenFile(handle), etag_of(handle.stat), place.written, budget, part, check)
+        return _text_of(OpenFile(handle), etag_of(handle.stat), place.path, budget, part, check)
 
 
 def text_in(
@@ -76,14 +76,14 @@ def text_in(
     """
     if plain is not None and part == WHOLE and len(small_file.data) * _MAX_ESCAPE_BYTES <= budget:
         return TextRead(plain, len(small_file.data), etag_of(small_file.stat))
-    require_valid(part, place.written)
-    return _text_of(small_file, etag_of(small_file.stat), place.written, budget, part)
+    require_valid(part, place.path)
+    return _text_of(small_file, etag_of(small_file.stat), place.path, budget, part)
 
 
-def text_in_document(data: bytes, etag: str, written: str, budget: int, part: Part) -> TextRead:
+def text_in_document(data: bytes, etag: str, path: str, budget: int, part: Part) -> TextRead:
     """Return part of the text, in UTF-8, of a document with this etag. Raises FilesError like `read_text`."""
-    require_valid(part, written)
-    return _text_of(_Extracted(data), etag, written, budget, part)
+    require_valid(part, path)
+    return _text_of(_Extracted(data), etag, path, budget, part)
 
 
 class _Extracted(NamedTuple):
@@ -98,28 +98,28 @@ class _Extracted(NamedTuple):
 
 
 def _text_of(
-    source: Readable, etag: str, written: str, budget: int, part: Part, check: Callable[[], None] = _do_nothing
+    source: Readable, etag: str, path: str, budget: int, part: Part, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
     if part.cursor is not None:
-        cursor = cursor_of(part.cursor, etag, written)
-        return _page(source, written, budget, cursor, Charset(cursor.charset))
+        cursor = cursor_of(part.cursor, etag, path)
+        return _page(source, path, budget, cursor, Charset(cursor.charset))
     start = source.read(0, _SAMPLE_BYTES)
     if part.encoding is not None:
-        charset = named(part.encoding, written, start)
+        charset = named(part.encoding, path, start)
     else:
-        charset = marked(start) or charset_of(start, written, whole=len(start) < _SAMPLE_BYTES)
+        charset = marked(start) or charset_of(start, path, whole=len(start) < _SAMPLE_BYTES)
     if part.tail is not None:
-        return _last(source, etag, written, budget, part.tail, charset)
+        return _last(source, etag, path, budget, part.tail, charset)
     position = len(charset.mark)
     if part.offset is not None and part.offset > 1:
-        position = _line_start(source, written, part.offset, charset, check)
+        position = _line_start(source, path, part.offset, charset, check)
     cursor = Cursor(etag, position, part.offset or 1, part.head or 0, charset.name)
-    return _page(source, written, budget, cursor, charset)
+    return _page(source, path, budget, cursor, charset)
 
 
-def _page(source: Readable, written: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
+def _page(source: Readable, path: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
     data, ended = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
-    text, charset = decode_part(data, charset, written, start.position, ended)
+    text, charset = decode_part(data, charset, path, start.position, ended)
     end = _line_end(text, "\n", start.left) if start.left else -1
     complete = ended or end >= 0
     requested = text if end < 0 else text[:end]
@@ -184,7 +184,7 @@ def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
     return end
 
 
-def _line_start(source: Readable, written: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
+def _line_start(source: Readable, path: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
     """Return the byte position at which line `number` begins. Raises FilesError with code `bad_range` if there are
     fewer lines."""
     position, line, block = 0, 1, b""
@@ -200,7 +200,7 @@ def _line_start(source: Readable, written: str, number: int, charset: Charset, c
         line += ends
     if line < number or not source.read(position, 1):
         lines = line - (not block or block.endswith("\n".encode(charset.name)))
-        raise FilesError("bad_range", written, f"has {format_count(lines, 'line')}, so there is no line {number:,}")
+        raise FilesError("bad_range", path, f"has {format_count(lines, 'line')}, so there is no line {number:,}")
     return position
 
 
@@ -219,11 +219,11 @@ def _after(block: bytes, charset: Charset, lines: int) -> int:
     return len(text[: _line_end(text, "\n", lines)].encode(charset.name))
 
 
-def _last(source: Readable, etag: str, written: str, budget: int, count: int, charset: Charset) -> TextRead:
+def _last(source: Readable, etag: str, path: str, budget: int, count: int, charset: Charset) -> TextRead:
     """Return the last lines, or only their end if they exceed the budget."""
     data, start = _read_backward(source, count, charset, _bytes_over_budget(budget, charset))
     whole = _whole_characters(data, charset) if start else data[len(charset.mark) :]
-    text, charset = decode_part(whole, charset, written, start + len(data) - len(whole))
+    text, charset = decode_part(whole, charset, path, start + len(data) - len(whole))
     begin = _last_lines(text, count)
     requested = text[max(begin, 0) :]
     fitting = fit(requested, budget, from_end=True)

@@ -48,23 +48,23 @@ class Cursor(NamedTuple):
         return f"{self.etag}.{self.position}.{self.line}.{self.left}.{self.charset}"
 
 
-def require_valid(part: Part, written: str) -> None:
+def require_valid(part: Part, path: str) -> None:
     """Raise FilesError with code `bad_range` if the arguments contradict each other."""
     forward = part.head is not None or part.offset is not None
     if forward + (part.tail is not None) + (part.cursor is not None) > 1:
         reason = "head with offset, tail, and cursor can't be combined"
-        raise FilesError("bad_range", written, reason, "Pass only one of them.")
+        raise FilesError("bad_range", path, reason, "Pass only one of them.")
     for name, value in part._asdict().items():
         if isinstance(value, int) and value < 1:
-            raise FilesError("bad_range", written, f"{name} must be at least 1")
+            raise FilesError("bad_range", path, f"{name} must be at least 1")
 
 
-def cursor_of(text: str, etag: str, written: str) -> Cursor:
+def cursor_of(text: str, etag: str, path: str) -> Cursor:
     """Parse a cursor. Raises FilesError with code `changed_error` if the file's etag has changed."""
     match = re.fullmatch(_CURSOR, text, re.ASCII)
     if match is None or not is_known(match[5]):
         reason = "the cursor did not come from a read"
-        raise FilesError("bad_range", written, reason, "Copy it from the last line of the truncated text.")
+        raise FilesError("bad_range", path, reason, "Copy it from the last line of the truncated text.")
     if match[1] != etag:
-        raise changed_error(written)
+        raise changed_error(path)
     return Cursor(match[1], int(match[2]), int(match[3]), int(match[4]), match[5])

@@ -89,12 +89,8 @@ def many_text(
         try:
             place = rooted.roots.place(path)
             # Only the bytes of a document could be read here.
-            if is_called_document(place.written) and may_be_document(
-                read_bytes(rooted, place, SIGNATURE_BYTES, 0).data
-            ):
-                raise FilesError(
-                    "not_text", place.written, "is a document", "Use read_text_file, which reads its text."
-                )
+            if is_called_document(place.path) and may_be_document(read_bytes(rooted, place, SIGNATURE_BYTES, 0).data):
+                raise FilesError("not_text", place.path, "is a document", "Use read_text_file, which reads its text.")
             read = read_text(
                 rooted, place, max(room - (_REMARKS_BYTES if sizes[index] > room else 0), 1), WHOLE, check
             )

@@ -146,7 +146,7 @@ def info(rooted: RootedFiles, place: Place) -> FileInfo:
     """Return the description of the entry at `place`; for a link, of the link itself."""
     with rooted.locate(place, follow=False) as entry:
         if entry.stat is None:
-            raise missing(entry, place.written)
+            raise missing(entry, place.path)
         return describe(rooted, place, entry.stat)
 
 

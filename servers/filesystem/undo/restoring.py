@@ -113,7 +113,7 @@ def _content(rooted: RootedFiles, entry: Entry) -> bytes | None:
     not a file."""
     if entry.stat is None or not stat.S_ISREG(entry.stat.st_mode):
         return None
-    handle = rooted.open_entry(entry, entry.place.written)
+    handle = rooted.open_entry(entry, entry.place.path)
     with os.fdopen(handle.descriptor, "rb") as file:
         return file.read() if handle.stat.st_size <= MAX_EDITED else None
 
@@ -148,7 +148,7 @@ def _remove(rooted: RootedFiles, entry: Entry) -> None:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             reason = "contains entries that were added after that change"
-            raise FilesError("changed", entry.place.written, reason, "Undo later changes first.") from None
+            raise FilesError("changed", entry.place.path, reason, "Undo later changes first.") from None
     else:
         unlink_same(entry)
 
@@ -160,7 +160,7 @@ def _discard_unfinished(rooted: RootedFiles, entry: Entry) -> None:
             if not is_fresh_name(name):
                 continue
             if is_directory(inner):
-                empty(inner, Bounds(rooted, entry.place.written))
+                empty(inner, Bounds(rooted, entry.place.path))
                 remove_directory(inner)
             else:
                 unlink(inner)

@@ -78,7 +78,7 @@ class GlobTrees:
         if tree.full and not readers:
             self._end(shared)
         if tree.full:
-            raise FilesError("too_many", place.written, "there are too many files to watch", "Watch fewer of them.")
+            raise FilesError("too_many", place.path, "there are too many files to watch", "Watch fewer of them.")
         readers.add(key, glob)
         self._globs[key] = shared
 
@@ -125,7 +125,7 @@ def _require_inside(rooted: RootedFiles, place: Place) -> None:
         rooted.stat(place)
     except FilesError as error:
         if error.code in ("outside_roots", "denied"):
-            raise rooted.roots.outside(place.written) from None
+            raise rooted.roots.outside(place.path) from None
 
 
 class Readers:

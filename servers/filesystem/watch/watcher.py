@@ -200,7 +200,7 @@ class Watcher:
         spot = Spot(rooted, place)
         await self._look(spot)
         if spot.is_outside:
-            raise rooted.roots.outside(place.written)
+            raise rooted.roots.outside(place.path)
         return spot
 
     async def _look(self, target: Target) -> None:
@@ -215,7 +215,7 @@ class Watcher:
         if len(self._watched) >= MAX_WATCHED:
             target.close()
             reason = f"{MAX_WATCHED:,} entries are watched, which is the limit"
-            raise FilesError("too_many", target.place.written, reason)
+            raise FilesError("too_many", target.place.path, reason)
         if watched.remote and not self._remote_wanted.is_set():
             log.info("change notifications do not cover every allowed directory: the others are polled every second")
         self._watched[key] = watched

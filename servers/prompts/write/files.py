@@ -102,9 +102,9 @@ def _look_at(entry: Entry, check: Check) -> os.stat_result | None:
         check(None)
         return None
     if not stat.S_ISREG(status.st_mode):
-        raise PromptError("not_written", f"{entry.place.written!r} is not a file, but a link or something else")
+        raise PromptError("not_written", f"{entry.place.path!r} is not a file, but a link or something else")
     if not status.st_mode & stat.S_IWUSR:
-        raise PromptError("not_written", f"{entry.place.written!r} is write-protected")
+        raise PromptError("not_written", f"{entry.place.path!r} is write-protected")
     check(read_file(entry, _MAX_BYTES))
     return status
 

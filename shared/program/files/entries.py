@@ -35,22 +35,23 @@ _BLOCK_BYTES = 65_536
 
 
 class Place(NamedTuple):
-    """A path below a root: the index of the root, the components, and the path as the caller wrote it."""
+    """A path below a root: the index of the root, the components, and the path as the caller wrote it, which may be
+    relative or a URI."""
 
     root_index: int
     parts: tuple[str, ...]
-    written: str
+    path: str
 
     def child(self, name: str) -> "Place":
         """Return the place of the entry `name` of this directory."""
-        return Place(self.root_index, (*self.parts, name), self.written)
+        return Place(self.root_index, (*self.parts, name), self.path)
 
 
 class Entry(NamedTuple):
     """A name in a directory: the target of system calls, and its stat when it was found.
 
     `directory` is a descriptor; on systems without them it is None, and `name` is a full path. `linked` is true if
-    the written path ended in a link that was followed. `place` is the real place, which may differ from the requested
+    the path ended in a link that was followed. `place` is the real place, which may differ from the requested
     one because of links.
     """
 
