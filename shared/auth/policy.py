@@ -87,7 +87,7 @@ class Policy:
 
     # Needed scopes
 
-    def of_tool(self, name: str, tool: ScopedTool | None) -> frozenset[str]:
+    def scopes_of_tool(self, name: str, tool: ScopedTool | None) -> frozenset[str]:
         """Return the scopes that a call of the tool requires. For a tool that is not declared here, only the name is
         known."""
         scopes = self.rules.scopes.get(name)
@@ -97,15 +97,15 @@ class Policy:
             return frozenset(tool.scopes)
         return self.read_scopes if tool is not None and tool.read_only else self._write_scopes
 
-    def of_resource(self, uri: str) -> frozenset[str]:
+    def scopes_of_resource(self, uri: str) -> frozenset[str]:
         """Return the scopes needed to read the resource at `uri`, or to be notified of its changes. If the URI has
         several spellings, return all scopes that any of them needs."""
         # A rule for `file:///secret/` has to apply to `file:///%73ecret/` and to `file:///a/../secret/`, as the
         # reader may resolve them.
         decoded = unquote(uri)
-        return self._of_uri(uri) | self._of_uri(decoded) | self._of_uri(_normalize(decoded))
+        return self._scopes_of_uri(uri) | self._scopes_of_uri(decoded) | self._scopes_of_uri(_normalize(decoded))
 
-    def _of_uri(self, uri: str) -> frozenset[str]:
+    def _scopes_of_uri(self, uri: str) -> frozenset[str]:
         scheme, colon, rest = uri.partition(":")
         uri = scheme.lower() + colon + rest
         for prefix in self._prefixes:
@@ -113,18 +113,18 @@ class Policy:
                 return self.rules.scopes[f"resource:{prefix}"]
         return self.read_scopes
 
-    def of_prompt(self, name: str) -> frozenset[str]:
+    def scopes_of_prompt(self, name: str) -> frozenset[str]:
         """Return the scopes needed to get the prompt, or to complete its arguments."""
         return self.rules.scopes.get(f"prompt:{name}", self.read_scopes)
 
     @property
-    def of_others(self) -> frozenset[str]:
+    def other_scopes(self) -> frozenset[str]:
         """The scopes needed by every method outside the protocol."""
         return self._write_scopes
 
-    def supported(self, tools: Iterable[tuple[str, ScopedTool]]) -> list[str]:
+    def all_scopes(self, tools: Iterable[tuple[str, ScopedTool]]) -> list[str]:
         """Return all scopes that this server requires anywhere, given the declared `tools`."""
-        needed = [self.read_scopes, *self.rules.scopes.values(), *(self.of_tool(*tool) for tool in tools)]
+        needed = [self.read_scopes, *self.rules.scopes.values(), *(self.scopes_of_tool(*tool) for tool in tools)]
         return sorted(frozenset().union(*needed))
 
     # Scopes of principals
@@ -138,11 +138,11 @@ class Policy:
         own = principals.get(principal.name) if principal is not None and principal.name else None
         return own or principals.get(ALL_OTHERS)
 
-    def concerns(self, principal: Principal | None) -> bool:
+    def restricts(self, principal: Principal | None) -> bool:
         """Return True if `principal` is restricted in any way."""
         return bool(self.rules.principals) or (principal is not None and principal.scopes is not None)
 
-    def could_have(self, principal: Principal | None, needed: Collection[str]) -> bool:
+    def allows(self, principal: Principal | None, needed: Collection[str]) -> bool:
         """Return True if `principal` could make a request that needs these scopes, with the best token that it can
         get."""
         entitlement = self.entitlement(principal)

@@ -9,7 +9,7 @@ Scope Challenge Handling).
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -52,11 +52,11 @@ class _List:
 
     path: tuple[str, ...]
     key: str
-    needs: _RequiredScopes
+    required_scopes: _RequiredScopes
 
 
 @record
-class _Needed:
+class _Requirement:
     """The scopes that a request needs, and the error if its object does not exist."""
 
     scopes: frozenset[str]
@@ -69,17 +69,17 @@ def access(policy: Policy) -> Extension[Any]:
     extension = Extension[Any](ACCESS, around=guard.around)
     extension.outermost, extension.hides = 1, guard.hides_tool
     extension.around_at_once = guard.around_at_once
-    extension.scopes = partial(_scopes, policy)
+    extension.scopes = partial(_list_scopes, policy)
     extension.lifespan = _RuleCheck(policy).check
     return extension
 
 
-def _scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
+def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
     """Return all scopes that are required anywhere in `running`, and those to request first."""
     tools = [(tool.name, tool.options) for tool in running.features.tools.on_offer(running.settings)]
     # The tools of another server are unknown.
-    others = frozenset() if _declares_tools(running) else policy.of_others
-    return sorted({*policy.supported(tools), *others}), sorted(policy.read_scopes)
+    others = frozenset() if _declares_tools(running) else policy.other_scopes
+    return sorted({*policy.all_scopes(tools), *others}), sorted(policy.read_scopes)
 
 
 def _declares_tools(running: Run[Any]) -> bool:
@@ -123,156 +123,157 @@ class Access:
 
             async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
                 result = await handler(running, context, params)
-                return self._shown_to(context.peer.principal, running, result, lists)
+                return self._filter_lists(context.peer.principal, running, result, lists)
 
             return handle
         if name.startswith(_DIALECTS):
             return handler
-        return self._listening(handler) if name == "subscriptions/listen" else self._guarded(name, handler)
+        return self._guard_listen(handler) if name == "subscriptions/listen" else self._guard(name, handler)
 
     def around_at_once(self, method: Method, handler: AtOnce) -> AtOnce:
         """Return the handler of `method` that answers at once, with the same checks."""
         lists = _LISTS.get(method.handler)
         if lists is None:
-            return self._guarded(method.handler, handler)
+            return self._guard(method.handler, handler)
 
         def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             result = handler(running, context, params)
-            return None if result is None else self._shown_to(context.peer.principal, running, result, lists)
+            return None if result is None else self._filter_lists(context.peer.principal, running, result, lists)
 
         return handle
 
     def hides_tool(self, running: Run[Any], principal: Principal | None, name: str) -> bool:
         """Return True if the tool with that name does not exist for `principal`."""
-        return self.policy.concerns(principal) and not self.policy.could_have(principal, self.tool(running, name))
+        return self.policy.restricts(principal) and not self.policy.allows(
+            principal, self.scopes_of_tool(running, name)
+        )
 
-    # Needed scopes
+    # Required scopes
 
-    def tool(self, running: Run[Any], name: str) -> frozenset[str]:
+    def scopes_of_tool(self, running: Run[Any], name: str) -> frozenset[str]:
         """Return the scopes that a call of the tool with that name requires."""
         registered = running.features.tools.get(name)
-        return self.policy.of_tool(name, None if registered is None else registered.options)
+        return self.policy.scopes_of_tool(name, None if registered is None else registered.options)
 
-    def resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
+    def scopes_of_resource(self, _running: Run[Any], uri: str) -> frozenset[str]:
         """Return the scopes that reading the resource requires."""
-        return self.policy.of_resource(uri)
+        return self.policy.scopes_of_resource(uri)
 
-    def prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
+    def scopes_of_prompt(self, _running: Run[Any], name: str) -> frozenset[str]:
         """Return the scopes that the prompt with that name requires."""
-        return self.policy.of_prompt(name)
+        return self.policy.scopes_of_prompt(name)
 
-    def _needed(self, running: Run[Any], name: str, params: Any) -> _Needed | None:
+    def _find_requirement(self, running: Run[Any], name: str, params: Any) -> _Requirement | None:
         """Return the scopes that a request of the method `name` with these params requires; None if there is nothing
         to guard."""
         if name == "tools/call":
-            called = params.name
-            # An unknown tool needs nothing: its error is the same, whatever the token allows.
-            if called not in running.features.tools and _declares_tools(running):
+            tool = params.name
+            # An unknown tool requires no scopes: its error is the same, whatever the token allows.
+            if tool not in running.features.tools and _declares_tools(running):
                 return None
-            return _Needed(self.tool(running, called), lambda: UnknownTool(f"unknown tool: {called[:100]}"))
+            return _Requirement(
+                self.scopes_of_tool(running, tool), lambda: UnknownTool(f"unknown tool: {tool[:100]}")
+            )
         if name == "prompts/get":
-            return self._of_prompt(params.name)
+            return self._require_prompt(params.name)
         if name == "completion/complete":
             if isinstance(params.ref, PromptReference):
-                return self._of_prompt(params.ref.name)
+                return self._require_prompt(params.ref.name)
             uri = params.ref.uri
-            absent = f"unknown resource or template: {uri[:100]}"
-            return _Needed(self.policy.of_resource(uri), lambda: InvalidParams(absent))
+            message = f"unknown resource or template: {uri[:100]}"
+            return _Requirement(self.policy.scopes_of_resource(uri), lambda: InvalidParams(message))
         uri = getattr(params, "uri", None)
         # Pages of apps hold no data, and a client that may call a tool needs its page.
         if name == "resources/read" and any(uri in extension.open_resources for extension in running.extensions):
             return None
         if isinstance(uri, str):
-            return _Needed(self.policy.of_resource(uri), lambda: ResourceNotFound(uri))
-        return _Needed(self.policy.of_others, lambda: MethodNotFound(f"method not found: {name[:100]}"))
+            return _Requirement(self.policy.scopes_of_resource(uri), lambda: ResourceNotFound(uri))
+        return _Requirement(self.policy.other_scopes, lambda: MethodNotFound(f"method not found: {name[:100]}"))
 
-    def _of_prompt(self, name: str) -> _Needed:
-        return _Needed(self.policy.of_prompt(name), lambda: unknown_prompt(name))
+    def _require_prompt(self, name: str) -> _Requirement:
+        return _Requirement(self.policy.scopes_of_prompt(name), lambda: unknown_prompt(name))
 
     # Guarded handlers
 
-    def _guarded(
+    def _guard(
         self, name: str, handler: Callable[[Run[Any], Context[Any], Any], Answer]
     ) -> Callable[[Run[Any], Context[Any], Any], Answer]:
         policy = self.policy
 
         def handle(running: Run[Any], context: Context[Any], params: Any) -> Answer:
             principal = context.peer.principal
-            if policy.concerns(principal):
-                needed = self._needed(running, name, params)
-                if needed is not None:
-                    # Treat anything the principal could never access as nonexistent: a refusal would reveal that it
-                    # exists.
-                    if not self.policy.could_have(principal, needed.scopes):
-                        raise needed.absence()
-                    self.policy.require(principal, needed.scopes)
+            if policy.restricts(principal):
+                requirement = self._find_requirement(running, name, params)
+                if requirement is not None:
+                    # An object that the principal can never access is treated as nonexistent, since a refusal would
+                    # reveal that it exists.
+                    if not self.policy.allows(principal, requirement.scopes):
+                        raise requirement.absence()
+                    self.policy.require(principal, requirement.scopes)
                     # If it becomes a task, requests for the task need the same scopes, and so do clients that
                     # reconnect to the stream of its answer, or receive events of their subscriptions.
-                    context.call.scopes |= needed.scopes
-                    context.link.session.need(needed.scopes)
+                    context.call.scopes |= requirement.scopes
+                    context.link.session.need(requirement.scopes)
             return handler(running, context, params)
 
         return handle
 
-    def _listening(self, handler: Handler) -> Handler:
+    def _guard_listen(self, handler: Handler) -> Handler:
         """Return a handler that omits from a stream the resources that do not exist for its principal, as if they did
         not exist at all."""
 
         async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
             principal, policy = context.peer.principal, self.policy
-            if policy.concerns(principal):
+            if policy.restricts(principal):
                 subscription = params.notifications
-                needed = {uri: policy.of_resource(uri) for uri in subscription.resource_subscriptions}
-                existing = [uri for uri, scopes in needed.items() if policy.could_have(principal, scopes)]
+                requirement = {uri: policy.scopes_of_resource(uri) for uri in subscription.resource_subscriptions}
+                existing = [uri for uri, scopes in requirement.items() if policy.allows(principal, scopes)]
                 # All scopes are required at once: a client that gets one scope at a time sends its user to the
                 # browser for each.
-                policy.require(principal, frozenset().union(*(needed[uri] for uri in existing)))
+                policy.require(principal, frozenset().union(*(requirement[uri] for uri in existing)))
                 subscription = subscription.model_copy(update={"resource_subscriptions": existing})
                 params = params.model_copy(update={"notifications": subscription})
             return await handler(running, context, params)
 
         return handle
 
-    def _shown_to(
+    def _filter_lists(
         self, principal: Principal | None, running: Run[Any], result: dict[str, Any], lists: Sequence[_List]
     ) -> dict[str, Any]:
         """Return the result without the entries that do not exist for `principal`."""
         if self.policy.entitlement(principal) is None:
             return result
         for list_ in lists:
-            result = self._shown(running, principal, result, list_)
+
+            def exists(entry: Mapping[str, Any], list_: _List = list_) -> bool:
+                return self.policy.allows(principal, list_.required_scopes(self, running, str(entry[list_.key])))
+
+            result = _filter_list(result, list_.path, exists)
         # Another client of the same cache may see more, or less.
         return {**result, "cacheScope": "private"} if "cacheScope" in result else result
 
-    def _shown(
-        self, running: Run[Any], principal: Principal | None, result: dict[str, Any], list_: _List
-    ) -> dict[str, Any]:
-        def exists(entry: Mapping[str, Any]) -> bool:
-            return self.policy.could_have(principal, list_.needs(self, running, str(entry[list_.key])))
 
-        return _replaced(result, list_.path, lambda entries: [entry for entry in entries if exists(entry)])
-
-
-def _replaced(
-    result: dict[str, Any], path: Sequence[str], change: Callable[[Iterable[Any]], list[Any]]
+def _filter_list(
+    result: dict[str, Any], path: Sequence[str], exists: Callable[[Mapping[str, Any]], bool]
 ) -> dict[str, Any]:
+    """Return the result with only those entries of the list at `path` that exist."""
     name, rest = path[0], path[1:]
     if name not in result:
         return result
     inner = result[name]
-    return {**result, name: _replaced(inner, rest, change) if rest else change(inner)}
+    return {**result, name: _filter_list(inner, rest, exists) if rest else [*filter(exists, inner)]}
 
 
 _LISTS: Mapping[str, Sequence[_List]] = {
-    "tools/list": [_List(("tools",), "name", Access.tool)],
-    "prompts/list": [_List(("prompts",), "name", Access.prompt)],
-    "resources/list": [_List(("resources",), "uri", Access.resource)],
-    "resources/templates/list": [_List(("resourceTemplates",), "uriTemplate", Access.resource)],
-    "skills/list": [_List(("skills",), "uri", Access.resource)],
-    "dialects/000/listTools": [_List(("value",), "name", Access.tool)],
-    "dialects/000/listResources": [_List(("value",), "resourceId", Access.resource)],
+    "tools/list": [_List(("tools",), "name", Access.scopes_of_tool)],
+    "prompts/list": [_List(("prompts",), "name", Access.scopes_of_prompt)],
+    "resources/list": [_List(("resources",), "uri", Access.scopes_of_resource)],
+    "resources/templates/list": [_List(("resourceTemplates",), "uriTemplate", Access.scopes_of_resource)],
+    "skills/list": [_List(("skills",), "uri", Access.scopes_of_resource)],
+    "dialects/000/listTools": [_List(("value",), "name", Access.scopes_of_tool)],
+    "dialects/000/listResources": [_List(("value",), "resourceId", Access.scopes_of_resource)],
     "dialects/002/initialize": [
-        _List(("value", "tools"), "name", Access.tool),
-        _List(("value", "prompts"), "name", Access.prompt),
+        _List(("value", "tools"), "name", Access.scopes_of_tool),
+        _List(("value", "prompts"), "name", Access.scopes_of_prompt),
     ],
 }

@@ -42,7 +42,7 @@ MIME_TYPE = "text/html;profile=mcp-app"
 
 _SCHEME = "ui://"
 _MAX_TYPES = 100
-"""Maximum number of a client's media types that are considered: a message may have a million of them."""
+"""Maximum number of a client's media types that are considered, since a message may have a million of them."""
 
 Permission = Literal["camera", "microphone", "geolocation", "clipboardWrite"]
 """A permission of the host's browser that a page may request."""
@@ -95,19 +95,18 @@ def apps(*pages: App) -> Extension[Any]:
     extension = Extension[Any](
         UI,
         around=served.around,
-        declares=[Capability(("extensions", UI), lambda _: {}), Capability(("resources",), _resources)],
+        declares=[
+            Capability(("extensions", UI), lambda _: {}),
+            # Pages are read like resources, even if there are no other resources.
+            Capability(("resources",), lambda running: None if len(running.features.resources) else {}),
+        ],
     )
     extension.around_at_once = served.around_at_once
     # Tools are linked by their declared names, before anything renames them.
     extension.outermost = -1
-    extension.lifespan = served.checked
+    extension.lifespan = served.check
     extension.open_resources = served.uris
     return extension
-
-
-def _resources(running: Run[Any]) -> dict[str, Any] | None:
-    # Pages are read like resources, even if there are no other resources.
-    return None if len(running.features.resources) else {}
 
 
 class _Apps:
@@ -115,12 +114,12 @@ class _Apps:
 
     def __init__(self, pages: Sequence[App]) -> None:
         self._apps = {app.uri: app for app in pages}
-        self._read: dict[str, CachedResult] = {}
+        self._results: dict[str, CachedResult] = {}
         self.uris = frozenset(self._apps)
         if len(self._apps) < len(pages):
             raise DeclarationError("two apps have the same URI")
 
-    def checked(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
+    def check(self, running: Run[Any]) -> AbstractAsyncContextManager[None]:
         """Raise DeclarationError if a tool names an unknown page."""
         for tool in running.features.tools.all():
             if tool.options.app is not None and tool.options.app not in self._apps:
@@ -133,19 +132,19 @@ class _Apps:
         match method.handler:
             case "tools/list":
 
-                async def listed(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-                    return _with_links(running, context, await handler(running, context, params))
+                async def list_tools(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
+                    return _add_links(running, context, await handler(running, context, params))
 
-                return listed
+                return list_tools
             case "resources/read":
 
-                def read(
+                def read_resource(
                     running: Run[Any], context: Context[Any], params: ReadResourceParams
                 ) -> Awaitable[dict[str, Any]]:
                     app = self._apps.get(params.uri)
-                    return handler(running, context, params) if app is None else self._page(app, context, params)
+                    return handler(running, context, params) if app is None else self._read_page(app, context, params)
 
-                return read
+                return read_resource
             case _:
                 return handler
 
@@ -157,39 +156,39 @@ class _Apps:
             if isinstance(params, ReadResourceParams):
                 return None if params.uri in self._apps else handler(running, context, params)
             result = handler(running, context, params)
-            return None if result is None else _with_links(running, context, result)
+            return None if result is None else _add_links(running, context, result)
 
         return answer
 
-    async def _page(self, app: App, context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
+    async def _read_page(self, app: App, context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
         etag = cached_etag(context.peer, params.meta)
-        cached = self._read.get(app.uri)
+        cached = self._results.get(app.uri)
         if cached is None:
             text = await to_thread.run_sync(app.page)
             content = {"uri": app.uri, "mimeType": MIME_TYPE, "text": text, "_meta": app.meta}
             result = tagged({"contents": [content], "ttlMs": FRESH_MS, "cacheScope": "public"}, None)
-            cached = self._read[app.uri] = CachedResult(result)
+            cached = self._results[app.uri] = CachedResult(result)
         return tagged(cached, etag) if etag == cached["_meta"][ETAG] else cached
 
 
-def _with_links(running: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:
+def _add_links(running: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:
     """Return a list of tools with the URIs of their pages, if the client shows pages."""
     if not shows_apps(context):
         return result
 
-    def linked() -> dict[str, Any]:
-        tools = [_linked(running, tool) for tool in result["tools"]]
-        # Not for the caches of other clients: they may have declared nothing.
+    def add_links() -> dict[str, Any]:
+        tools = [_add_link(running, tool) for tool in result["tools"]]
+        # The list is not for the caches of other clients, which may have declared nothing.
         return {**result, "tools": tools, "cacheScope": "private"}
 
-    return result.variant(UI, linked) if isinstance(result, CachedResult) else linked()
+    return result.variant(UI, add_links) if isinstance(result, CachedResult) else add_links()
 
 
-def _linked(running: Run[Any], listed: dict[str, Any]) -> dict[str, Any]:
+def _add_link(running: Run[Any], entry: dict[str, Any]) -> dict[str, Any]:
     """Return a tool of a list with the URI of its page."""
-    tool = running.features.tools.get(listed["name"])
+    tool = running.features.tools.get(entry["name"])
     uri = None if tool is None else tool.options.app
     if uri is None:
-        return listed
-    # The flat form is deprecated, and hosts still read it.
-    return {**listed, "_meta": {**listed.get("_meta", {}), "ui": {"resourceUri": uri}, "ui/resourceUri": uri}}
+        return entry
+    # The flat form is deprecated, but hosts still read it.
+    return {**entry, "_meta": {**entry.get("_meta", {}), "ui": {"resourceUri": uri}, "ui/resourceUri": uri}}

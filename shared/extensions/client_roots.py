@@ -24,7 +24,8 @@ from ..server.running import Opening
 Narrow = Callable[[Any, Sequence[str]], Awaitable[Any]]
 """Derives, from the server's state, the state for a client whose roots have these URIs."""
 
-_NEED_NONE = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
+# Methods whose handlers do not use the state of the server.
+_STATELESS_METHODS = {"tools/list", "resources/templates/list", "resources/unsubscribe", "prompts/list"}
 
 
 def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
@@ -38,13 +39,16 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
 
 @dataclass(slots=True)
 class _SessionRoots:
-    """The state for one session, and the number of changes to its roots when they were requested."""
+    """The state for one session."""
 
     state: Any = None
     changes: int = -1
-    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    """The number of changes to its roots that the client had reported when it was asked."""
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held by the call that asks the client."""
     failures: int = 0
     refusal: str = ""
+    """The error after the last failure."""
 
 
 class ClientRoots:
@@ -58,11 +62,11 @@ class ClientRoots:
 
     def around(self, method: Method, handler: Handler) -> Handler:
         """Return the handler of `method`, called with the state for its client."""
-        if method.name in _NEED_NONE:
+        if method.name in _STATELESS_METHODS:
             return handler
 
         async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-            state = await self._state(context, method.multi_round)
+            state = await self._get_state(context, method.multi_round)
             return await handler(running, replace(context, state=state), params)
 
         return handle
@@ -81,23 +85,23 @@ class ClientRoots:
 
         return handle
 
-    async def _state(self, context: Context[Any], may_ask: bool) -> Any:
+    async def _get_state(self, context: Context[Any], may_ask: bool) -> Any:
         if not context.peer.can("roots"):
             return context.state
         if not context.peer.lasts:
-            return await self._narrowed(context) if may_ask else await self._narrow(context.state, [])
+            return await self._narrow_state(context) if may_ask else await self._narrow(context.state, [])
         session = context.link.session
         cached = self._known.get(session)
         if cached is None:
             cached = self._known[session] = _SessionRoots()
         if cached.changes != session.roots_changed:
-            await self._learn(cached, context)
+            await self._ask_roots(cached, context)
         return cached.state
 
-    async def _learn(self, cached: _SessionRoots, context: Context[Any]) -> None:
+    async def _ask_roots(self, cached: _SessionRoots, context: Context[Any]) -> None:
         """Ask the client, unless another call is asking it. Raises ToolError if the client does not answer."""
         session, failures = context.link.session, cached.failures
-        async with cached.asking:
+        async with cached.lock:
             if cached.failures != failures:
                 raise ToolError(cached.refusal)
             changes = session.roots_changed
@@ -105,7 +109,7 @@ class ClientRoots:
                 return
             try:
                 with anyio.fail_after(self._seconds):
-                    state = await self._narrowed(context)
+                    state = await self._narrow_state(context)
             except (PeerError, InvalidParams, TimeoutError) as error:
                 reason = str(error) or f"it did not answer within {self._seconds:g} s"
                 cached.failures += 1
@@ -114,5 +118,5 @@ class ClientRoots:
             # The next call asks again, since the roots have changed meanwhile.
             cached.state, cached.changes = state, changes
 
-    async def _narrowed(self, context: Context[Any]) -> Any:
+    async def _narrow_state(self, context: Context[Any]) -> Any:
         return await self._narrow(context.state, [root.uri for root in await context.roots()])

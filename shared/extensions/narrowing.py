@@ -18,8 +18,8 @@ NARROWING = "narrowing"
 """The name of the extension."""
 
 
-class _Joined:
-    """Stores that have already been joined: the other replicas see the runs of one replica as one."""
+class _JoinedStores:
+    """Stores that have already been joined, so that the other replicas see all runs here as one replica."""
 
     def __init__(self, replica: Replica) -> None:
         self._replica = replica
@@ -34,17 +34,19 @@ def narrowing(settings: Mapping[str, BaseModel | None]) -> Extension[Any]:
     settings of the run; `*` means all other names."""
 
     @asynccontextmanager
-    async def living(running: Run[Any]) -> AsyncIterator[None]:
+    async def open_runs(running: Run[Any]) -> AsyncIterator[None]:
         replica = running.replication.replica
-        stores = None if replica is None else _Joined(replica)
-        async with AsyncExitStack() as opened:
-            for name, own in settings.items():
+        stores = None if replica is None else _JoinedStores(replica)
+        async with AsyncExitStack() as stack:
+            for name, principal_settings in settings.items():
                 run = running
-                if own is not None:
-                    run = await opened.enter_async_context(running.parts.reopen(own, stores, without=NARROWING))
+                if principal_settings is not None:
+                    run = await stack.enter_async_context(
+                        running.parts.reopen(principal_settings, stores, without=NARROWING)
+                    )
                 running.parts.narrow(name, run)
             yield
 
     extension = Extension[Any](NARROWING)
-    extension.lifespan = living
+    extension.lifespan = open_runs
     return extension

@@ -51,7 +51,7 @@ from ..text import join_lines
 
 T = TypeVar("T")
 
-MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024
+MAX_DESCRIPTION, MAX_FILE_NAME = 1_024, 1_024  # characters
 MAX_DEPTH = 32
 """Maximum number of parts in a skill's path."""
 
@@ -60,9 +60,9 @@ _PATH = re.compile(
     rf"(?:(?!\.\.?/)[A-Za-z0-9._~-]{{1,64}}/){{0,{MAX_DEPTH - 1}}}"  # the server's folders of skills
     r"(?=[^/]{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*"  # the name
 )
-_UNFIT = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
-_MORE_KINDS = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
-"""Types that older Pythons do not know."""
+_FORBIDDEN_CHARACTERS = re.compile(r"[\\\x00-\x1f\x7f\ud800-\udfff]")
+_MORE_TYPES = {".md": "text/markdown", ".yaml": "application/yaml", ".yml": "application/yaml"}
+"""Media types that older versions of Python do not know."""
 
 
 # Skills
@@ -106,7 +106,11 @@ class Skill:
         if len(self.files) > MAX_FILES or sum(file.size for file in self.files.values()) > MAX_BYTES:
             raise DeclarationError(f"skill {self.path!r} has more than {MAX_FILES} files or {MAX_BYTES:,} bytes")
         for name in self.files:
-            if len(name) > MAX_FILE_NAME or _UNFIT.search(name) or not {"", ".", ".."}.isdisjoint(name.split("/")):
+            if (
+                len(name) > MAX_FILE_NAME
+                or _FORBIDDEN_CHARACTERS.search(name)
+                or not {"", ".", ".."}.isdisjoint(name.split("/"))
+            ):
                 raise DeclarationError(f"skill {self.path!r}: not a path of a file: {name[:200]!r}")
 
     def uri(self, file: str = MANIFEST) -> str:
@@ -116,7 +120,7 @@ class Skill:
     def file_at(self, uri: str) -> str | None:
         """Return the file with this URI, exactly as `uri` writes it; None if there is none."""
         file = unquote(uri.removeprefix(f"{_SCHEME}{self.path}/"))
-        # Exactly: `%2e%2e` and other spellings are not names of a file, so nothing has to be resolved.
+        # `%2e%2e` and other spellings are not names of a file, so nothing has to be resolved.
         return file if file in self.files and self.uri(file) == uri else None
 
     def entry(self) -> dict[str, Any]:
@@ -129,22 +133,23 @@ class Skill:
 
     def resource(self, file: str = MANIFEST) -> Resource:
         """Return one of its files in the form that lists of resources contain."""
-        size, kind = self.files[file].size, _kind(file)
+        size, mime_type = self.files[file].size, _mime_type(file)
         if file != MANIFEST:
-            return Resource(uri=self.uri(file), name=join_lines(file.rpartition("/")[2]), mime_type=kind, size=size)
+            name = join_lines(file.rpartition("/")[2])
+            return Resource(uri=self.uri(file), name=name, mime_type=mime_type, size=size)
         name, description = self.frontmatter["name"], join_lines(self.frontmatter["description"])
-        return Resource(uri=self.uri(), name=name, description=description, mime_type=kind, size=size)
+        return Resource(uri=self.uri(), name=name, description=description, mime_type=mime_type, size=size)
 
     def children(self, uri: str) -> list[Resource]:
         """Return the direct children of its directory `uri`; empty if that is not a directory, since no directory is
         empty."""
-        inside, by_name = f"{uri}/", {}
+        prefix, by_name = f"{uri}/", {}
         for file in sorted(self.files):
-            _, there, rest = self.uri(file).partition(inside)
-            if there:
-                child, below, _ = rest.partition("/")
-                directory = Resource(uri=inside + child, name=join_lines(unquote(child)), mime_type=DIRECTORY)
-                by_name[child] = directory if below else self.resource(file)
+            _, is_inside, rest = self.uri(file).partition(prefix)
+            if is_inside:
+                child, is_directory, _ = rest.partition("/")
+                directory = Resource(uri=prefix + child, name=join_lines(unquote(child)), mime_type=DIRECTORY)
+                by_name[child] = directory if is_directory else self.resource(file)
         return list(by_name.values())
 
 
@@ -191,32 +196,34 @@ class Skills:
                 return children
         raise ResourceNotFound(uri, "no skill has a directory with this URI")
 
-    async def listed(self, context: Context[Any]) -> list[Resource]:
+    async def list_resources(self, context: Context[Any]) -> list[Resource]:
         """Return the SKILL.md of each skill, for `resources/list`."""
         return [skill.resource() for skill in await self.source.list(context)]
 
     async def read(self, context: Context[Any], path: str) -> TextResourceContents | BlobResourceContents:
         """A file of a skill, whose SKILL.md describes its purpose."""
         uri = f"{_SCHEME}{path}"
-        for around in _enclosing_paths(uri):
-            skill = await self.source.get(context, around)
+        for skill_path in _enclosing_paths(uri):
+            skill = await self.source.get(context, skill_path)
             if skill is None or (file := skill.file_at(uri)) is None:
                 continue
             data = await self.source.read(context, skill, file)
             if data is None:
                 continue
             try:
-                return TextResourceContents(uri=uri, mime_type=_kind(file), text=data.decode())
+                return TextResourceContents(uri=uri, mime_type=_mime_type(file), text=data.decode())
             except UnicodeDecodeError:
-                return BlobResourceContents.of(uri, data, _kind(file))
+                return BlobResourceContents.of(uri, data, _mime_type(file))
         raise ResourceNotFound(uri)
 
     # The methods
 
     async def list_skills(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
         """`skills/list`."""
-        shown, more = _cut(running, "skills", await self.source.list(context), methodcaller("uri"), params.cursor)
-        return {"skills": [skill.entry() for skill in shown], **more}
+        entries, more = _page_of(
+            running, "skills", await self.source.list(context), methodcaller("uri"), params.cursor
+        )
+        return {"skills": [skill.entry() for skill in entries], **more}
 
     async def get_skill(self, running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
         """`skills/get`: a listed skill, or an unlisted one. Raises ResourceNotFound."""
@@ -227,8 +234,8 @@ class Skills:
     ) -> dict[str, Any]:
         """`resources/directory/read`: the direct children of a directory of a skill. Raises ResourceNotFound."""
         children = await self.children(context, params.uri)
-        shown, more = _cut(running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor)
-        return {"resources": [child.to_wire() for child in shown], **more}
+        entries, more = _page_of(running, f"directory:{params.uri}", children, attrgetter("uri"), params.cursor)
+        return {"resources": [child.to_wire() for child in entries], **more}
 
 
 def skills(source: SkillSource) -> Extension[Any]:
@@ -251,17 +258,17 @@ def skills(source: SkillSource) -> Extension[Any]:
         declares=[Capability(path, lambda _running: {"directoryRead": True}, Span(V2026_07_28))],
     )
     extension.resource(f"{_SCHEME}{{+path}}", name="skill-file", title="File of a skill")(served.read)
-    extension.lists_resources(served.listed)
+    extension.lists_resources(served.list_resources)
     return extension
 
 
-def _cut(
-    running: Run[Any], what: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
+def _page_of(
+    running: Run[Any], name: str, items: Sequence[T], key: Callable[[T], str], cursor: str | None
 ) -> tuple[Sequence[T], dict[str, str]]:
     """Return the page of a list that may differ between callers, and the result's field for the next page."""
     size, signer = running.server.page_size, running.signer
-    shown, following = page(items, cursor, key, name=what, size=size, signer=signer)
-    return shown, {} if following is None else {"nextCursor": following}
+    entries, next_cursor = page(items, cursor, key, name=name, size=size, signer=signer)
+    return entries, {} if next_cursor is None else {"nextCursor": next_cursor}
 
 
 def _enclosing_paths(uri: str) -> Iterator[str]:
@@ -269,19 +276,19 @@ def _enclosing_paths(uri: str) -> Iterator[str]:
     if not uri.startswith(_SCHEME):
         return
     parts = uri.removeprefix(_SCHEME).split("/", MAX_DEPTH)
-    # Skills may be nested: a file belongs to the innermost.
+    # Skills may be nested: a file belongs to the innermost skill that has it.
     for end in range(len(parts), 0, -1):
         path = "/".join(parts[:end])
         if _PATH.fullmatch(path):
             yield path
 
 
-def _kind(file: str) -> str | None:
-    ending = file.rpartition("/")[2].rpartition(".")[1:]
-    return _kinds().get("".join(ending).lower())
+def _mime_type(file: str) -> str | None:
+    extension = file.rpartition("/")[2].rpartition(".")[1:]
+    return _mime_types().get("".join(extension).lower())
 
 
 @cache
-def _kinds() -> dict[str, str]:
-    # The machine's own tables are not used: a file has the same type wherever it is served.
-    return mimetypes.MimeTypes(filenames=()).types_map[True] | _MORE_KINDS
+def _mime_types() -> dict[str, str]:
+    # The machine's own tables are not used, so that a file has the same type wherever it is served.
+    return mimetypes.MimeTypes(filenames=()).types_map[True] | _MORE_TYPES

@@ -74,7 +74,7 @@ def test_the_scopes_are_those_that_the_servers_ask_for() -> None:
     for entry in ENTRIES:
         options = {tool.name: tool.options for tool in app_of(entry).tools.all()}
         names = (*entry.tools.read, *entry.tools.write)
-        needed = {name: Policy(entry.name).of_tool(name, options[name]) for name in names}
+        needed = {name: Policy(entry.name).scopes_of_tool(name, options[name]) for name in names}
         assert needed == {name: {scope for scope, tools in entry.scopes.items() if name in tools} for name in needed}
 
 

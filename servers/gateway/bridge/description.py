@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from shared.extensions.tasks.extension import tasks_declared
+from shared.extensions.tasks.extension import task_capabilities
 from shared.protocol.session.client import ServerDescription
 from shared.protocol.types.tasks import TASKS
 
@@ -41,6 +41,6 @@ def capabilities_of(description: ServerDescription, *, stateless: bool) -> dict[
         if others:
             capabilities["extensions"] = others
     if has_tasks(description, stateless=stateless):
-        ours = tasks_declared()
+        ours = task_capabilities()
         capabilities |= {**ours, "extensions": {**capabilities.get("extensions", {}), **ours["extensions"]}}
     return {**capabilities, "logging": capabilities.get("logging", {})}

@@ -34,7 +34,9 @@ _METHODS: Mapping[str, Sequence[str]] = {
 """The methods by document, each a handler in `HANDLERS` of the document's module."""
 
 
-def _handler(document: str, method: str) -> Handler:
+def _import_handler(document: str, method: str) -> Handler:
+    """Return a handler that imports the document's module when it is called."""
+
     async def handle(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
         handlers: Mapping[str, Handler] = import_module(f".document_{document}", __name__).HANDLERS
         return await handlers[method](running, context, params)
@@ -43,7 +45,7 @@ def _handler(document: str, method: str) -> Handler:
 
 
 _HANDLERS = {
-    f"dialects/{document}/{method}": _handler(document, method)
+    f"dialects/{document}/{method}": _import_handler(document, method)
     for document, methods in _METHODS.items()
     for method in methods
 }
@@ -55,14 +57,14 @@ DIALECTS = Extension[Any](
 
 
 _MAX_PAGES = 1_000
-"""Pages of an endless list, after which it ends."""
-_ROWS = {row.name: row for row in REQUESTS}
+"""Maximum number of pages of a list that are read, since a list may be endless."""
+_METHOD_BY_NAME = {method.name: method for method in REQUESTS}
 
 
-async def ask(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
-    """Return the result of the protocol's `method` with `params`, instead of a dialect's call: everything around the
-    call, including rules and records, sees it in that form. Raises the exceptions of its handler."""
-    with context.call.acting_as(_ROWS[method], params):
+async def call_method(running: Run[Any], context: Context[Any], method: str, params: Params) -> dict[str, Any]:
+    """Return the result of the protocol's `method` with `params`, instead of a dialect's call. Everything around the
+    call, including rules and records, sees the protocol's method. Raises the exceptions of its handler."""
+    with context.call.acting_as(_METHOD_BY_NAME[method], params):
         return await running.handlers[method](running, context, params)
 
 
@@ -72,10 +74,10 @@ async def list_all(running: Run[Any], context: Context[Any], method: str, key: s
     its handler."""
     entries: list[dict[str, Any]] = []
     cursor: str | None = None
-    if not running.identity.has(_ROWS[method].capability):
+    if not running.identity.has(_METHOD_BY_NAME[method].capability):
         return entries
     for _ in range(_MAX_PAGES):
-        page = await ask(running, context, method, ListParams(cursor=cursor))
+        page = await call_method(running, context, method, ListParams(cursor=cursor))
         entries += page[key]
         before, cursor = cursor, page.get("nextCursor")
         if cursor is None or cursor == before or len(entries) >= context.budget.entries:

@@ -25,7 +25,7 @@ from ...protocol.wire.jsonrpc import texts_of
 from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.run import Run
-from . import ask, list_all, read_params
+from . import call_method, list_all, read_params
 
 _NO_QUERY = {"type": "object", "properties": {}}
 
@@ -46,8 +46,8 @@ class _ReadParams(Params):
 
 async def list_tools(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/listTools`: all tools on offer, as one array."""
-    server, listed = _name_of(run), await list_all(run, context, "tools/list", "tools")
-    return {"value": [{"toolId": f"{server}/{tool['name']}", **tool} for tool in listed]}
+    server, tools = _name_of(run), await list_all(run, context, "tools/list", "tools")
+    return {"value": [{"toolId": f"{server}/{tool['name']}", **tool} for tool in tools]}
 
 
 async def list_resources(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
@@ -67,9 +67,9 @@ async def list_resources(run: Run[Any], context: Context[Any], params: Params) -
 async def execute_tool(run: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
     """`mcp/tool/execute`. Raises InvalidParams, ToolError, and the exceptions of the tool."""
     arguments = read_params(context, _ExecuteParams)
-    name = await _tool_name(run, context, arguments.tool_id)
+    name = await _find_tool_name(run, context, arguments.tool_id)
     try:
-        result = await ask(run, context, "tools/call", CallToolParams(name=name, arguments=arguments.inputs))
+        result = await call_method(run, context, "tools/call", CallToolParams(name=name, arguments=arguments.inputs))
     except UnknownTool:
         if _is_own(run, arguments.tool_id):
             raise
@@ -89,11 +89,11 @@ async def read_resource(run: Run[Any], context: Context[Any], params: Params) ->
     """`mcp/resource/read`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
     arguments = read_params(context, _ReadParams)
     uri, values = arguments.resource_id, texts_of(arguments.query)
-    if "{" in uri and (template := await _template(run, context, uri)) is not None:
+    if "{" in uri and (template := await _find_template(run, context, uri)) is not None:
         uri = template.expand(values)
         values = {name: value for name, value in values.items() if name not in template.names}
     request = ReadResourceParams(uri=with_query(uri, values))
-    result = await ask(run, context, "resources/read", request)
+    result = await call_method(run, context, "resources/read", request)
     contents = result["contents"]
     return {"value": contents[0]["text"] if len(contents) == 1 and "text" in contents[0] else contents}
 
@@ -106,12 +106,12 @@ HANDLERS: Mapping[str, Handler] = {
 }
 
 
-async def _tool_name(run: Run[Any], context: Context[Any], tool_id: str) -> str:
+async def _find_tool_name(run: Run[Any], context: Context[Any], tool_id: str) -> str:
     """Return the name of the tool with that id, or the name in the id if there is no such tool."""
     server, _, name = tool_id.rpartition("/")
     if name in run.features.tools and _is_own(run, tool_id):
         return name
-    names = [listed_name["name"] for listed_name in await list_all(run, context, "tools/list", "tools")]
+    names = [tool["name"] for tool in await list_all(run, context, "tools/list", "tools")]
     if not _is_own(run, tool_id):
         # A server that combines others also accepts this name for each tool, however it is listed.
         prefix = f"{server}__"
@@ -128,16 +128,16 @@ def _is_own(run: Run[Any], tool_id: str) -> bool:
     return not server or _normalize(server) == _normalize(_name_of(run))
 
 
-async def _template(run: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
+async def _find_template(run: Run[Any], context: Context[Any], uri: str) -> UriTemplate | None:
     """Return the template with that exact text; None if the server has none."""
     declared = run.features.resources.template(uri)
     if declared is not None:
         return declared
-    listed = await list_all(run, context, "resources/templates/list", "resourceTemplates")
-    return _compiled(uri) if any(entry["uriTemplate"] == uri for entry in listed) else None
+    templates = await list_all(run, context, "resources/templates/list", "resourceTemplates")
+    return _compile(uri) if any(entry["uriTemplate"] == uri for entry in templates) else None
 
 
-def _compiled(uri: str) -> UriTemplate | None:
+def _compile(uri: str) -> UriTemplate | None:
     try:
         return UriTemplate(uri)
     except DeclarationError:  # a combined server may list anything
@@ -146,7 +146,7 @@ def _compiled(uri: str) -> UriTemplate | None:
 
 def _schema_of(uri: str) -> dict[str, Any]:
     """Return the schema of the variables of a template that is declared elsewhere; all are strings."""
-    template = _compiled(uri)
+    template = _compile(uri)
     names = () if template is None else template.names
     return {"type": "object", "properties": {name: {"type": "string"} for name in names}}
 

@@ -18,7 +18,7 @@ from ...protocol.types.resources import ReadResourceParams
 from ...server.dispatch.context import Context
 from ...server.features import Handler
 from ...server.run import Run
-from . import ask, list_all, read_params
+from . import call_method, list_all, read_params
 
 _Object = dict[str, Any]
 
@@ -39,10 +39,10 @@ async def initialize(running: Run[Any], context: Context[Any], params: Params) -
         "serverInfo": identity.server_info,
         "capabilities": {name: {} for name in ("resources", "tools", "prompts") if identity.has((name,))},
         "tools": [
-            {**_named(tool), "arguments": tool["inputSchema"]}
+            {**_pick_names(tool), "arguments": tool["inputSchema"]}
             for tool in await list_all(running, context, "tools/list", "tools")
         ],
-        "prompts": await _prompts(running, context),
+        "prompts": await _list_prompts(running, context),
     }
     instructions = {} if identity.instructions is None else {"instructions": identity.instructions}
     return {"value": {**description, **instructions}}
@@ -51,9 +51,9 @@ async def initialize(running: Run[Any], context: Context[Any], params: Params) -
 async def read_resource(running: Run[Any], context: Context[Any], params: Params) -> _Object:
     """`read_resource`. Raises InvalidParams, ResourceNotFound, and the exceptions of the resource's function."""
     request = read_params(context, ReadResourceParams)
-    result = await ask(running, context, "resources/read", request)
+    result = await call_method(running, context, "resources/read", request)
     times = [content.get("_meta", {}).get("lastModified") for content in result["contents"]]
-    modified = max((content for content in times if isinstance(content, str)), default=None)
+    modified = max((time for time in times if isinstance(time, str)), default=None)
     if modified is None:
         modified = _declared_time(running, request.uri)
     meta = {} if modified is None else {"lastModified": modified}
@@ -74,22 +74,23 @@ def _declared_time(running: Run[Any], uri: str) -> str | None:
 HANDLERS: Mapping[str, Handler] = {"initialize": initialize, "read_resource": read_resource}
 
 
-async def _prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
+async def _list_prompts(running: Run[Any], context: Context[Any]) -> list[_Object]:
     prompts = running.features.prompts
-    # The server's own declarations describe the arguments better than a list.
-    schemas = {prompt_.name: prompt_.function.schema for prompt_ in prompts.all()}
+    # A server's own declarations describe the arguments better than a list of prompts.
+    schemas = {prompt.name: prompt.function.schema for prompt in prompts.all()}
     if prompts.source is not None:
         prompts_of_source = await prompts.source.page(context, "", context.budget.entries)
         schemas = {prompt.name: _schema_of(prompt) for prompt in prompts_of_source} | schemas
     listed = await list_all(running, context, "prompts/list", "prompts")
     return [
-        {**_named(prompt_), "arguments": schemas.get(prompt_["name"]) or _schema_of(Prompt.model_validate(prompt_))}
-        for prompt_ in listed
+        {**_pick_names(prompt), "arguments": schemas.get(prompt["name"]) or _schema_of(Prompt.model_validate(prompt))}
+        for prompt in listed
     ]
 
 
-def _named(prompt: _Object) -> _Object:
-    return {name: prompt[name] for name in ("name", "description") if name in prompt}
+def _pick_names(entry: _Object) -> _Object:
+    """Return the name and the description of a tool or prompt."""
+    return {name: entry[name] for name in ("name", "description") if name in entry}
 
 
 def _schema_of(prompt: Prompt) -> _Object:

@@ -26,9 +26,9 @@ from ...server.extension import Capability
 from ...server.features import Handler
 from ...server.run import Run
 from . import states
-from .experimental_questions import Asking, related
+from .experimental_questions import QuestionSender, related_meta
 from .hosted import Report
-from .runner import POLL_MS, common_fields, may_see, tasks_of
+from .runner import POLL_MS, can_access, common_fields, tasks_of
 
 _NAME = "experimental"
 SPANS: Mapping[tuple[str, ...], Span] = {
@@ -45,7 +45,7 @@ class _Form:
 
     name = _NAME
 
-    def created(self, task: TaskRecord) -> dict[str, Any]:
+    def create_result(self, task: TaskRecord) -> dict[str, Any]:
         """Return a `CreateTaskResult`."""
         return {"task": _fields(task)}
 
@@ -53,16 +53,16 @@ class _Form:
         """Return the status: a tool that fails is a task that fails."""
         return "failed" if result.get("isError") else "completed"
 
-    def reported(self, context: Context[Any], id: str, report: Report) -> None:
+    def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
         """Send the progress notification, also after the answer, if the client gave a token."""
         call = context.call
         if call.token is None or not call.advance(report.progress):
             return
         fields = {"progress": report.progress, "total": report.total, "message": report.message}
         params = {name: value for name, value in fields.items() if value is not None}
-        _notify(context, "notifications/progress", {"progressToken": call.token, **params, "_meta": related(id)})
+        _notify(context, "notifications/progress", {"progressToken": call.token, **params, "_meta": related_meta(id)})
 
-    def moved(self, context: Context[Any], task: TaskRecord) -> None:
+    def send_status(self, context: Context[Any], task: TaskRecord) -> None:
         """Send `notifications/tasks/status` to the client that began the task."""
         _notify(context, "notifications/tasks/status", _fields(task))
 
@@ -108,11 +108,11 @@ def request_of(context: Context[Any], name: str, support: str | None) -> TaskReq
         raise InvalidParams(f"task: {first_fault(error)}") from None
 
 
-def declares(has_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
-    """Return the capabilities; tasks are listed only for principals, which can be distinguished."""
-    can: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+def list_capabilities(has_tasks: Callable[[Run[Any]], bool]) -> Sequence[Capability]:
+    """Return the capabilities of a server for which `has_tasks` is true."""
+    capability: dict[str, Any] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
     return (
-        Capability(("tasks",), lambda running: can if has_tasks(running) else None, SPANS["tasks",]),
+        Capability(("tasks",), lambda running: capability if has_tasks(running) else None, SPANS["tasks",]),
         Capability(("tasks", "list"), lambda running: {} if has_tasks(running) else None, SPANS["tasks", "list"]),
     )
 
@@ -125,33 +125,33 @@ async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> 
     return _fields(await tasks_of(running).find(params.task_id, _NAME, context.peer))
 
 
-async def _result(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
+async def _get_result(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/result`: waits for the end of the task, and sends its questions to the client."""
     tasks = tasks_of(running)
     task = await tasks.find(params.task_id, _NAME, context.peer)
     async with background() as group, aclosing(tasks.follow(task.id)) as changes:
-        group.start_soon(_until_closing, context)
-        asking = Asking(tasks, context, group)
+        group.start_soon(_fail_on_closing, context)
+        asking = QuestionSender(tasks, context, group)
         async for task in changes:
-            asking.look(task)
+            asking.update(task)
             if states.is_over(task):
-                return _outcome(task)
+                return _outcome_of(task)
     raise InvalidParams("the task has expired")
 
 
-async def _until_closing(context: Context[Any]) -> None:
+async def _fail_on_closing(context: Context[Any]) -> None:
     await context.link.closing()
     raise RpcError("the connection is about to end; request the result on another one")
 
 
-def _outcome(task: TaskRecord) -> dict[str, Any]:
+def _outcome_of(task: TaskRecord) -> dict[str, Any]:
     if task.outcome is None:
         raise RpcError(f"the task was {task.status}")
     if "error" in task.outcome:
         error = task.outcome["error"]
         raise RpcError(error["message"], code=error["code"], data=error.get("data"))
     result = task.outcome["result"]
-    return {**result, "_meta": related(task.id, result.get("_meta"))}
+    return {**result, "_meta": related_meta(task.id, result.get("_meta"))}
 
 
 async def _list(running: Run[Any], context: Context[Any], params: ListTasksParams) -> dict[str, Any]:
@@ -160,25 +160,25 @@ async def _list(running: Run[Any], context: Context[Any], params: ListTasksParam
     if principal is None:
         raise MethodNotFound("method not found: tasks/list")
     tasks = await tasks_of(running).store.listed(principal.key)
-    listed = [task for task in tasks if task.form == _NAME and may_see(task, context.peer)]
+    accessible = [task for task in tasks if task.form == _NAME and can_access(task, context.peer)]
     name = context.peer.own_list("tasks")
     size, signer = running.server.page_size, running.signer
-    shown, following = page(listed, params.cursor, attrgetter("id"), name=name, size=size, signer=signer)
-    more = {} if following is None else {"nextCursor": following}
-    return {"tasks": [_fields(task) for task in shown], **more}
+    entries, next_cursor = page(accessible, params.cursor, attrgetter("id"), name=name, size=size, signer=signer)
+    more = {} if next_cursor is None else {"nextCursor": next_cursor}
+    return {"tasks": [_fields(task) for task in entries], **more}
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/cancel`. Raises InvalidParams if the task is over."""
 
-    def cancelled(task: TaskRecord, now: float) -> TaskRecord:
+    def cancel(task: TaskRecord, now: float) -> TaskRecord:
         if states.is_over(task):
             raise InvalidParams(f"the task has already ended: {task.status}")
-        return states.cancelled(task, now)
+        return states.cancel(task, now)
 
     tasks = tasks_of(running)
     current = await tasks.find(params.task_id, _NAME, context.peer)
-    task = await tasks.change(current.id, cancelled)
+    task = await tasks.change(current.id, cancel)
     return _fields(current if task is None else task)
 
 
@@ -190,7 +190,7 @@ METHODS = (
 )
 HANDLERS: Mapping[str, Handler] = {
     f"tasks/get {_NAME}": _get,
-    "tasks/result": _result,
+    "tasks/result": _get_result,
     "tasks/list": _list,
     f"tasks/cancel {_NAME}": _cancel,
 }

@@ -20,21 +20,22 @@ from . import states
 from .runner import Tasks
 
 _KEY = "question"
-_AUGMENTED = {
+_TASK_CAPABILITIES = {
     "elicitation/create": ("tasks", "requests", "elicitation", "create"),
     "sampling/createMessage": ("tasks", "requests", "sampling", "createMessage"),
 }
 """Capabilities of a client that runs such requests as tasks."""
-FAREWELL_SECONDS = 2.0
+CANCEL_SECONDS = 2.0
+"""Seconds that the cancellation of a client's task may take."""
 
 
-def related(id: str, meta: Any = None) -> dict[str, Any]:
+def related_meta(id: str, meta: Any = None) -> dict[str, Any]:
     """Return the `_meta` of a message that belongs to the task `id`, including `meta`."""
     return {**(meta if isinstance(meta, dict) else {}), RELATED_TASK: {"taskId": id}}
 
 
-class Asking:
-    """Sends the questions of a task to the client of one `tasks/result`, in `group`, while that waits."""
+class QuestionSender:
+    """Sends the questions of a task to the client of one `tasks/result` request, in `group`, while it waits."""
 
     def __init__(self, tasks: Tasks, context: Context[Any], group: TaskGroup) -> None:
         self._tasks = tasks
@@ -42,46 +43,46 @@ class Asking:
         self._group = group
         self._asked: dict[str, CancelScope] = {}
 
-    def look(self, task: TaskRecord) -> None:
+    def update(self, task: TaskRecord) -> None:
         """Ask the task's new questions, and withdraw those that are no longer open."""
         for key in [key for key in self._asked if key not in task.questions]:
             self._asked.pop(key).cancel()
         for key, request in task.questions.items():
             if key not in self._asked:
                 scope = self._asked[key] = CancelScope()
-                self._group.start_soon(self._put, task.id, key, request, scope)
+                self._group.start_soon(self._ask, task.id, key, request, scope)
 
-    async def _put(self, id: str, key: str, request: Mapping[str, Any], scope: CancelScope) -> None:
+    async def _ask(self, id: str, key: str, request: Mapping[str, Any], scope: CancelScope) -> None:
         with scope:
             try:
-                answer = {"result": await self._answer(id, request["method"], request["params"])}
+                answer = {"result": await self._get_answer(id, request["method"], request["params"])}
             except MissingCapability:
                 return  # another client of the owner may have it
             except PeerError as error:
                 if self._context.link.answers.is_finished:
-                    return  # no answer: the client is gone
+                    return  # the client is gone
                 data = {} if error.data is None else {"data": error.data}
                 answer = {"error": {"code": error.code, "message": error.message, **data}}
             except RpcError:
                 return  # the call is over
-            await self._tasks.change(id, lambda task, now: states.answered(task, {key: answer}, now))
+            await self._tasks.change(id, lambda task, now: states.answer(task, {key: answer}, now))
 
-    async def _answer(self, id: str, method: str, params: Mapping[str, Any]) -> Any:
-        meta = related(id, params.get("_meta"))
-        peer, path = self._context.peer, _AUGMENTED.get(method)
+    async def _get_answer(self, id: str, method: str, params: Mapping[str, Any]) -> Any:
+        meta = related_meta(id, params.get("_meta"))
+        peer, path = self._context.peer, _TASK_CAPABILITIES.get(method)
         runs_as_task = peer.may_request_tasks and path is not None and peer.can(*path)
         as_task: dict[str, Any] = {"task": {}} if runs_as_task else {}
         answer = await self._request(method, {**params, **as_task, "_meta": meta})
-        theirs = answer.get("task") if as_task and isinstance(answer, dict) else None
-        if not isinstance(theirs, dict):
+        client_task = answer.get("task") if as_task and isinstance(answer, dict) else None
+        if not isinstance(client_task, dict):
             return answer
-        its_id, result = {"taskId": theirs.get("taskId")}, None
+        task_params, result = {"taskId": client_task.get("taskId")}, None
         try:
-            result = await self._request("tasks/result", its_id)
+            result = await self._request("tasks/result", task_params)
         finally:
-            if result is None:  # it is no longer needed
-                with CancelScope(shield=True), move_on_after(FAREWELL_SECONDS), suppress(RpcError):
-                    await self._request("tasks/cancel", its_id)
+            if result is None:  # the client's task is no longer needed
+                with CancelScope(shield=True), move_on_after(CANCEL_SECONDS), suppress(RpcError):
+                    await self._request("tasks/cancel", task_params)
         return result
 
     async def _request(self, method: str, params: dict[str, Any]) -> Any:

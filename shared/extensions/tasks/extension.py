@@ -25,14 +25,14 @@ from ...server.handlers.dispatch import unless_task, with_task_handler
 from ...server.run import Run
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
-from .runner import POLL_MS, STOPPED, Support, Tasks, common_fields, living, tasks_of
+from .runner import POLL_MS, STOPPED, Support, Tasks, common_fields, open_tasks, tasks_of
 
 SYNCHRONOUS_SECONDS = 0.5
 """Seconds until a call becomes a task, unless its tool always runs as a task."""
 
 _NAME = "extension"
 _PATH = ("extensions", TASKS)
-_NEEDED: dict[str, Any] = {"extensions": {TASKS: {}}}
+_REQUIRED_CAPABILITIES: dict[str, Any] = {"extensions": {TASKS: {}}}
 TASK_SPANS: Mapping[tuple[str, ...], Span] = {_PATH: Span(V2026_07_28), **experimental.SPANS}
 """The versions in which the capabilities are declared."""
 
@@ -42,7 +42,7 @@ class _Form:
 
     name = _NAME
 
-    def created(self, task: TaskRecord) -> dict[str, Any]:
+    def create_result(self, task: TaskRecord) -> dict[str, Any]:
         """Return a `CreateTaskResult`."""
         return {"resultType": "task", **_fields(task)}
 
@@ -50,10 +50,10 @@ class _Form:
         """Return the status: a tool that fails has a result; only a JSON-RPC error is a failure of the task."""
         return "completed"
 
-    def reported(self, context: Context[Any], id: str, report: Report) -> None:
+    def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
         """Do nothing: tasks have no progress here, only a status."""
 
-    def moved(self, context: Context[Any], task: TaskRecord) -> None:
+    def send_status(self, context: Context[Any], task: TaskRecord) -> None:
         """Do nothing: interested clients listen."""
 
 
@@ -64,13 +64,13 @@ def _fields(task: TaskRecord) -> dict[str, Any]:
     return {**common_fields(task), "ttlMs": max(int(task.seconds * 1_000), 1), "pollIntervalMs": POLL_MS}
 
 
-def detailed(task: TaskRecord) -> dict[str, Any]:
-    """Return a `DetailedTask`: its status, and with that its questions or its outcome."""
+def detailed_task(task: TaskRecord) -> dict[str, Any]:
+    """Return a `DetailedTask`: the status of the task, and its questions or its outcome."""
     fields = _fields(task)
     outcome = task.outcome or {}
     if task.status == "input_required":
         fields["inputRequests"] = dict(task.questions)
-    if "result" in outcome:  # the result of the request, so it is as complete as that
+    if "result" in outcome:  # the result of the call, which is complete
         return {**fields, "result": {"resultType": "complete", **outcome["result"]}}
     return {**fields, **outcome}
 
@@ -79,13 +79,13 @@ def detailed(task: TaskRecord) -> dict[str, Any]:
 
 
 def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None = None) -> Extension[Any]:
-    """Return the extension. A call becomes a task after `seconds`. `support` returns the task support of each tool,
-    if the tools belong to other servers."""
+    """Return the extension. A call becomes a task after `after_seconds`. `support` returns the task support of each
+    tool, if the tools belong to other servers."""
 
     def around(method: Method, handler: Handler) -> Handler:
         if method.name != "tools/call":
             return handler
-        host = partial(_host, handler=handler, after_seconds=after_seconds)
+        host = partial(_host_call, handler=handler, after_seconds=after_seconds)
         return host if support is not None else with_task_handler(host, handler)
 
     extension = Extension[Any](
@@ -100,20 +100,20 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         around=around,
         declares=[
             Capability(_PATH, _capability, Span(V2026_07_28)),
-            *experimental.declares(lambda running: _capability(running) is not None),
+            *experimental.list_capabilities(lambda running: _capability(running) is not None),
         ],
     )
-    extension.lifespan, extension.listens = partial(living, support=support), _listens
+    extension.lifespan, extension.listens = partial(open_tasks, support=support), _listen
     if support is None:
         extension.around_at_once = lambda _method, handler: unless_task(handler)
     return extension
 
 
-def tasks_declared() -> dict[str, Any]:
+def task_capabilities() -> dict[str, Any]:
     """Return the capabilities of both forms, for a server whose tools are not its own. Declare them according to
     `TASK_SPANS`."""
-    can: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
-    return {"tasks": can, "extensions": {TASKS: {}}}
+    capability: dict[str, Any] = {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}
+    return {"tasks": capability, "extensions": {TASKS: {}}}
 
 
 def _capability(running: Run[Any]) -> dict[str, Any] | None:
@@ -121,30 +121,30 @@ def _capability(running: Run[Any]) -> dict[str, Any] | None:
     return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
 
 
-async def _host(
+async def _host_call(
     running: Run[Any], context: Context[Any], params: CallToolParams, *, handler: Handler, after_seconds: float
 ) -> dict[str, Any]:
     """Handle a call that may become a task. Raises MissingCapability if the call must become a task but the client
     does not support tasks."""
-    # A call that is passed on to another server in the same process is a task of the first, if any.
+    # A call that is passed on to another server in the same process can be a task of the first server only.
     if context.call.task is not None or context.link.calls is not running.calls:
         return await handler(running, context, params)
-    how = await tasks_of(running).support_of(context, params.name)
-    request = experimental.request_of(context, params.name, how)
+    task_support = await tasks_of(running).support_of(context, params.name)
+    request = experimental.request_of(context, params.name, task_support)
     form: Form | None = FORM if _has_extension(context.peer) else None
     if request is not None:
         form = experimental.FORM
-    if form is None or how in (None, "forbidden"):
-        if how == "required":
-            raise MissingCapability(_NEEDED)
+    if form is None or task_support in (None, "forbidden"):
+        if task_support == "required":
+            raise MissingCapability(_REQUIRED_CAPABILITIES)
         return await handler(running, context, params)
     seconds = tasks_of(running).limits.seconds
     lifetime = seconds if request is None or request.ttl is None else min(max(request.ttl / 1_000, 1.0), seconds)
     hosted = HostedCall(tasks_of(running), context, form, lifetime)
     context.call.task = hosted
-    if request is None and how == "optional":
+    if request is None and task_support == "optional":
         hosted.detach_after(after_seconds)
-    elif how != "handler decides":
+    elif task_support != "handler decides":
         await _detach(hosted, tasks_of(running))
     try:
         budget = context.budget.lasting(lifetime)
@@ -153,7 +153,7 @@ async def _host(
             await _detach(hosted, tasks_of(running))
         return result
     finally:
-        hosted.stay()
+        hosted.cancel_detach()
 
 
 async def _detach(hosted: HostedCall, tasks: Tasks) -> None:
@@ -177,21 +177,21 @@ def _has_extension(peer: Peer) -> bool:
 
 async def _get(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/get`."""
-    return detailed(await _find(running, context, params.task_id))
+    return detailed_task(await _find(running, context, params.task_id))
 
 
 async def _update(running: Run[Any], context: Context[Any], params: UpdateTaskParams) -> dict[str, Any]:
     """`tasks/update`: answers to questions. Answers to questions that are not open are ignored."""
     await _find(running, context, params.task_id)
     answers = {key: {"result": answer} for key, answer in params.input_responses.items()}
-    await tasks_of(running).change(params.task_id, lambda task, now: states.answered(task, answers, now))
+    await tasks_of(running).change(params.task_id, lambda task, now: states.answer(task, answers, now))
     return {}
 
 
 async def _cancel(running: Run[Any], context: Context[Any], params: TaskParams) -> dict[str, Any]:
     """`tasks/cancel`: does nothing if the task is over."""
     await _find(running, context, params.task_id)
-    await tasks_of(running).change(params.task_id, states.cancelled)
+    await tasks_of(running).change(params.task_id, states.cancel)
     return {}
 
 
@@ -202,10 +202,10 @@ async def _find(running: Run[Any], context: Context[Any], id: str) -> TaskRecord
 
 def _require_extension(peer: Peer) -> None:
     if not _has_extension(peer):
-        raise MissingCapability(_NEEDED)
+        raise MissingCapability(_REQUIRED_CAPABILITIES)
 
 
-async def _listens(
+async def _listen(
     running: Run[Any], context: Context[Any], requested: SubscriptionFilter
 ) -> tuple[Mapping[str, object], Follow] | None:
     """Send a listen stream the tasks that it names, beginning with their current state."""
@@ -249,7 +249,7 @@ class _TaskNotifications:
                 await self._context.link.flush()
 
     async def _send_last(self) -> None:
-        await self._tasks.rest()
+        await self._tasks.wait_for_writes()
         for id_ in self._sent:
             task = await self._tasks.store.get(id_)
             if task is not None and task.revision > self._sent[id_]:
@@ -257,5 +257,5 @@ class _TaskNotifications:
 
     def _send(self, task: TaskRecord) -> None:
         context, self._sent[task.id] = self._context, task.revision
-        params = {"_meta": {SUBSCRIPTION_ID: context.call.id}, **detailed(task)}
+        params = {"_meta": {SUBSCRIPTION_ID: context.call.id}, **detailed_task(task)}
         context.link.session.notify(context.call, "notifications/tasks", params)

@@ -10,7 +10,6 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from ...concurrency import Signal
@@ -26,7 +25,8 @@ from .runner import Tasks, log_failure, principal_of
 
 MAX_REASON_LENGTH = 200
 MAX_MESSAGE_LENGTH = 1_000
-"""The maximum length of a status message, which is sent with each answer about the task."""
+"""Maximum lengths in characters of the reason for a failure and of a status message, which each answer about the task
+contains."""
 REPORT_SECONDS = 0.2
 """Minimum number of seconds between two reports of a call to the store."""
 
@@ -51,16 +51,16 @@ class Form(Protocol):
 
     name: str
 
-    def created(self, task: TaskRecord) -> dict[str, Any]:
+    def create_result(self, task: TaskRecord) -> dict[str, Any]:
         """Return the result of the request that has become `task`."""
 
     def status_of(self, result: Mapping[str, Any]) -> TaskStatus:
         """Return the final status of a task with that `result`."""
 
-    def reported(self, context: Context[Any], id: str, report: Report) -> None:
+    def send_progress(self, context: Context[Any], id: str, report: Report) -> None:
         """Send progress of a task to the peer of `context`, if it is interested. Never waits."""
 
-    def moved(self, context: Context[Any], task: TaskRecord) -> None:
+    def send_status(self, context: Context[Any], task: TaskRecord) -> None:
         """Send a new status of a task to the peer of `context`. Never waits."""
 
 
@@ -69,18 +69,18 @@ class HostedCall:
 
     __slots__ = (
         "__weakref__",
-        "_becoming",
+        "_changed",
         "_context",
+        "_creation",
         "_form",
         "_is_done",
         "_is_reloading",
         "_keys",
-        "_known",
-        "_moved",
-        "_reported",
-        "_reporting",
+        "_message",
+        "_report_timer",
+        "_reported_at",
+        "_task",
         "_tasks",
-        "_text",
         "_timer",
         "_unlisten",
         "id",
@@ -96,13 +96,13 @@ class HostedCall:
         self._tasks = tasks
         self._context = context
         self._form = form
-        self._known = TaskRecord(
+        self._task = TaskRecord(
             *(self.id, form.name, principal_of(context.call.peer), context.owner, now, now, seconds)
         )
         """The task as last read here."""
-        self._moved = Signal()
+        self._changed = Signal()
         self._timer: asyncio.TimerHandle | None = None
-        self._becoming: asyncio.Task[None] | None = None
+        self._creation: asyncio.Task[None] | None = None
         self.is_detached = False
         self.tool = ""
         """The name of the tool, once the call is a task: the call itself then has no params."""
@@ -110,9 +110,9 @@ class HostedCall:
         self._is_done = False
         self._unlisten: Callable[[], None] | None = None
         self._keys: tuple[str, ...] = ()  # few tasks have many questions
-        self._text: str | None = None
-        self._reported = 0.0
-        self._reporting: asyncio.TimerHandle | None = None
+        self._message: str | None = None
+        self._reported_at = 0.0
+        self._report_timer: asyncio.TimerHandle | None = None
 
     # Becoming a task
 
@@ -120,7 +120,7 @@ class HostedCall:
         """Turn the call into a task if it is still running after `seconds`."""
         self._timer = asyncio.get_running_loop().call_later(seconds, self._detach_soon)
 
-    def stay(self) -> None:
+    def cancel_detach(self) -> None:
         """Prevent the call from becoming a task, because it has ended or is answered directly."""
         if self._timer is not None:
             self._timer.cancel()
@@ -134,33 +134,33 @@ class HostedCall:
         return self.is_detached
 
     def _detach_soon(self) -> asyncio.Task[None]:
-        if self._becoming is None or self._becoming.done():
-            self._becoming = self._tasks.background.start(self._become())
-        return self._becoming
+        if self._creation is None or self._creation.done():
+            self._creation = self._tasks.background.start(self._create_task())
+        return self._creation
 
-    async def _become(self) -> None:
+    async def _create_task(self) -> None:
         context, tasks, now = self._context, self._tasks, time.time()
         call, link = context.call, context.link
-        task = replace(self._known, created=now, updated=now, message=self._text, scopes=call.scopes)
-        # It is stored before its peer is notified (SEP-2663, Durable Creation).
-        if self.is_detached or self._is_late() or not await tasks.store.create(task):
+        task = replace(self._task, created=now, updated=now, message=self._message, scopes=call.scopes)
+        # The task is stored before its peer is notified (SEP-2663, Durable Creation).
+        if self.is_detached or self._is_too_late() or not await tasks.store.create(task):
             return
-        if self._is_late():
+        if self._is_too_late():
             await tasks.store.forget(self.id)
             return
-        self._known, self.is_detached, self._becoming, self._timer = task, True, None, None
+        self._task, self.is_detached, self._creation, self._timer = task, True, None, None
         self.tool = str(getattr(call.params, "name", ""))
-        # Before its peer is notified: it may cancel it with the next message.
+        # The peer is notified last, since it may cancel the task with its next message.
         self._unlisten = tasks.store.listen(self.id, self._on_change)
         tasks.at_work[self.id] = self
-        # Its answer frees its memory, which the work on it still uses.
+        # The answer to a call frees its memory, which the work on the task still uses.
         release, call.release = call.release, None
-        link.session.finish(call, self._form.created(task))
+        link.session.finish(call, self._form.create_result(task))
         call.release = release
         link.calls.detach(call, self)
-        await self._reload()  # it may have been listed and cancelled already
+        await self._reload()  # another request may have listed and cancelled the task already
 
-    def _is_late(self) -> bool:
+    def _is_too_late(self) -> bool:
         return self._context.call.is_over or self._tasks.is_stopping
 
     # Reports and questions of the call
@@ -174,49 +174,50 @@ class HostedCall:
         """Record the progress like `report`, without waiting."""
         report = Report(progress, total, message)
         if self.id in self._tasks.at_work:
-            self._form.reported(self._context, self.id, report)
+            self._form.send_progress(self._context, self.id, report)
         self.say(str(report))
 
     def say(self, text: str) -> None:
         """Set the status message to `text`, soon; a longer text is cut."""
-        self._text = text = text[:MAX_MESSAGE_LENGTH]
-        if self.id in self._tasks.at_work and self._reporting is None:
+        self._message = text = text[:MAX_MESSAGE_LENGTH]
+        if self.id in self._tasks.at_work and self._report_timer is None:
             loop = asyncio.get_running_loop()
-            due = self._reported + REPORT_SECONDS
+            due = self._reported_at + REPORT_SECONDS
             if loop.time() < due:
-                self._reporting = loop.call_at(due, self._write_report)
+                self._report_timer = loop.call_at(due, self._write_report)
             else:
                 self._write_report()
 
     def _write_report(self) -> None:
         # The call does not wait for the store, nor fail with it.
-        self._reporting, self._reported = None, asyncio.get_running_loop().time()
-        self._tasks.background.start(self._change(partial(_report, self._text or "")))
+        self._report_timer, self._reported_at = None, asyncio.get_running_loop().time()
+        message = self._message or ""
+        self._tasks.background.start(self._change(lambda task, now: states.report(task, message, now)))
 
     async def ask(self, questions: Mapping[str, Question]) -> dict[str, Any]:
         """Return the raw answers to `questions`, by key."""
-        keys = {self._fresh(key): key for key in questions}
-        requests = requests_of({fresh: questions[key] for fresh, key in keys.items()}, self._context.peer)
+        keys = {self._make_key(key): key for key in questions}
+        requests = requests_of({task_key: questions[key] for task_key, key in keys.items()}, self._context.peer)
         try:
-            await self._change(lambda task, now: states.asked(task, requests, now))
+            await self._change(lambda task, now: states.ask(task, requests, now))
             # Answers may come in parts, in several requests (SEP-2663, tasks/update).
-            while not requests.keys() <= self._known.answers.keys():
-                await self._moved.wait()  # if the task is cancelled or gone the call is cancelled
-            answers = self._known.answers
+            while not requests.keys() <= self._task.answers.keys():
+                await self._changed.wait()  # the end of the task cancels the call
+            answers = self._task.answers
         finally:
-            self._tasks.background.start(self._change(lambda task, now: states.withdrawn(task, requests, now)))
-        return {key: _result_in(answers[fresh]) for fresh, key in keys.items()}
+            self._tasks.background.start(self._change(lambda task, now: states.withdraw(task, requests, now)))
+        return {key: _read_answer(answers[task_key]) for task_key, key in keys.items()}
 
-    def _fresh(self, key: str) -> str:
+    def _make_key(self, key: str) -> str:
         """Return a key that this task has not used before."""
-        number, fresh = 1, key
-        while fresh in self._keys:
+        number, task_key = 1, key
+        while task_key in self._keys:
             number += 1
-            fresh = f"{key}-{number}"
-        self._keys = (*self._keys, fresh)
-        return fresh
+            task_key = f"{key}-{number}"
+        self._keys = (*self._keys, task_key)
+        return task_key
 
-    # Its outcome
+    # The outcome of the call
 
     def finish(self, call: Call, outcome: Outcome) -> None:
         """Store the outcome of the call."""
@@ -229,7 +230,7 @@ class HostedCall:
         else:
             status = self._form.status_of(answer)
             self._tasks.background.start(
-                self._end(status, {"result": answer}, _reason(answer) if status == "failed" else None)
+                self._end(status, {"result": answer}, _failure_reason(answer) if status == "failed" else None)
             )
 
     async def fail(self, reason: str) -> None:
@@ -239,58 +240,58 @@ class HostedCall:
 
     async def _end(self, status: TaskStatus, outcome: Mapping[str, Any], message: str | None = None) -> None:
         try:
-            await self._change(lambda task, now: states.ended(task, status, outcome, now, message))
+            await self._change(lambda task, now: states.end(task, status, outcome, now, message))
         except (OverflowError, OSError, ValueError) as error:
             # A result that can't be stored, too large or not JSON, must not leave the task working forever.
             if not isinstance(error, OverflowError):
                 log_failure("the result of a task can't be stored", error)
             text = str(error) if isinstance(error, OverflowError) else "internal error"
-            lost = _error_of(InternalError(text))
-            await self._change(lambda task, now: states.ended(task, "failed", lost, now, text))
+            failure = _error_of(InternalError(text))
+            await self._change(lambda task, now: states.end(task, "failed", failure, now, text))
         finally:
             self.give_up()
 
     async def _change(self, change: Callable[[TaskRecord, float], TaskRecord]) -> None:
-        self._note(await self._tasks.change(self.id, change))
+        self._update(await self._tasks.change(self.id, change))
 
     # Changes made elsewhere
 
     def _on_change(self) -> None:
-        # A pending look sees this change as well.
+        # A pending read also sees this change.
         if not self._is_reloading:
             self._is_reloading = True
             self._tasks.background.start(self._reload())
 
     async def _reload(self) -> None:
         self._is_reloading = False
-        self._note(await self._tasks.store.get(self.id))
+        self._update(await self._tasks.store.get(self.id))
 
-    def _note(self, task: TaskRecord | None) -> None:
-        """Take over the current state of the task, or its absence."""
+    def _update(self, task: TaskRecord | None) -> None:
+        """Handle the current state of the task; None if it no longer exists."""
         if task is None:
             self.give_up()
-        # Reads overtake each other: an older one must not undo a newer state.
-        elif task.revision > self._known.revision:
-            before, self._known = self._known, task
+        # Reads can overtake each other, and an older state must not replace a newer one.
+        elif task.revision > self._task.revision:
+            before, self._task = self._task, task
             if task.status != before.status:
-                self._form.moved(self._context, task)
+                self._form.send_status(self._context, task)
             if states.is_over(task):
                 self.give_up()
             else:
-                self._moved.wake()
+                self._changed.wake()
 
     def give_up(self) -> None:
         """Stop the work on the task, which has ended."""
         self._tasks.at_work.pop(self.id, None)
         if self._unlisten is not None:
             self._unlisten()
-        if self._reporting is not None:
-            self._reporting.cancel()
+        if self._report_timer is not None:
+            self._report_timer.cancel()
         if not self._is_done:
             self._context.link.calls.cancel(self._context.call)
 
 
-def _reason(result: Mapping[str, Any]) -> str | None:
+def _failure_reason(result: Mapping[str, Any]) -> str | None:
     """Return the reason that a tool has failed, from its result."""
     content = result.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
@@ -298,11 +299,8 @@ def _reason(result: Mapping[str, Any]) -> str | None:
     return next((text[:MAX_REASON_LENGTH] for text in texts if isinstance(text, str)), None)
 
 
-def _report(text: str, task: TaskRecord, now: float) -> TaskRecord:
-    return states.reported(task, text, now)
-
-
-def _result_in(answer: Mapping[str, Any]) -> Any:
+def _read_answer(answer: Mapping[str, Any]) -> Any:
+    """Return the result in an answer from the store. Raises PeerError for an error."""
     if "error" in answer:
         error = answer["error"]
         raise PeerError(error["message"], code=error["code"], data=error.get("data"))

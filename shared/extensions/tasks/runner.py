@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from ...auth.policy import grants
@@ -32,8 +33,8 @@ log = logging.getLogger("shared.tasks")
 STOPPED = "the server was stopped"
 POLL_MS = 500
 """Milliseconds that a client should wait before it polls a task again."""
-LAST_WORDS_SECONDS = 5.0
-"""Time for the last writes to the store when the server stops."""
+FINAL_WRITES_SECONDS = 5.0
+"""Seconds for the last writes to the store when the server stops."""
 
 ToolTasks = TaskSupport | Literal["handler decides"] | None
 """The task support of a tool. If its handler decides, it calls `CallTask.detach` in time."""
@@ -47,7 +48,7 @@ def principal_of(peer: Peer) -> str | None:
     return None if peer.principal is None else peer.principal.key
 
 
-def iso(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Return a time since 1970 as ISO 8601 in UTC, with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -55,11 +56,11 @@ def iso(seconds: float) -> str:
 def common_fields(task: TaskRecord) -> dict[str, Any]:
     """Return the fields of a task that both forms of tasks have."""
     message = {} if task.message is None else {"statusMessage": task.message}
-    times = {"createdAt": iso(task.created), "lastUpdatedAt": iso(task.updated)}
+    times = {"createdAt": format_time(task.created), "lastUpdatedAt": format_time(task.updated)}
     return {"taskId": task.id, "status": task.status, **message, **times}
 
 
-def may_see(task: TaskRecord, peer: Peer) -> bool:
+def can_access(task: TaskRecord, peer: Peer) -> bool:
     """Return True if the token of `peer`, the owner of the task, allows its call."""
     scopes = None if peer.principal is None else peer.principal.scopes
     return scopes is None or grants(scopes, task.scopes)
@@ -91,7 +92,7 @@ class Tasks:
         self.support = support
         """Returns the task support of tools; None if the tools of the server declare it."""
         self.limits = running.server.task_limits
-        self.background = TaskSet(_failed)
+        self.background = TaskSet(partial(log_failure, "a task could not be stored"))
         """Tasks that wait for the store, started by code that must not wait."""
         self.at_work: dict[str, AtWork] = {}
         """The unfinished calls of this process that are tasks, by id."""
@@ -107,10 +108,10 @@ class Tasks:
         """Return the task with that id and form, for `peer`. Raises InvalidParams if the peer owns no such task, and
         InsufficientScope if its token would not allow the call."""
         task = await self.store.get(id)
-        # One answer for all three: it does not reveal that another principal has such a task.
+        # The error is the same in all three cases, so that it does not reveal another principal's task.
         if task is None or task.form != form or task.principal != principal_of(peer):
             raise InvalidParams("there is no such task; it may have expired")
-        if not may_see(task, peer):
+        if not can_access(task, peer):
             raise InsufficientScope(task.scopes)
         return task
 
@@ -118,7 +119,7 @@ class Tasks:
         """Replace the task by the result of `change`, which is called with the task and the time. Return the new
         task; None if the task no longer exists. Raises OverflowError if its result exceeds the limit."""
         while (before := await self.store.get(id)) is not None:
-            # Compare and set: if another request has changed it since it was read, it is changed again.
+            # If another request has changed the task since it was read, the new state is read and changed.
             after = change(before, time.time())
             if after is before or await self.store.replace(before, after):
                 return after
@@ -127,16 +128,16 @@ class Tasks:
     async def follow(self, id: str) -> AsyncGenerator[TaskRecord, None]:
         """Iterate over the states of the task, beginning with the current one, until the task is over or gone.
         Changes in quick succession are combined."""
-        moved, seen = asyncio.Event(), -1
-        unlisten = self.store.listen(id, moved.set)
+        changed, seen = asyncio.Event(), -1
+        unlisten = self.store.listen(id, changed.set)
         try:
             while True:
-                moved.clear()  # before the read: a store may take its time, and the task may change meanwhile
+                changed.clear()  # before the read, since the task may change while the store reads it
                 task = await self.store.get(id)
                 if task is None:
                     break
                 if task.revision == seen:
-                    await moved.wait()
+                    await changed.wait()
                     continue
                 seen = task.revision
                 yield task
@@ -163,21 +164,21 @@ class Tasks:
         for hosted in tuple(self.at_work.values()):
             self.background.start(hosted.fail(STOPPED))
 
-    async def rest(self) -> None:
+    async def wait_for_writes(self) -> None:
         """Wait until all writes to the store are done, within the time limit when the server stops."""
-        await self.background.finish(LAST_WORDS_SECONDS)
+        await self.background.finish(FINAL_WRITES_SECONDS)
 
 
 @asynccontextmanager
-async def living(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
+async def open_tasks(running: Run[Any], *, support: Support | None = None) -> AsyncIterator[Tasks]:
     """Open the tasks of `running`, in the stores that it shares with other replicas, or in its own memory. `support`
     returns the task support of tools, if the tools belong to other servers."""
     replica = running.replication.replica
-    own = MemoryTasks(running.server.task_limits) if replica is None else None
-    store = own if replica is None else replica.tasks(running.server.task_limits)
+    memory = MemoryTasks(running.server.task_limits) if replica is None else None
+    store = memory if replica is None else replica.tasks(running.server.task_limits)
     assert store is not None
     tasks = Tasks(running, store, support)
-    # Before the connections close: the reason that the tasks end is still sent.
+    # Tasks stop before the connections close, so that the reason for their end is still sent.
     running.hooks.stoppers.append(tasks.stop)
     if replica is not None:
         replica.watch(tasks)
@@ -185,20 +186,16 @@ async def living(running: Run[Any], *, support: Support | None = None) -> AsyncI
         yield tasks
     finally:
         tasks.stop()
-        await tasks.rest()
+        await tasks.wait_for_writes()
         await tasks.background.stop()
-        if own is not None:
-            own.close()
+        if memory is not None:
+            memory.close()
 
 
-def log_failure(what: str, error: BaseException) -> None:
+def log_failure(message: str, error: BaseException) -> None:
     """Log a failure. An unavailable store causes a failure for every task, so that failure is logged without a
     traceback."""
     if isinstance(error, Unavailable):
-        log.warning("%s: %s", what, error)
+        log.warning("%s: %s", message, error)
     else:
-        log.error("%s", what, exc_info=error)
-
-
-def _failed(error: BaseException) -> None:
-    log_failure("a task could not be stored", error)
+        log.error("%s", message, exc_info=error)

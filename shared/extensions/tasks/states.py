@@ -21,55 +21,57 @@ def is_over(task: TaskRecord) -> bool:
     return task.status in _FINAL
 
 
-def reported(task: TaskRecord, message: str, now: float) -> TaskRecord:
+def report(task: TaskRecord, message: str, now: float) -> TaskRecord:
     """Return the task with its new progress."""
-    return task if is_over(task) or task.message == message else _next(task, now, message=message)
+    return task if is_over(task) or task.message == message else _revise(task, now, message=message)
 
 
-def asked(task: TaskRecord, questions: Mapping[str, Any], now: float) -> TaskRecord:
+def ask(task: TaskRecord, questions: Mapping[str, Any], now: float) -> TaskRecord:
     """Return the task with `questions`, whose keys are new, added to its open questions."""
     if is_over(task) or not questions:
         return task
-    return _next(task, now, status="input_required", questions={**task.questions, **questions})
+    return _revise(task, now, status="input_required", questions={**task.questions, **questions})
 
 
-def answered(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRecord:
+def answer(task: TaskRecord, answers: Mapping[str, Any], now: float) -> TaskRecord:
     """Return the task with the answers added. Answers to unknown questions, or to questions no longer open, change
     nothing."""
     matching = {key: answer for key, answer in answers.items() if key in task.questions}
     if is_over(task) or not matching:
         return task
-    return _asking(task, matching, now, {**task.answers, **matching})
+    return _keep_open(task, matching, now, {**task.answers, **matching})
 
 
-def withdrawn(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
+def withdraw(task: TaskRecord, keys: Iterable[str], now: float) -> TaskRecord:
     """Return the task without the questions and answers with these keys, which were taken or are no longer needed."""
     gone = set(keys)
     if is_over(task) or gone.isdisjoint({*task.questions, *task.answers}):
         return task
-    return _asking(task, gone, now, {key: answer for key, answer in task.answers.items() if key not in gone})
+    return _keep_open(task, gone, now, {key: answer for key, answer in task.answers.items() if key not in gone})
 
 
-def ended(
+def end(
     task: TaskRecord, status: TaskStatus, outcome: Mapping[str, Any], now: float, message: str | None = None
 ) -> TaskRecord:
     """Return the task ended with `outcome`, its result or error; `message` is the reason, if it is not obvious."""
     if is_over(task):
         return task
-    return _next(task, now, status=status, outcome=outcome, message=message, questions={}, answers={})
+    return _revise(task, now, status=status, outcome=outcome, message=message, questions={}, answers={})
 
 
-def cancelled(task: TaskRecord, now: float, message: str | None = None) -> TaskRecord:
+def cancel(task: TaskRecord, now: float, message: str | None = None) -> TaskRecord:
     """Return the cancelled task."""
-    return task if is_over(task) else _next(task, now, status="cancelled", message=message, questions={}, answers={})
+    return (
+        task if is_over(task) else _revise(task, now, status="cancelled", message=message, questions={}, answers={})
+    )
 
 
-def _asking(task: TaskRecord, done: Iterable[str], now: float, answers: Mapping[str, Any]) -> TaskRecord:
+def _keep_open(task: TaskRecord, done: Iterable[str], now: float, answers: Mapping[str, Any]) -> TaskRecord:
     remaining = {key: question for key, question in task.questions.items() if key not in set(done)}
     status: TaskStatus = "input_required" if remaining else "working"
-    return _next(task, now, status=status, questions=remaining, answers=answers)
+    return _revise(task, now, status=status, questions=remaining, answers=answers)
 
 
-def _next(task: TaskRecord, now: float, **changes: Any) -> TaskRecord:
+def _revise(task: TaskRecord, now: float, **changes: Any) -> TaskRecord:
     # The clock may be set back.
     return replace(task, updated=max(now, task.updated), revision=task.revision + 1, **changes)

@@ -68,7 +68,7 @@ def test_what_a_tool_needs() -> None:
         ("ping", WRITER, ""),
         ("special", ToolOptions(scopes=["db:special"]), "db:special"),
     ]
-    assert [DB.of_tool(name, tool) for name, tool, _ in needs] == [scopes(needed) for *_, needed in needs]
+    assert [DB.scopes_of_tool(name, tool) for name, tool, _ in needs] == [scopes(needed) for *_, needed in needs]
 
 
 def test_what_a_resource_needs() -> None:
@@ -81,16 +81,21 @@ def test_what_a_resource_needs() -> None:
         "file:///data/private/../open",
     )
     needs |= dict.fromkeys(unsure, "db:read db:private")
-    assert {uri: DB.of_resource(uri) for uri in needs} == {uri: scopes(needed) for uri, needed in needs.items()}
+    assert {uri: DB.scopes_of_resource(uri) for uri in needs} == {
+        uri: scopes(needed) for uri, needed in needs.items()
+    }
 
 
 def test_of_several_beginnings_of_a_uri_the_longest_counts() -> None:
     found = Policy("a", Rules({"resource:x": scopes("short"), "resource:x://y": scopes("long")}))
-    assert (found.of_resource("x://y/z"), found.of_resource("x://z")) == (scopes("long"), scopes("short"))
+    assert (found.scopes_of_resource("x://y/z"), found.scopes_of_resource("x://z")) == (
+        scopes("long"),
+        scopes("short"),
+    )
 
 
 def test_what_a_prompt_needs() -> None:
-    assert (DB.of_prompt("audit"), DB.of_prompt("greet")) == (scopes("db:audit"), scopes("db:read"))
+    assert (DB.scopes_of_prompt("audit"), DB.scopes_of_prompt("greet")) == (scopes("db:audit"), scopes("db:read"))
 
 
 def test_what_a_principal_could_have() -> None:
@@ -103,10 +108,10 @@ def test_what_a_principal_could_have() -> None:
         ("carol", "db:audit"): True,
         ("carol", "db:write"): False,  # each of the two has to allow it
     }
-    told = {(name, one): DB.could_have(Principal(f"key of {name}", name), scopes(one)) for name, one in could}
+    told = {(name, one): DB.allows(Principal(f"key of {name}", name), scopes(one)) for name, one in could}
     assert told == could
-    assert DB.could_have(None, ["db:write"])
-    assert not DB.could_have(None, ["db:audit"])
+    assert DB.allows(None, ["db:write"])
+    assert not DB.allows(None, ["db:audit"])
 
 
 def test_a_principal_called_like_all_others_is_nobody_special() -> None:
@@ -115,7 +120,7 @@ def test_a_principal_called_like_all_others_is_nobody_special() -> None:
 
 def test_an_error_names_all_that_is_needed() -> None:
     with pytest.raises(InsufficientScope) as caught:
-        DB.require(alice(token="db:admin"), DB.of_tool("drop_table", WRITER))
+        DB.require(alice(token="db:admin"), DB.scopes_of_tool("drop_table", WRITER))
     assert caught.value.data == {"scopes": ["db:admin", "db:write"]}
 
 
@@ -127,10 +132,10 @@ def test_enough_is_let_through_and_a_token_without_scopes_allows_nothing() -> No
 
 
 def test_all_scopes_of_a_server() -> None:
-    found = DB.supported([("query", READER), ("execute", WRITER), ("special", ToolOptions(scopes=["db:special"]))])
+    found = DB.all_scopes([("query", READER), ("execute", WRITER), ("special", ToolOptions(scopes=["db:special"]))])
     admin = ["db:admin", "db:audit", "db:logs", "db:private", "db:read", "db:special", "db:write"]
     assert found == admin
-    assert Policy("db").supported([("query", READER)]) == ["db:read"]
+    assert Policy("db").all_scopes([("query", READER)]) == ["db:read"]
 
 
 def test_scopes_as_they_are_written() -> None:

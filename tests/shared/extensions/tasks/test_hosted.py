@@ -141,7 +141,7 @@ async def test_a_cancellation_while_the_call_writes_ends_the_work(place):
         await end.slow.reached.wait()
         task = await end.slow.inner.get(id_)
         end.slow.held.pop(place).set()
-        await end.slow.inner.replace(task, hosted.states.cancelled(task, task.updated))
+        await end.slow.inner.replace(task, hosted.states.cancel(task, task.updated))
         await end.idle()
         assert not end.tasks.at_work
         await end.running.calls.drain()
@@ -180,7 +180,7 @@ async def test_a_task_that_is_cancelled_before_its_client_knows_it_is_given_up()
         asked = await end.peer.start("work")
         await end.slow.reached.wait()
         (task,) = end.slow.made
-        await end.slow.inner.replace(task, hosted.states.cancelled(task, task.updated))
+        await end.slow.inner.replace(task, hosted.states.cancel(task, task.updated))
         hold.set()
         id_ = (await end.peer.answer(asked))["result"]["taskId"]
         await end.running.calls.drain()
@@ -212,8 +212,8 @@ async def test_an_older_state_that_is_read_late_undoes_nothing():
         id_ = await end.task("ask")
         await end.until(id_, "input_required")
         task, call = await end.tasks.store.get(id_), end.tasks.at_work[id_]
-        call._note(replace(task, status="working", revision=task.revision - 1))
-        assert call._known == task
+        call._update(replace(task, status="working", revision=task.revision - 1))
+        assert call._task == task
 
 
 async def test_of_fast_reports_the_last_is_kept():

@@ -101,14 +101,14 @@ async def test_a_change_that_comes_while_the_task_is_read_is_not_missed():
             async for task in states_:
                 seen.append(task.status)
                 if task.status == "working":
-                    store.meanwhile = states.cancelled
+                    store.meanwhile = states.cancel
         assert seen == ["working", "cancelled"]
 
 
 async def test_two_changes_at_once_are_both_made():
     async with overtaken() as (store, tasks_):
-        store.meanwhile = lambda task, now: states.asked(task, {"q": {}}, now)
-        changed = await tasks_.change("t", lambda task, now: states.reported(task, "half", now))
+        store.meanwhile = lambda task, now: states.ask(task, {"q": {}}, now)
+        changed = await tasks_.change("t", lambda task, now: states.report(task, "half", now))
         assert (changed.message, changed.questions) == ("half", {"q": {}})
         assert await store.get("t") == changed
 

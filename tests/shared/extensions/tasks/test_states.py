@@ -28,19 +28,19 @@ QUIET = settings(database=None, deadline=None)
 def steps() -> st.SearchStrategy[tuple[Any, ...]]:
     """What may happen to a task, as the name of a function and its arguments but for the task and the time."""
     return st.one_of(
-        st.tuples(st.just("reported"), TEXTS),
-        st.tuples(st.just("asked"), KEYS.map(lambda keys: dict.fromkeys(keys, "?"))),
-        st.tuples(st.just("answered"), KEYS.map(lambda keys: dict.fromkeys(keys, "!"))),
-        st.tuples(st.just("withdrawn"), KEYS),
-        st.tuples(st.just("ended"), st.sampled_from(["completed", "failed"]), st.just({"result": {}})),
-        st.tuples(st.just("cancelled")),
+        st.tuples(st.just("report"), TEXTS),
+        st.tuples(st.just("ask"), KEYS.map(lambda keys: dict.fromkeys(keys, "?"))),
+        st.tuples(st.just("answer"), KEYS.map(lambda keys: dict.fromkeys(keys, "!"))),
+        st.tuples(st.just("withdraw"), KEYS),
+        st.tuples(st.just("end"), st.sampled_from(["completed", "failed"]), st.just({"result": {}})),
+        st.tuples(st.just("cancel")),
     )
 
 
 def done(task: TaskRecord, step: tuple[Any, ...], now: float) -> TaskRecord:
     name, *arguments = step
-    if name == "ended":
-        return states.ended(task, *arguments, now)
+    if name == "end":
+        return states.end(task, *arguments, now)
     after: TaskRecord = getattr(states, name)(task, *arguments, now)
     return after
 
@@ -50,7 +50,7 @@ def done(task: TaskRecord, step: tuple[Any, ...], now: float) -> TaskRecord:
 def test_whatever_happens_a_task_is_well_formed(happened: list[tuple[tuple[Any, ...], float]]) -> None:
     task, used = TaskRecord("id", "form", None, "client", 5.0, 5.0, 60.0), set[str]()
     for step, now in happened:
-        if step[0] == "asked":
+        if step[0] == "ask":
             for key in used:
                 step[1].pop(key, None)
             used |= step[1].keys()
