@@ -17,8 +17,8 @@ from shared.auth.web import Web
 from shared.client.auth.grants import AuthorizationCode
 from shared.client.auth.loopback import Loopback
 from shared.client.auth.oauth import OAuth, OAuthOptions
-from shared.client.auth.registration import ClientInformation, is_visible
-from shared.client.auth.store import OutOfReach
+from shared.client.auth.registration import ClientInformation, is_visible_ascii
+from shared.client.auth.store import TokensUnavailable
 from shared.client.auth.stored_login import read_login, registration_key
 from shared.client.auth.token_endpoint import TokenEndpoint
 from shared.client.connect import connect
@@ -117,7 +117,7 @@ def _metadata_url(text: str) -> str:
         is_valid = parts.scheme == "https" and bool(parts.hostname) and parts.path not in ("", "/")
     except ValueError:
         is_valid = False
-    if not is_valid or not is_visible(text):
+    if not is_valid or not is_visible_ascii(text):
         raise ArgumentTypeError("must be an https URL with a path")
     return text
 
@@ -134,7 +134,7 @@ def _client_of(args: Namespace) -> ClientInformation | None:
         if args.client_secret_file is not None:
             raise ValueError("--client-secret-file needs --client-id")
         return None
-    if not is_visible(args.client_id):
+    if not is_visible_ascii(args.client_id):
         raise ValueError("--client-id has characters that can't be sent")
     if args.client_secret_file is None:
         return ClientInformation(args.client_id, method="none")
@@ -142,7 +142,7 @@ def _client_of(args: Namespace) -> ClientInformation | None:
         secret = args.client_secret_file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"--client-secret-file: {args.client_secret_file}: {error}") from None
-    if not is_visible(secret):
+    if not is_visible_ascii(secret):
         reason = "is empty, too long, or has characters a secret can't contain"
         raise ValueError(f"--client-secret-file: {args.client_secret_file} {reason}")
     return ClientInformation(args.client_id, secret=secret)
@@ -155,13 +155,13 @@ async def _log_in(args: Namespace, client: ClientInformation | None, accounts: A
     try:
         # A client registered in advance has a fixed redirect URI, which an invented path would not match.
         path = None if client is None and args.client_metadata_url is None else "/callback"
-        loopback = Loopback(say_where, browses=not args.no_browser, path=path, port=args.port)
+        loopback = Loopback(say_where, opens_browser=not args.no_browser, path=path, port=args.port)
         # Nothing else may happen while it waits for the browser, so Ctrl+C must wake the loop itself.
         with woken_by_signals(), loopback as redirect:
             grant = AuthorizationCode(redirect, client, args.client_metadata_url)
             # An existing login would be reused, and stays until this one has succeeded. The other commands, which
             # renew its tokens, do not know the client.
-            options = OAuthOptions(scopes=args.scope, anew=True, keeps_client=True)
+            options = OAuthOptions(scopes=args.scope, ignores_stored=True, stores_client=True)
             credentials = OAuth(args.url, grant, tokens=accounts.tokens, options=options)
             async with connect(args.url, auth=credentials):
                 pass
@@ -202,7 +202,7 @@ async def _forget(accounts: Accounts, account: Account) -> None:
             issuer = stored and TokenEndpoint(Web(), stored.login.discovery.issuer, stored.login.client, time.time)
             if stored and issuer and not await issuer.revoke(stored.token):
                 _say("the issuer did not revoke the tokens, which remain valid until they expire")
-        except OutOfReach:
+        except TokensUnavailable:
             raise  # a login that was not revoked and can't be deleted stays listed
         except AuthError as error:
             _say(f"the issuer did not revoke the tokens, which remain valid until they expire: {error}")

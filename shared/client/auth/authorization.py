@@ -12,7 +12,7 @@ from ...auth.metadata import IssuerMetadata
 from ...errors import AuthError
 from ...protocol.records import record
 from ...text import escape
-from .registration import is_visible
+from .registration import is_visible_ascii
 
 
 class Redirect(Protocol):
@@ -79,7 +79,7 @@ class Authorization:
         if "error" in answer:
             why = " ".join(answer[key][:300] for key in ("error", "error_description") if key in answer)
             raise AuthError(f"the login failed: {escape(why)}")
-        if not is_visible(answer.get("code")):
+        if not is_visible_ascii(answer.get("code")):
             raise AuthError("the login response has no usable code")
         return answer["code"]
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from ...protocol.records import record
 
 MAX_HEADER = 16_384
+"""Characters of the header that are parsed."""
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER = re.compile(rf'({_WORD})[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|({_WORD}))(?=[ \t]*(?:,|$))')
 _SCHEME = re.compile(rf"({_WORD})(?:[ \t]+|(?=[ \t]*(?:,|$)))")
 _TOKEN68 = re.compile(r"[A-Za-z0-9._~+/-]+=*(?=[ \t]*(?:,|$))")
 _SEPARATOR = re.compile(r"[ \t,]*")
-_SCHEMES = ("dpop", "bearer")
+_PREFERRED_SCHEMES = ("dpop", "bearer")
+"""The schemes that OAuth answers. A token that is bound to a key is preferred, since a thief can't use it."""
 
 
 @record
@@ -34,11 +36,11 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
     text, position = (header or "")[:MAX_HEADER], 0
     challenges: list[Challenge] = []
     while True:
-        position = _after(_SEPARATOR, text, position)
+        position = _skip(_SEPARATOR, text, position)
         parameter = _PARAMETER.match(text, position)
         if parameter and challenges:
-            name, quoted, plain = parameter.groups()
-            value = plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+            name, quoted, token = parameter.groups()
+            value = token if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             challenge = challenges[-1]
             if isinstance(challenge.parameters, dict):
                 # The first of two counts: a parameter may occur once in a challenge (RFC 9110, section 11.2).
@@ -49,22 +51,20 @@ def parse_challenges(header: str | None) -> tuple[Challenge, ...]:
             position = scheme.end()
             # Other schemes may have one value without a name, which is not used here.
             if not _PARAMETER.match(text, position):
-                position = (
-                    _after(_TOKEN68, text, position) if text[position : position + 1] not in ("", ",") else position
-                )
+                position = _skip(_TOKEN68, text, position)
         else:
             return tuple(challenges)
 
 
-def _after(pattern: re.Pattern[str], text: str, position: int) -> int:
+def _skip(pattern: re.Pattern[str], text: str, position: int) -> int:
     matched = pattern.match(text, position)
     return matched.end() if matched else position
 
 
 def pick_challenge(header: str | None) -> Challenge | None:
-    """Return the challenge that OAuth answers, preferably with the stronger proof, or None."""
+    """Return the challenge that OAuth answers; None if there is none."""
     challenges = parse_challenges(header)
-    for scheme in _SCHEMES:
+    for scheme in _PREFERRED_SCHEMES:
         for challenge in challenges:
             if challenge.scheme == scheme:
                 return challenge

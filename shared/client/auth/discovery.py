@@ -21,7 +21,7 @@ from ...protocol.records import record
 from ...text import escape
 from .challenges import Challenge
 
-_OFFLINE = "offline_access"
+_OFFLINE_ACCESS = "offline_access"
 """Requests a refresh token; not every authorization server knows this scope."""
 
 
@@ -36,27 +36,29 @@ class Discovery:
     resource_metadata: ResourceMetadata | None
 
     @property
-    def wants_proofs(self) -> bool:
+    def accepts_proofs(self) -> bool:
         """True if the server accepts tokens that are bound to a key."""
         metadata = self.resource_metadata
         return metadata is not None and bool(
             metadata.dpop_bound_access_tokens_required or metadata.dpop_signing_alg_values_supported
         )
 
-    def choose_scopes(self, challenged: Collection[str], before: Collection[str], *, lasting: bool) -> frozenset[str]:
+    def choose_scopes(
+        self, required: Collection[str], previous: Collection[str], *, needs_person: bool
+    ) -> frozenset[str]:
         """Choose the scopes to request: those that the server requires, otherwise all that it supports, together with
-        the scopes of the request `before`, so that a token for a new purpose still serves the old purpose. The result
-        is empty if neither the server nor the challenge names any. `lasting` is true if a person would have to log in
-        again. (2026-07-28, Authorization, Scope Selection Strategy.)"""
+        the scopes of the request `previous`, so that a token for a new purpose still serves the old purpose. The
+        result is empty if neither the server nor the challenge names any. `needs_person` is true if a person would
+        have to log in again. (2026-07-28, Authorization, Scope Selection Strategy.)"""
         metadata = self.resource_metadata
         supported = (metadata.scopes_supported if metadata is not None else None) or ()
-        chosen = frozenset(challenged or supported) | frozenset(before)
+        chosen = frozenset(required or supported) | frozenset(previous)
         issuer_scopes = self.issuer.scopes_supported or ()
         # Some issuers refuse a whole request because of one scope that they do not know.
-        if _OFFLINE in chosen and _OFFLINE not in issuer_scopes:
-            chosen -= {_OFFLINE}
-        if lasting and _OFFLINE in issuer_scopes:
-            chosen |= {_OFFLINE}
+        if _OFFLINE_ACCESS in chosen and _OFFLINE_ACCESS not in issuer_scopes:
+            chosen -= {_OFFLINE_ACCESS}
+        if needs_person and _OFFLINE_ACCESS in issuer_scopes:
+            chosen |= {_OFFLINE_ACCESS}
         return chosen
 
 
@@ -64,7 +66,7 @@ async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer
     """Return the issuer of the tokens for the server at `url`, which has answered with `challenge`. If there are
     several issuers, the result is `bound_issuer`, to which the client's credentials are bound, or else the first.
     Raises `AuthError`."""
-    metadata = await _resource(web, url, challenge)
+    metadata = await _find_resource_metadata(web, url, challenge)
     if metadata is None:
         return Discovery(await _origin_issuer(web, url), None, None)
     if not metadata.authorization_servers:
@@ -78,9 +80,9 @@ async def discover(web: Web, url: str, challenge: Challenge | None, bound_issuer
     return Discovery(await find_metadata(web, issuer, referrer=url), metadata.resource, metadata)
 
 
-async def _resource(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:
-    named = challenge.parameters.get("resource_metadata") if challenge else None
-    urls = ((named,) if named else ()) + resource_metadata_urls(url)
+async def _find_resource_metadata(web: Web, url: str, challenge: Challenge | None) -> ResourceMetadata | None:
+    metadata_url_in_challenge = challenge.parameters.get("resource_metadata") if challenge else None
+    urls = ((metadata_url_in_challenge,) if metadata_url_in_challenge else ()) + resource_metadata_urls(url)
     for metadata_url in dict.fromkeys(urls):
         answer = await web.get_json(metadata_url, referrer=url)
         # An error is not treated as a server without metadata, whose own origin would then be asked for tokens.

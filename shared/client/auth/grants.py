@@ -16,7 +16,7 @@ from .registration import ClientInformation
 from .token_endpoint import TokenEndpoint
 from .tokens import Token
 
-_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
+_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 _TYPE_PREFIX = "urn:ietf:params:oauth:token-type:"
 
 Identity = str | Callable[[], Awaitable[str]]
@@ -144,13 +144,13 @@ class EnterpriseManaged:
         endpoint = TokenEndpoint(request.web, provider, self.provider_client, request.endpoint.now)
         fields = {
             "requested_token_type": f"{_TYPE_PREFIX}id-jag",
-            "subject_token": await _current(self.identity),
+            "subject_token": await _get_assertion(self.identity),
             "subject_token_type": f"{_TYPE_PREFIX}id_token",
             "audience": request.issuer.issuer,
             "resource": request.resource,
             "scope": " ".join(sorted(request.scopes)) or None,
         }
-        answer = await endpoint.ask_document(_EXCHANGE, fields)
+        answer = await endpoint.ask_document(_EXCHANGE_GRANT, fields)
         grant = answer.get("access_token")
         if answer.get("issued_token_type") != f"{_TYPE_PREFIX}id-jag" or not isinstance(grant, str):
             raise AuthError("the identity provider returned no identity assertion")
@@ -172,7 +172,7 @@ class WorkloadIdentity:
 
     async def obtain(self, request: TokenRequest) -> Token:
         """Present the identity to the issuer. A refused identity is not presented again. Raises `AuthError`."""
-        assertion = await _current(self.identity)
+        assertion = await _get_assertion(self.identity)
         # The extension forbids a retry: a refused identity stays refused.
         if self._refused is not None and self._refused[0] == assertion:
             raise self._refused[1]
@@ -191,5 +191,5 @@ def binding_of(grant: Grant) -> tuple[str | None, str | None]:
     return ("workload identity", grant.issuer) if isinstance(grant, WorkloadIdentity) else (None, None)
 
 
-async def _current(identity: Identity) -> str:
+async def _get_assertion(identity: Identity) -> str:
     return identity if isinstance(identity, str) else await identity()

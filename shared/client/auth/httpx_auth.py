@@ -6,8 +6,8 @@ import httpx
 
 from ...contracts import Credentials
 
-MAX_SENT = 6
-"""Maximum number of times that one request is sent."""
+MAX_ATTEMPTS = 6
+"""Maximum number of times that one request is sent: it may need a nonce, then a token, then another scope."""
 
 
 class HttpxAuth(httpx.Auth):
@@ -22,7 +22,7 @@ class HttpxAuth(httpx.Auth):
     async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
         """Send one request as often as necessary. Raises AuthError if what the server requires can't be obtained."""
         url, original = str(request.url), httpx.Headers(request.headers)
-        for _ in range(MAX_SENT):
+        for _ in range(MAX_ATTEMPTS):
             credentials = await self._credentials.headers(request.method, url)
             request.headers = httpx.Headers({**original, **credentials})  # without the headers of an earlier token
             response = yield request

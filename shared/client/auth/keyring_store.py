@@ -16,36 +16,39 @@ from keyring.errors import InitError, KeyringError, KeyringLocked, NoKeyringErro
 
 from ...errors import AuthError
 from ...text import escape
-from .store import IN_KEYRING, FileTokens, OutOfReach
+from .store import IN_KEYRING, FileTokens, TokensUnavailable
 from .tokens import Key
 
 SERVICE = "mcp-server-bundle"
 SECRETS = ("access_token", "refresh_token", "client_secret", "dpop_key")
-MAX_SAFE = 1_280
+MAX_PORTABLE_LENGTH = 1_280
 """Characters that every keyring accepts: Windows has room for 2,560 bytes, and uses two for each character."""
-_NO_SUCH = (AttributeError, ImportError, OSError, TypeError, ValueError)
-_UNUSABLE = (KeyringError, RuntimeError, configparser.Error)
+_LOOKUP_ERRORS = (
+    *(AttributeError, ImportError, OSError, TypeError, ValueError),
+    *(KeyringError, RuntimeError, configparser.Error),
+)
+"""Errors of `keyring.get_keyring`: it imports the class that the user names, and reads a file of options."""
 
 
 def usable_keyring() -> KeyringBackend | None:
     """Return the system keyring; None without one, or if it stores nothing. Raises AuthError if the user has named a
     keyring that is not available."""
     try:
-        system = keyring.get_keyring()
-    except (*_NO_SUCH, *_UNUSABLE) as error:
+        backend = keyring.get_keyring()
+    except _LOOKUP_ERRORS as error:
         reason = escape(str(error))[:200]
         raise AuthError(f"PYTHON_KEYRING_BACKEND or keyringrc.cfg names no usable keyring: {reason}") from None
     # The library's own threshold for a recommended keyring: below it are `fail`, `null` and unencrypted files.
-    return system if system.priority >= 1 else None
+    return backend if backend.priority >= 1 else None
 
 
 class KeyringTokens:
     """A `TokenStore` with the secrets in a keyring and the rest in a file in `folder`. Secrets that are too long for
     the keyring are in the file, too."""
 
-    def __init__(self, folder: Path, system: KeyringBackend) -> None:
+    def __init__(self, folder: Path, backend: KeyringBackend) -> None:
         self._file = FileTokens(folder)
-        self._system = system
+        self._backend = backend
 
     async def get(self, key: Key) -> Mapping[str, Any] | None:
         """Return the stored value; None if it was removed from the keyring. Raises OutOfReach if the keyring can't be
@@ -53,7 +56,7 @@ class KeyringTokens:
         entry = self._file.entries().get(key)
         if entry is None or not entry.get(IN_KEYRING):
             return entry
-        text = await self._ask(self._system.get_password, SERVICE, _name(key))
+        text = await self._call_keyring(self._backend.get_password, SERVICE, _user_name(key))
         if text is None:
             return None
         try:
@@ -68,7 +71,7 @@ class KeyringTokens:
         """Store `value`. Raises AuthError if the keyring or the file does not accept it."""
         secrets = {name: value[name] for name in SECRETS if name in value}
         entry = dict(value)
-        if secrets and await self._try_store(_name(key), json.dumps(secrets)):
+        if secrets and await self._try_store(_user_name(key), json.dumps(secrets)):
             entry = {name: field for name, field in value.items() if name not in secrets} | {IN_KEYRING: True}
         await self._file.put(key, entry)
 
@@ -76,7 +79,7 @@ class KeyringTokens:
         """Delete the value. Raises the same errors as `put`."""
         entry = self._file.entries().get(key)
         if entry is not None and entry.get(IN_KEYRING):
-            await self._ask(self._forget, _name(key))
+            await self._call_keyring(self._delete_password, _user_name(key))
         await self._file.delete(key)
 
     def lock(self, key: Key) -> AbstractAsyncContextManager[None]:
@@ -87,9 +90,9 @@ class KeyringTokens:
         """Return all stored values without their secrets. Raises AuthError."""
         return self._file.entries()
 
-    def _forget(self, name: str) -> None:
+    def _delete_password(self, name: str) -> None:
         try:
-            self._system.delete_password(SERVICE, name)
+            self._backend.delete_password(SERVICE, name)
         except PasswordDeleteError:  # it was removed in the meantime
             return
 
@@ -97,33 +100,33 @@ class KeyringTokens:
         """Store `text` in the keyring. Returns False if it is too long for it; raises OutOfReach if the keyring can't
         be used."""
         try:
-            await self._ask(self._system.set_password, SERVICE, name, text)
-        except OutOfReach as error:
+            await self._call_keyring(self._backend.set_password, SERVICE, name, text)
+        except TokensUnavailable as error:
             # A keyring that accepts nothing has failed; if the text is merely too long for it, the file takes it
             # instead.
-            if len(text) <= MAX_SAFE or isinstance(error, _Closed):
+            if len(text) <= MAX_PORTABLE_LENGTH or isinstance(error, _KeyringClosed):
                 raise
-            with suppress(OutOfReach):
-                await self._ask(self._forget, name)  # it may have an older value
+            with suppress(TokensUnavailable):
+                await self._call_keyring(self._delete_password, name)  # it may have an older value
             return False
         return True
 
-    async def _ask(self, call: Any, *arguments: str) -> Any:
+    async def _call_keyring(self, call: Any, *arguments: str) -> Any:
         # A keyring is a plugin, and may raise anything: pywin32, D-Bus and others have their own errors.
         pending = to_thread.run_sync(partial(call, *arguments))
         outcome: Any = (await asyncio.gather(pending, return_exceptions=True))[0]
         if isinstance(outcome, Exception):
             is_closed = isinstance(outcome, InitError | KeyringLocked | NoKeyringError)
-            kind, reason = _Closed if is_closed else OutOfReach, type(outcome).__name__
+            kind, reason = _KeyringClosed if is_closed else TokensUnavailable, type(outcome).__name__
             raise kind(f"the system keyring can't be used: {reason}")
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
 
-class _Closed(OutOfReach):
+class _KeyringClosed(TokensUnavailable):
     """The keyring is locked or missing, and accepts no text of any length."""
 
 
-def _name(key: Key) -> str:
+def _user_name(key: Key) -> str:
     return " ".join(key)

@@ -16,8 +16,9 @@ from anyio import to_thread
 from ...errors import AuthError
 
 LOGIN_SECONDS = 300.0
+"""Seconds that a person has to log in."""
 MAX_FIELDS = 50
-"""Fields in the query of the redirect."""
+"""Maximum number of fields in the query of the redirect."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
@@ -25,20 +26,20 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _PAGE = "<!doctype html><meta charset=utf-8><title>{0}</title><p>{0}</p>"
-_DONE = _PAGE.format("The response has arrived. You can close this page and return to the program.")
-_REFUSED = _PAGE.format("This is not the response that the program expects.")
+_DONE_PAGE = _PAGE.format("The response has arrived. You can close this page and return to the program.")
+_REFUSED_PAGE = _PAGE.format("This is not the response that the program expects.")
 
 
 class Loopback:
-    """A `Redirect` to this machine, open during the block. `tell` receives the URL of the login page, for people
-    whose browser does not open; if `browses` is false, no browser is opened. An issuer with a registered address
-    requires the same `path` and perhaps `port`; otherwise both are new each time."""
+    """A `Redirect` to this machine, open during the block. `show_url` receives the URL of the login page, for people
+    whose browser does not open; if `opens_browser` is false, no browser is opened. `path` and `port` are needed if
+    the redirect URI is registered with the issuer; otherwise both are new each time."""
 
     def __init__(
-        self, tell: Callable[[str], None], *, browses: bool = True, path: str | None = None, port: int = 0
+        self, show_url: Callable[[str], None], *, opens_browser: bool = True, path: str | None = None, port: int = 0
     ) -> None:
-        self._tell = tell
-        self._browses = browses
+        self._show_url = show_url
+        self._opens_browser = opens_browser
         self._path = path or f"/{secrets.token_urlsafe(16)}"
         self._port = port
         self._socket: socket.socket | None = None
@@ -77,33 +78,33 @@ class Loopback:
         answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
         async def serve(request: web.BaseRequest) -> web.Response:
-            parameters = self._answer_in(request, state)
+            parameters = self._read_redirect(request, state)
             if parameters is None or answer.done():
-                return _response(_REFUSED, 400)
+                return _response(_REFUSED_PAGE, 400)
             answer.set_result(parameters)
-            return _response(_DONE, 200)
+            return _response(_DONE_PAGE, 200)
 
         runner = web.ServerRunner(web.Server(serve, access_log=None), shutdown_timeout=1.0)
         await runner.setup()
         try:
             await web.SockSite(runner, self._socket.dup()).start()
-            return await self._waited(url, answer)
+            return await self._wait_for_redirect(url, answer)
         finally:
             with anyio.CancelScope(shield=True):
                 await runner.cleanup()
 
-    async def _waited(self, url: str, answer: "asyncio.Future[dict[str, str]]") -> Mapping[str, str]:
-        self._tell(url)
+    async def _wait_for_redirect(self, url: str, answer: "asyncio.Future[dict[str, str]]") -> Mapping[str, str]:
+        self._show_url(url)
         with anyio.move_on_after(LOGIN_SECONDS):
             async with anyio.create_task_group() as tasks:
-                if self._browses:
-                    tasks.start_soon(_browse, url)
+                if self._opens_browser:
+                    tasks.start_soon(_open_browser, url)
                 parameters = await answer
                 tasks.cancel_scope.cancel()
                 return parameters
         raise AuthError(f"no one logged in within {LOGIN_SECONDS:g} s")
 
-    def _answer_in(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
+    def _read_redirect(self, request: web.BaseRequest, state: str | None) -> dict[str, str] | None:
         """Return the parameters of the redirect; None if the request does not belong to this login."""
         # Other pages can send a browser here under other host names.
         if request.method != "GET" or request.path != self._path or request.host != self._host:
@@ -116,7 +117,7 @@ class Loopback:
         return parameters if len(parameters) == len(pairs) and parameters.get("state") == state else None
 
 
-async def _browse(url: str) -> None:
+async def _open_browser(url: str) -> None:
     # A browser in the terminal runs until the user closes it.
     await to_thread.run_sync(webbrowser.open, url, abandon_on_cancel=True)
 

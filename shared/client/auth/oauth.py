@@ -64,7 +64,7 @@ class OAuth:
         self._pointer = pointer_key(self._url)
         self._current = CurrentToken(self._url, grant, self._tokens, self._options, self._web)
         self._bound_credential, self._bound_issuer = binding_of(grant)
-        self._ungranted: frozenset[str] = frozenset()
+        self._ungranted_scopes: frozenset[str] = frozenset()
         """Scopes that were requested and not granted: another request for them would open one browser after
         another."""
         self._consecutive_logins = 0
@@ -88,16 +88,16 @@ class OAuth:
         renewed."""
         if not _same_origin(self._url, url):
             return {}
-        cache = self._current
-        if not self._is_loaded or cache.is_due:
+        current = self._current
+        if not self._is_loaded or current.is_due:
             async with self._tokens.lock(self._pointer):
-                if not self._is_loaded or cache.is_due:  # another task may have done it while this one waited
-                    await cache.renew()
+                if not self._is_loaded or current.is_due:  # another task may have done it while this one waited
+                    await current.renew()
                     self._is_loaded = True
         proofs = self._proofs
-        _sent.set(_Sent(self, cache.number, self._attempts, None if proofs is None else proofs.nonce(url)))
-        token = cache.token
-        if token is None or cache.has_ended:
+        _sent.set(_Sent(self, current.number, self._attempts, None if proofs is None else proofs.nonce(url)))
+        token = current.token
+        if token is None or current.has_expired:
             return {}
         if token.kind != "dpop" or proofs is None:
             return {"authorization": f"Bearer {token.access}"}
@@ -129,16 +129,16 @@ class OAuth:
             return True
         if status == 403 and error != "insufficient_scope":
             return False
-        await self._obtain(challenge, sent, more=status == 403)
+        await self._obtain(challenge, sent, more_scopes=status == 403)
         return True
 
     @property
     def _proofs(self) -> Proofs | None:
         return None if self._current.login is None else self._current.login.proofs
 
-    async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more: bool) -> None:
-        """Obtain a token for `challenge`, with `more` scopes than the token that was sent, unless another task has
-        tried since then: waiting tasks share its outcome."""
+    async def _obtain(self, challenge: Challenge | None, sent: _Sent, *, more_scopes: bool) -> None:
+        """Obtain a token for `challenge`, with more scopes than the token that was sent if `more_scopes` is true.
+        Does nothing if another task has tried since then: waiting tasks share its outcome."""
         async with self._tokens.lock(self._pointer):
             if self._attempts != sent.attempts and self._failure is not None:
                 raise self._failure
@@ -146,28 +146,28 @@ class OAuth:
                 return
             self._failure = None
             try:
-                await self._authorize(challenge, more=more)
+                await self._authorize(challenge, more_scopes=more_scopes)
             except AuthError as error:
                 self._failure = error
                 raise
             finally:
                 self._attempts += 1
 
-    async def _authorize(self, challenge: Challenge | None, *, more: bool) -> None:
-        requested, cache = frozenset(challenge.scopes if challenge else ()), self._current
-        present = (cache.token.scopes if cache.token else frozenset()) | self._ungranted
-        if self._consecutive_logins >= MAX_CONSECUTIVE_LOGINS or (more and requested <= present):
-            named = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
-            raise AuthError(f"the server rejects every token that can be obtained{named}")
-        if await cache.adopt(requested if more else frozenset()):
+    async def _authorize(self, challenge: Challenge | None, *, more_scopes: bool) -> None:
+        requested, current = frozenset(challenge.scopes if challenge else ()), self._current
+        tried_scopes = (current.token.scopes if current.token else frozenset()) | self._ungranted_scopes
+        if self._consecutive_logins >= MAX_CONSECUTIVE_LOGINS or (more_scopes and requested <= tried_scopes):
+            for_scope = f" for the scope {escape(' '.join(sorted(requested)))[:200]}" if requested else ""
+            raise AuthError(f"the server rejects every token that can be obtained{for_scope}")
+        if await current.adopt(requested if more_scopes else frozenset()):
             return
         login = await self._find_login(challenge)
-        if not (more or self._has_refreshed) and await cache.refresh(login):
+        if not (more_scopes or self._has_refreshed) and await current.refresh(login):
             self._has_refreshed = True  # once: if the server refuses the new token too, it requires a new login
             return
-        scopes = login.discovery.choose_scopes(requested, cache.requested, lasting=self._grant.needs_person)
-        missing_scopes = requested if more else frozenset()
-        await self._log_in(await self._with_client(login, scopes, missing_scopes), scopes)
+        scopes = login.discovery.choose_scopes(requested, current.requested, needs_person=self._grant.needs_person)
+        missing_scopes = requested if more_scopes else frozenset()
+        await self._log_in(await self._add_client(login, scopes, missing_scopes), scopes)
 
     async def _log_in(self, login: Login, scopes: frozenset[str]) -> None:
         issuer = login.discovery.issuer
@@ -180,7 +180,7 @@ class OAuth:
                 await self._tokens.delete(registration_key(issuer.issuer))
             raise
         self._consecutive_logins += 1
-        self._ungranted = (self._ungranted | scopes) - token.scopes
+        self._ungranted_scopes = (self._ungranted_scopes | scopes) - token.scopes
         self._current.requested = scopes
         await self._current.store_login(login, token)
 
@@ -188,18 +188,18 @@ class OAuth:
         if self._bound_credential is not None and self._bound_issuer is None:
             self._bound_issuer = await bound_issuer(self._tokens, self._url, self._bound_credential)
         discovered = await discover(self._web, self._url, challenge, self._bound_issuer)
-        key, cache = (discovered.issuer.issuer, discovered.resource or canonical(self._url)), self._current
-        if cache.login is not None and cache.login.key != key:
-            cache.drop()  # no credential of one issuer is presented to another
+        key, current = (discovered.issuer.issuer, discovered.resource or canonical(self._url)), self._current
+        if current.login is not None and current.login.key != key:
+            current.drop()  # no credential of one issuer is presented to another
         if self._bound_credential is not None:
             self._bound_issuer = discovered.issuer.issuer
         uses_proofs = self._options.proofs
         if uses_proofs is None:
-            uses_proofs = discovered.wants_proofs or (challenge is not None and challenge.scheme == "dpop")
-        client = cache.login.client if cache.login else None
+            uses_proofs = discovered.accepts_proofs or (challenge is not None and challenge.scheme == "dpop")
+        client = current.login.client if current.login else None
         return Login(discovered, client, key, (self._proofs or Proofs(self._options.now)) if uses_proofs else None)
 
-    async def _with_client(self, login: Login, scopes: frozenset[str], missing_scopes: frozenset[str]) -> Login:
+    async def _add_client(self, login: Login, scopes: frozenset[str], missing_scopes: frozenset[str]) -> Login:
         """Return `login` with the client that the issuer recognizes: the given one, its metadata document, or a
         registration, new or stored. `missing_scopes` are the scopes that the current token lacks."""
         grant, issuer = self._grant, login.discovery.issuer

@@ -13,13 +13,17 @@ from ...auth.web import Web
 from ...errors import AuthError
 from ...text import escape
 
-MAX_VISIBLE = 65_536
-_PREFERRED = ("none", "client_secret_basic", "client_secret_post")
+MAX_CREDENTIAL_LENGTH = 65_536
+"""Maximum number of characters of an id, secret, code or token."""
+_PREFERRED_METHODS = ("none", "client_secret_basic", "client_secret_post")
+"""The authentication methods to register, best first: a program of a user can't keep a secret from that user."""
 
 
-def is_visible(text: object) -> TypeGuard[str]:
+def is_visible_ascii(text: object) -> TypeGuard[str]:
     """Return True if `text` has the form of an id, secret, code or token from an issuer (RFC 6749, appendix A)."""
-    return isinstance(text, str) and 0 < len(text) <= MAX_VISIBLE and all(" " <= char <= "~" for char in text)
+    return (
+        isinstance(text, str) and 0 < len(text) <= MAX_CREDENTIAL_LENGTH and all(" " <= char <= "~" for char in text)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class ClientInformation:
         """Return the client from an issuer's answer or from a store. Raises `AuthError` if `value` is invalid."""
         client_id, secret = value.get("client_id"), value.get("client_secret")
         method = value.get("token_endpoint_auth_method")
-        if not is_visible(client_id) or (secret not in (None, "") and not is_visible(secret)):
+        if not is_visible_ascii(client_id) or (secret not in (None, "") and not is_visible_ascii(secret)):
             raise AuthError("the issuer registered the client without a usable client_id or client_secret")
         return cls(client_id, secret or None, method=method if isinstance(method, str) else None, issuer=issuer)
 
@@ -93,17 +97,17 @@ async def register(
         # clients to say which kind they are.
         "application_type": "native" if all(map(_is_local, redirect_uris)) else "web",
         "token_endpoint_auth_method": next(
-            (method for method in _PREFERRED if method in (supported or _PREFERRED)), "none"
+            (method for method in _PREFERRED_METHODS if method in (supported or _PREFERRED_METHODS)), "none"
         ),
     }
     if scopes:
         document["scope"] = " ".join(scopes)
     answer = await web.post_json(issuer.registration_endpoint, document, referrer=issuer.issuer)
-    answered = answer.document if isinstance(answer.document, dict) else {}
+    body = answer.document if isinstance(answer.document, dict) else {}
     if answer.status not in (200, 201):
-        reason = " ".join(str(answered[key])[:200] for key in ("error", "error_description") if key in answered)
+        reason = " ".join(str(body[key])[:200] for key in ("error", "error_description") if key in body)
         raise AuthError(f"the issuer did not register the client: HTTP {answer.status} {escape(reason)}".rstrip())
-    return ClientInformation.from_json(answered, issuer.issuer)
+    return ClientInformation.from_json(body, issuer.issuer)
 
 
 def _is_local(uri: str) -> bool:

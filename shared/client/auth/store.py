@@ -30,9 +30,10 @@ WRITE_SECONDS = 10.0
 _FORMAT = 1
 
 Entries = dict[str, dict[str, dict[str, Any]]]
+"""Stored values by issuer and resource."""
 
 
-class OutOfReach(AuthError):
+class TokensUnavailable(AuthError):
     """Tokens are stored, but not available in this environment, or not at the moment."""
 
 
@@ -51,21 +52,21 @@ class FileTokens:
             return entry
         if not key[1]:
             return None  # a client registration, which is then repeated
-        raise OutOfReach(
+        raise TokensUnavailable(
             "the tokens of this login are in the system keyring, which is not available here: run the command where "
             "it is available, or log in again"
         )
 
     async def put(self, key: Key, value: Mapping[str, Any]) -> None:
         """Store `value`. Raises AuthError if the file can't be written; it is then unchanged."""
-        with self._changing() as entries:
+        with self._change() as entries:
             entries.setdefault(key[0], {})[key[1]] = dict(value)
 
     async def delete(self, key: Key) -> None:
         """Delete the value. Raises the same errors as `put`."""
         if key not in self.entries():
             return
-        with self._changing() as entries:
+        with self._change() as entries:
             entries.get(key[0], {}).pop(key[1], None)
 
     @asynccontextmanager
@@ -74,10 +75,10 @@ class FileTokens:
         no lock is available."""
         # A URL is not a valid file name: it has slashes, and characters that Windows does not allow.
         digest = hashlib.sha256("\n".join(key).encode()).hexdigest()[:32]
-        with self._as_auth_errors():
+        with self._convert_errors():
             self._make_folder()
             file_lock = filelock.FileLock(self._folder / f"{digest}.lock", timeout=0, mode=0o600)
-        while not self._acquired(file_lock):  # noqa: ASYNC110 - no event says that another process has released it
+        while not self._try_acquire(file_lock):  # noqa: ASYNC110 - no event says that another process has released it
             await anyio.sleep(POLL_SECONDS)
         try:
             yield
@@ -86,17 +87,17 @@ class FileTokens:
 
     def entries(self) -> dict[Key, dict[str, Any]]:
         """Return all stored values. Raises AuthError for a file that can't be read; a damaged file is moved aside."""
-        with self._as_auth_errors():
+        with self._convert_errors():
             contents = self._read()
         if contents is None:
-            with self._locked():
+            with self._lock_file():
                 contents = self._require_entries()
         return {
             (issuer, resource): value for issuer, values in contents.items() for resource, value in values.items()
         }
 
-    def _acquired(self, lock: filelock.BaseFileLock) -> bool:
-        with self._as_auth_errors():
+    def _try_acquire(self, lock: filelock.BaseFileLock) -> bool:
+        with self._convert_errors():
             try:
                 lock.acquire()
             except filelock.Timeout:
@@ -104,8 +105,8 @@ class FileTokens:
         return True
 
     @contextmanager
-    def _changing(self) -> Iterator[Entries]:
-        with self._locked():
+    def _change(self) -> Iterator[Entries]:
+        with self._lock_file():
             entries = self._require_entries()
             yield entries
             remaining = {issuer: values for issuer, values in entries.items() if values}
@@ -119,14 +120,14 @@ class FileTokens:
             put_in_place(prepare_replacement(entry, text, status, mode=0o600), entry, status)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._as_auth_errors():
+    def _lock_file(self) -> Iterator[None]:
+        with self._convert_errors():
             self._make_folder()
             with filelock.FileLock(self._folder / "tokens.lock", timeout=WRITE_SECONDS, mode=0o600):
                 yield
 
     @contextmanager
-    def _as_auth_errors(self) -> Iterator[None]:
+    def _convert_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, filelock.Timeout) as error:
@@ -149,11 +150,11 @@ class FileTokens:
         # Another format belongs to another version: overwriting it would lose that version's data.
         if not isinstance(entries, dict) or document.get("format") != _FORMAT:
             return None
-        is_whole = all(
+        is_valid = all(
             isinstance(values, dict) and all(isinstance(value, dict) for value in values.values())
             for values in entries.values()
         )
-        return entries if is_whole else None
+        return entries if is_valid else None
 
     def _require_entries(self) -> Entries:
         """Return the contents of the file while the lock is held; without it, another program could replace the file
@@ -162,6 +163,6 @@ class FileTokens:
         if entries is not None:
             return entries
         # Not deleted: a program of a later version may have written it.
-        aside = self.path.with_suffix(".damaged")
-        self.path.replace(aside)
-        raise AuthError(f"{self.path} was damaged, and has been renamed to {aside.name}; log in again")
+        damaged_path = self.path.with_suffix(".damaged")
+        self.path.replace(damaged_path)
+        raise AuthError(f"{self.path} was damaged, and has been renamed to {damaged_path.name}; log in again")

@@ -57,15 +57,21 @@ async def bound_issuer(tokens: TokenStore, url: str, binding: str) -> str | None
     return name if isinstance(name, str) else None
 
 
-async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: Grant, *, whole: bool) -> None:
+async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: Grant, *, with_secrets: bool) -> None:
     """Store a login to the server at `url`, obtained through `grant`. A client that the grant provides is stored
-    without its secrets, unless `whole`. Raises `AuthError` if the store fails."""
+    without its secret unless `with_secrets` is true, and without its private key in any case. Raises `AuthError` if
+    the store fails."""
     login, metadata = stored.login, stored.login.discovery.resource_metadata
     value: dict[str, Any] = {**stored.token.to_json(), "asked": sorted(stored.requested)}
     if login.proofs is not None:
         value["dpop_key"] = login.proofs.to_json()
-    if login.client is not None:
-        value |= _client_entry(login.client, whole=whole or grant.client is None)
+    client = login.client
+    if client is not None and (with_secrets or grant.client is None) and client.private_key is None:
+        value |= client.to_json()
+    elif client is not None:
+        value["client_id"] = client.client_id
+        if client.secret is not None or client.private_key is not None:
+            value["is_confidential"] = True
     await tokens.put(login.key, value)
     pointer = {
         "issuer": login.discovery.issuer.model_dump(exclude_none=True),
@@ -75,14 +81,6 @@ async def store_login(tokens: TokenStore, url: str, stored: StoredLogin, grant: 
         "binding": binding_of(grant)[0],
     }
     await tokens.put(pointer_key(url), pointer)
-
-
-def _client_entry(client: ClientInformation, *, whole: bool) -> dict[str, Any]:
-    """Return the entry of a client. The entry says so if secrets are left out."""
-    if whole and client.private_key is None:
-        return client.to_json()
-    has_secrets = client.secret is not None or client.private_key is not None
-    return {"client_id": client.client_id, **({"is_confidential": True} if has_secrets else {})}
 
 
 async def forget(tokens: TokenStore, login: Login, token: Token) -> None:

@@ -1,8 +1,8 @@
 """The tokens of one client for a server: loaded from a store, refreshed, and stored again.
 
-Others may hold the same tokens, in another process or for another URL of the same resource, and an issuer that
-rotates refresh tokens treats a token that is used twice as stolen. So a refresh holds the lock of the login, begins
-with the tokens in the store, and is not cancelled before its answer is stored.
+Other clients may have the same tokens, in another process or for another URL of the same resource, and an issuer
+that rotates refresh tokens treats a token that is used twice as stolen. So a refresh holds the lock of the login,
+begins with the tokens in the store, and is not cancelled before its answer is stored.
 """
 
 import logging
@@ -25,7 +25,7 @@ its last quarter."""
 RETRY_SECONDS = 5.0
 """Seconds after a temporary failure to refresh, while the token is still valid."""
 
-_OVER = ("invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target")
+_FINAL_ERRORS = ("invalid_grant", "invalid_client", "unauthorized_client", "invalid_scope", "invalid_target")
 """Errors with which an issuer refuses a refresh for good (RFC 6749, section 5.2; RFC 8707, section 2)."""
 
 log = logging.getLogger("shared.client.auth")
@@ -40,9 +40,9 @@ class OAuthOptions:
     proofs: bool | None = None
     """True if tokens are bound to a key of the client (DPoP); None to bind them if the server declares that it
     accepts such tokens."""
-    anew: bool = False
+    ignores_stored: bool = False
     """True if a stored earlier login is ignored until a new token replaces it."""
-    keeps_client: bool = False
+    stores_client: bool = False
     """True if a given client is stored with its tokens, secret included, for programs to which it is not given."""
     now: Callable[[], float] = time.time
 
@@ -63,7 +63,7 @@ class CurrentToken:
         self._options = options
         self._web = web
         self._renew_at: float | None = None
-        self._reads_store = not options.anew
+        self._reads_store = not options.ignores_stored
         """False while the store holds an older token than this object."""
 
     @property
@@ -72,7 +72,7 @@ class CurrentToken:
         return self.token is not None and self._renew_at is not None and self._renew_at <= self._options.now()
 
     @property
-    def has_ended(self) -> bool:
+    def has_expired(self) -> bool:
         """True if the token has expired."""
         expires = None if self.token is None else self.token.expires
         return expires is not None and expires <= self._options.now()
@@ -90,7 +90,7 @@ class CurrentToken:
         stored = await read_login(self._tokens, self._url, self._grant.client, self._options.now)
         if stored is None or stored.token == self.token:
             return False
-        self._use(stored.login, stored.token)
+        self._set_current(stored.login, stored.token)
         self.requested |= stored.requested
         return not self.is_due and required <= stored.token.scopes
 
@@ -102,7 +102,7 @@ class CurrentToken:
         try:
             await self.refresh(self.login)
         except AuthError as error:
-            if self.has_ended:
+            if self.has_expired:
                 raise
             self._renew_at = self._options.now() + RETRY_SECONDS
             log.warning("the token can't be refreshed yet: %s", error)
@@ -129,7 +129,7 @@ class CurrentToken:
         """Use a token that was obtained for `login`, and store the token. Raises `AuthError` if the store fails; the
         token is used anyway."""
         async with self._tokens.lock(login.key):
-            await self._keep(login, token)
+            await self._use_and_store(login, token)
 
     async def _refresh(self, login: Login, token: Token) -> bool:
         fields = {"refresh_token": token.refresh, "resource": login.discovery.resource}
@@ -138,7 +138,7 @@ class CurrentToken:
             new = await endpoint.ask("refresh_token", fields, token.scopes)
         except TokenRefused as error:
             # `temporarily_unavailable` and similar errors pass: the refresh token is still valid.
-            if error.error not in _OVER:
+            if error.error not in _FINAL_ERRORS:
                 raise
             self.token = None
             self.number += 1
@@ -147,13 +147,13 @@ class CurrentToken:
         # An issuer that sends no new refresh token keeps the old one valid (RFC 6749, section 6).
         new = new if new.refresh else replace(new, refresh=token.refresh)
         try:
-            await self._keep(login, new)
+            await self._use_and_store(login, new)
         except AuthError as error:
             log.warning("the new token is used, but can't be stored: %s", error)
         return True
 
-    async def _keep(self, login: Login, token: Token) -> None:
-        self._use(login, token)
+    async def _use_and_store(self, login: Login, token: Token) -> None:
+        self._set_current(login, token)
         # If writing fails, the store has a spent token, which must not replace the current one.
         self._reads_store = False
         options = self._options
@@ -162,14 +162,14 @@ class CurrentToken:
             self._url,
             StoredLogin(login, token, self.requested),
             self._grant,
-            whole=options.keeps_client,
+            with_secrets=options.stores_client,
         )
         self._reads_store = True
 
-    def _use(self, login: Login, token: Token) -> None:
+    def _set_current(self, login: Login, token: Token) -> None:
         self.login, self.token = login, token
         self.number += 1
-        lasts = 0.0 if token.expires is None else max(0.0, token.expires - self._options.now())
-        # There is nothing to gain from giving up a token early that can't be renewed.
-        early = 0.0 if token.refresh is None else min(EARLY_SECONDS, lasts / 4)
-        self._renew_at = None if token.expires is None else token.expires - early
+        lifetime = 0.0 if token.expires is None else max(0.0, token.expires - self._options.now())
+        # A token that can't be refreshed is used until it expires.
+        margin = 0.0 if token.refresh is None else min(EARLY_SECONDS, lifetime / 4)
+        self._renew_at = None if token.expires is None else token.expires - margin

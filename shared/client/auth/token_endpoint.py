@@ -19,14 +19,15 @@ from ...auth.web import Answer, Web
 from ...errors import AuthError
 from ...text import escape
 from .proofs import Proofs
-from .registration import ClientInformation, is_visible
+from .registration import ClientInformation, is_visible_ascii
 from .tokens import Token
 
-_KINDS: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKey, "PS": RSAKey}
-_ASSERTED_SECONDS = 60
+_KEY_TYPES: dict[str, type[ECKey | RSAKey | OKPKey]] = {"ES": ECKey, "RS": RSAKey, "PS": RSAKey}
+_ASSERTION_SECONDS = 60
+"""The lifetime in seconds of a signed assertion: it is used at once."""
 _MAX_SECONDS = 10 * 365 * 24 * 3600
 """The longest lifetime in seconds; a longer one is treated as a mistake, and the expiry as unknown."""
-_PUBLIC = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
+_PUBLIC_FIELDS = {"audience", "client_id", "grant_type", "redirect_uri", "resource", "scope"}
 """Fields of a request that an error may repeat, except those that name a type."""
 
 
@@ -69,7 +70,7 @@ class TokenEndpoint:
         `TokenRefused`, and other `AuthError`s."""
         document = await self.ask_document(grant_type, fields)
         access, kind = document.get("access_token"), document.get("token_type")
-        if not is_visible(access) or " " in access or not isinstance(kind, str):
+        if not is_visible_ascii(access) or " " in access or not isinstance(kind, str):
             raise AuthError("the issuer returned no usable token")
         kind = kind.lower()
         if kind not in ("bearer", "dpop") or (kind == "dpop" and self._proofs is None):
@@ -77,21 +78,21 @@ class TokenEndpoint:
         # Silently accepting less than was requested would let a thief use the token.
         if self._proofs is not None and kind != "dpop":
             raise AuthError("the issuer issued a token that is not bound to the client's key")
-        lasts, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
+        lifetime, granted, refresh = (document.get(name) for name in ("expires_in", "scope", "refresh_token"))
         return Token(
             access,
             kind,
             frozenset(granted.split()) if isinstance(granted, str) and granted else scopes,
-            self.now() + lasts if _is_duration(lasts) else None,
-            refresh if is_visible(refresh) else None,
+            self.now() + lifetime if _is_duration(lifetime) else None,
+            refresh if is_visible_ascii(refresh) else None,
         )
 
     async def ask_document(self, grant_type: str, fields: Mapping[str, str | None]) -> dict[str, Any]:
         """Return the whole answer to a token request. Raises the same errors as `ask`."""
         # An empty parameter counts as omitted (RFC 6749, section 3.2).
         present = {name: value for name, value in fields.items() if value}
-        with _sendable():
-            headers, body = self._authenticated(prepare_token_request(grant_type, **present))
+        with _convert_encoding_errors():
+            headers, body = self._authenticate(prepare_token_request(grant_type, **present))
         answer = await self._post(dict(parse_qsl(body)), headers)
         document = answer.document
         if not isinstance(document, dict):
@@ -107,8 +108,8 @@ class TokenEndpoint:
         if endpoint is None:
             return False
         hint, secret = ("refresh_token", token.refresh) if token.refresh else ("access_token", token.access)
-        with _sendable():
-            headers, body = self._authenticated(prepare_revoke_token_request(secret, hint)[0])
+        with _convert_encoding_errors():
+            headers, body = self._authenticate(prepare_revoke_token_request(secret, hint)[0])
         answer = await self._web.post_form(
             endpoint, dict(parse_qsl(body)), referrer=self._issuer.issuer, headers=headers
         )
@@ -130,14 +131,14 @@ class TokenEndpoint:
         proofs.learn(self._url, answer.headers)
         return answer
 
-    def _authenticated(self, body: str) -> tuple[dict[str, str], str]:
+    def _authenticate(self, body: str) -> tuple[dict[str, str], str]:
         client = self._client
         if client is None:
             return {}, body
         method = client.choose_method(self._issuer)
         if method == "private_key_jwt":
-            named = {"client_id": client.client_id, "client_assertion_type": ASSERTION_TYPE}
-            return {}, f"{body}&{urlencode({**named, 'client_assertion': self._assertion(client)})}"
+            identification = {"client_id": client.client_id, "client_assertion_type": ASSERTION_TYPE}
+            return {}, f"{body}&{urlencode({**identification, 'client_assertion': self._assertion(client)})}"
         if method not in ClientAuth.DEFAULT_AUTH_METHODS:
             raise AuthError(f"the client can't authenticate with {escape(method)[:50]}")
         # In this method both values must be form-encoded, which Authlib does not do (RFC 6749, section 2.3.1).
@@ -147,7 +148,7 @@ class TokenEndpoint:
         return dict(headers), str(body)
 
     def _assertion(self, client: ClientInformation) -> str:
-        kind = _KINDS.get(client.algorithm[:2], OKPKey)
+        kind = _KEY_TYPES.get(client.algorithm[:2], OKPKey)
         try:
             key = kind.import_key(client.private_key or "")
             return private_key_jwt_sign(
@@ -156,37 +157,37 @@ class TokenEndpoint:
                 self._issuer.issuer,
                 client.algorithm,
                 issued_at=int(self.now()),
-                expires_in=_ASSERTED_SECONDS,
+                expires_in=_ASSERTION_SECONDS,
             )
         except (JoseError, ValueError, TypeError):
             raise AuthError("the client's private key can't sign with an algorithm that the issuer accepts") from None
 
     def _refusal(self, answer: Answer, body: str) -> TokenRefused:
         description = answer.document.get("error_description")
-        private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC]
+        private = [(name, value) for name, value in parse_qsl(body) if name not in _PUBLIC_FIELDS]
         secrets = [value for name, value in private if not name.endswith("_type")]
         # An issuer's text may repeat the request, and this text is shown and logged.
         secrets += [self._client.secret or ""] if self._client else []
         unknown = f"HTTP {answer.status}"
-        error = _without(secrets, str(answer.document.get("error", unknown)), unknown)[:100]
-        reason = _without(secrets, description, "")[:300] if isinstance(description, str) else ""
+        error = _redact(secrets, str(answer.document.get("error", unknown)), unknown)[:100]
+        reason = _redact(secrets, description, "")[:300] if isinstance(description, str) else ""
         text = f"the issuer refused to issue a token: {escape(error)}" + (f": {escape(reason)}" if reason else "")
         return TokenRefused(error, text)
 
 
-def _without(secrets: Iterable[str], text: str, otherwise: str) -> str:
+def _redact(secrets: Iterable[str], text: str, otherwise: str) -> str:
     """Return the issuer's text, or `otherwise` if the text repeats a secret, plain or form-encoded."""
     # A value of three letters occurs in many words, and is not a secret.
     significant = [secret for secret in secrets if len(secret) > 3]
     return otherwise if any(form in text for secret in significant for form in (secret, quote_plus(secret))) else text
 
 
-def _is_duration(lasts: object) -> TypeGuard[float]:
-    return isinstance(lasts, int | float) and not isinstance(lasts, bool) and 0 < lasts <= _MAX_SECONDS
+def _is_duration(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= _MAX_SECONDS
 
 
 @contextmanager
-def _sendable() -> Iterator[None]:
+def _convert_encoding_errors() -> Iterator[None]:
     """Raise AuthError if text from others contains a lone surrogate."""
     try:
         yield

@@ -87,8 +87,8 @@ class Token:
         """Return the token from its stored form. Raises `AuthError` if that is invalid."""
         access, kind, scope = value.get("access_token"), value.get("token_type"), value.get("scope", "")
         expires, refresh = value.get("expires"), value.get("refresh_token")
-        is_whole = isinstance(access, str) and isinstance(kind, str) and isinstance(scope, str)
-        if not is_whole or not isinstance(refresh, str | None):
+        is_valid = isinstance(access, str) and isinstance(kind, str) and isinstance(scope, str)
+        if not is_valid or not isinstance(refresh, str | None):
             raise AuthError("the stored tokens can't be read; log out and in again")
         is_time = isinstance(expires, int | float) and 0 <= expires < MAX_TIME
         return cls(

@@ -9,7 +9,7 @@ from keyring.backend import KeyringBackend
 from keyring.errors import KeyringLocked
 
 from shared.client.auth.keyring_store import KeyringTokens, usable_keyring
-from shared.client.auth.store import FileTokens, OutOfReach
+from shared.client.auth.store import FileTokens, TokensUnavailable
 from shared.errors import AuthError
 
 KEY = ("https://as.example", "https://mcp.example/mcp")
@@ -88,7 +88,7 @@ async def test_what_a_keyring_has_no_room_for_is_in_the_file(tmp_path: Path) -> 
     assert await tokens.get(KEY) == long
     assert await FileTokens(tmp_path / "logins").get(KEY) == long
     ring.room = 10
-    with pytest.raises(OutOfReach, match="can't be used: Full") as caught:
+    with pytest.raises(TokensUnavailable, match="can't be used: Full") as caught:
         await tokens.put(KEY, VALUE)
     assert "s3cret" not in str(caught.value)
 
@@ -98,7 +98,7 @@ async def test_where_there_is_no_keyring_its_tokens_are_out_of_reach(tmp_path: P
     await KeyringTokens(tmp_path / "logins", ring).put(KEY, VALUE)
     await KeyringTokens(tmp_path / "logins", ring).put(client, {"client_id": "x", "client_secret": "s3cret"})
     tokens = FileTokens(tmp_path / "logins")
-    with pytest.raises(OutOfReach, match="in the system keyring, which is not available here"):
+    with pytest.raises(TokensUnavailable, match="in the system keyring, which is not available here"):
         await tokens.get(KEY)
     assert await tokens.get(client) is None
     await tokens.put(KEY, VALUE)

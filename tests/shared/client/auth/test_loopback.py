@@ -38,7 +38,7 @@ async def test_the_answer_comes_back() -> None:
     async def browse(browser: httpx.AsyncClient, uri: str) -> None:
         pages.append(await browser.get(uri, params={"code": "c", "state": "st", "iss": "https://as.example"}))
 
-    with Loopback(told.append, browses=False) as redirect:
+    with Loopback(told.append, opens_browser=False) as redirect:
         answer = await login(redirect, browse)
     assert answer == {"code": "c", "state": "st", "iss": "https://as.example"}
     assert told == [PAGE]
@@ -68,7 +68,7 @@ async def test_what_is_no_answer_is_refused_and_ends_nothing(how: dict[str, Any]
         assert wrong.status_code == 400
         await browser.get(uri, params={"code": "c", "state": "st"})
 
-    with Loopback(lambda _: None, browses=False) as redirect:
+    with Loopback(lambda _: None, opens_browser=False) as redirect:
         assert (await login(redirect, browse))["code"] == "c"
 
 
@@ -86,7 +86,10 @@ async def test_a_port_that_is_taken() -> None:
 
 async def test_nobody_logs_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loopback, "LOGIN_SECONDS", 0.05)  # nothing but time is different
-    with Loopback(lambda _: None, browses=False) as redirect, pytest.raises(AuthError, match="no one logged in"):
+    with (
+        Loopback(lambda _: None, opens_browser=False) as redirect,
+        pytest.raises(AuthError, match="no one logged in"),
+    ):
         await redirect.open(PAGE)
 
 

@@ -169,7 +169,7 @@ async def test_a_refreshed_token_serves_though_there_is_no_room_to_keep_it(world
     assert world.grants == ["authorization_code", "refresh_token", "refresh_token"]
     # A login, which a person would have to repeat, is told of.
     with pytest.raises(AuthError, match="no space left"):
-        await world.get(world.client(tokens=tokens, anew=True))
+        await world.get(world.client(tokens=tokens, ignores_stored=True))
 
 
 # A client that was given
@@ -177,7 +177,7 @@ async def test_a_refreshed_token_serves_though_there_is_no_room_to_keep_it(world
 
 async def test_a_client_that_is_kept_refreshes_for_programs_that_do_not_know_it(world: World) -> None:
     world.issuer.token, tokens = {"refresh_token": "first"}, MemoryTokens()
-    await world.get(world.client(AuthorizationCode(Person(), SECRET), tokens=tokens, keeps_client=True))
+    await world.get(world.client(AuthorizationCode(Person(), SECRET), tokens=tokens, stores_client=True))
     world.now += HOUR
     assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
     assert world.issuer.forms[-1]["client_secret"] == "given-secret"
@@ -309,10 +309,10 @@ async def test_a_login_anew_leaves_the_one_that_is_there_until_it_succeeds(world
     await world.get(world.client(tokens=tokens))
     world.issuer.callback = {"code": None, "error": "access_denied"}
     with pytest.raises(AuthError, match="access_denied"):
-        await world.get(world.client(tokens=tokens, anew=True))
+        await world.get(world.client(tokens=tokens, ignores_stored=True))
     assert await world.get(world.client(AuthorizationCode(None), tokens=tokens)) == 200
     world.issuer.callback = {}
-    client = world.client(tokens=tokens, anew=True)
+    client = world.client(tokens=tokens, ignores_stored=True)
     await world.get(client)
     assert client.has_token
     assert len(world.issuer.logins) == 3
