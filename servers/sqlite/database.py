@@ -59,7 +59,7 @@ class SqliteDatabase:
     def read_at_once(self, query: Query, limits: AnswerLimits) -> QueryRows | None:
         """Return all rows of `query` if that needs no thread, and therefore no turn; otherwise None."""
         quick = self._database.quick
-        if not quick.knows(query.sql):
+        if not quick.can_run(query.sql):
             return None
         with statement_span(query.sql, self.system, self.name) as statement:
             answer = quick.run(query.sql, partial(queries.run_at_once, query, limits))

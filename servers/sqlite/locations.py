@@ -23,10 +23,10 @@ def read_location(location: str) -> str:
         raise ValueError("a PostgreSQL URL is for the PostgreSQL server: mcp-bundle-postgres")
     if scheme not in ("file", "sqlite", "sqlite3"):
         raise ValueError(f"a URL with {scheme} is not an SQLite database; specify the path of a file")
-    place, _, query = text[match.end() :].partition("?")
+    url_path, _, query = text[match.end() :].partition("?")
     if query:
         name = query.partition("=")[0][:40]
         raise ValueError(f"a URL has no parameter {name!r} here; a permission is written as --db NAME=PATH:ro")
     # file:///shop.db has an empty host before its path.
-    path = unquote(place.removeprefix("/") if scheme != "file" else place)
+    path = unquote(url_path.removeprefix("/") if scheme != "file" else url_path)
     return MEMORY if path in ("", MEMORY) and scheme != "file" else path

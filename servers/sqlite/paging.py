@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from servers.common.sql.query.pages import AnswerLimits, Page, PageBuilder, Row, fetch, find_room, measure
-from servers.sqlite.values import encode_row, encode_rows, find_types, type_of
+from servers.sqlite.values import encode_row, encode_rows, find_type, find_types
 
 
 def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -> tuple[Page, list[Row]]:
@@ -29,4 +29,4 @@ def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | Non
     encoded = [encode_row(row, limits.cell_bytes)]
     if measure(encoded) > find_room(names, limits):
         return None
-    return Page(encoded, list(map(type_of, row)))
+    return Page(encoded, list(map(find_type, row)))

@@ -19,9 +19,11 @@ from .engine.opening import ConnectionOptions
 from .locations import read_location
 
 _MODES = {"ro": False, "rw": True}
+"""For each permission in `--db`, whether the database is writable."""
 _MAX_ATTACHED = 10
 """Maximum number of databases that SQLite attaches to one (https://sqlite.org/limits.html, 11)."""
 _RESERVED = {"main", "temp"}
+"""Names of schemas of SQLite itself."""
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -54,7 +56,7 @@ class _Databases(BaseModel):
 
     @field_validator("databases", mode="before")
     @classmethod
-    def _are_named(cls, databases: Any) -> Any:
+    def _read_locations(cls, databases: Any) -> Any:
         # An empty path, as from an unset shell variable, would mean the working directory.
         if isinstance(databases, list) and "" in databases:
             raise ValueError("a database name is empty")
@@ -64,7 +66,7 @@ class _Databases(BaseModel):
 
     @field_validator("db")
     @classmethod
-    def _are_assigned(cls, assignments: list[str]) -> list[str]:
+    def _check_assignments(cls, assignments: list[str]) -> list[str]:
         for assignment in assignments:
             name, _, path = assignment.partition("=")
             if not path or _NAME.fullmatch(name) is None:
@@ -95,7 +97,7 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     files: Directory = option(None, "directory for CSV files to import, and for backups", "DIR")
 
     @model_validator(mode="after")
-    def _can_be_attached(self) -> Self:
+    def _check_attaching(self) -> Self:
         if not self.attach:
             return self
         if self.hide:
@@ -114,10 +116,21 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     @cached_property
     def sources(self) -> list[Source]:
         """The databases, each with its mode."""
-        plain = [Source(_find_name(path), expand_home(path), self.allow_write) for path in self.databases]
-        sample = [Source("demo", Path("demo.db"), self.allow_write, sample=True)] if self.demo else []
-        every_source = plain + [_parse_source(assignment, self.allow_write) for assignment in self.db] + sample
-        return [assignment for assignment in every_source if self._names is None or assignment.name in self._names]
+        sources = []
+        for path in self.databases:
+            name = "memory" if str(path) == MEMORY else re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64] or "data"
+            sources.append(Source(name, expand_home(path), self.allow_write))
+        for assignment in self.db:
+            name, _, location = assignment.partition("=")
+            path_before_mode, _, mode = location.rpartition(":")
+            if mode in _MODES and path_before_mode:
+                location, writable = path_before_mode, _MODES[mode]
+            else:
+                writable = self.allow_write
+            sources.append(Source(name, expand_home(read_location(location)), writable))
+        if self.demo:
+            sources.append(Source("demo", Path("demo.db"), self.allow_write, sample=True))
+        return [source for source in sources if self._names is None or source.name in self._names]
 
     def narrowed(self, narrowing: settings.Narrowing) -> Self:
         """Return these settings for a principal that has only these databases, and may see less of them. Raises
@@ -144,16 +157,3 @@ class Settings(SqlSettings, _Memory, StatementLimits, _Databases):
     def writes(self) -> bool:
         """True if at least one database may be changed; one in memory always may be."""
         return super().writes or any(str(source.path) == MEMORY for source in self.sources)
-
-
-def _find_name(path: Path) -> str:
-    """Return the name of a database by its path."""
-    return "memory" if str(path) == MEMORY else re.sub(r"[^A-Za-z0-9_.-]", "_", path.stem)[:64] or "data"
-
-
-def _parse_source(assignment: str, writable: bool) -> Source:
-    name, _, written = assignment.partition("=")
-    path, _, mode = written.rpartition(":")
-    if mode in _MODES and path:
-        written, writable = path, _MODES[mode]
-    return Source(name, expand_home(read_location(written)), writable)

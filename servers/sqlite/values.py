@@ -16,7 +16,7 @@ _MAX_EXACT = 1 << 53
 """Integers up to this are exact even if JSON numbers are parsed as IEEE 754 doubles (RFC 8259, section 6)."""
 
 _TYPES = {int: "integer", float: "real", str: "text", bytes: "blob", type(None): "null"}
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode_cells(values: Sequence[Any], max_bytes: int) -> Sequence[Any]:
@@ -40,7 +40,7 @@ def encode_rows(rows: Sequence[tuple[Any, ...]], max_bytes: int) -> list[tuple[A
     return list(zip(*[encode_cells(values, max_bytes) for values in zip(*rows, strict=True)], strict=True))
 
 
-def type_of(value: Any) -> str:
+def find_type(value: Any) -> str:
     """Return the storage class of a value, in SQLite's terms."""
     return _TYPES[type(value)]
 
@@ -117,7 +117,7 @@ def _is_plain(values: Sequence[Any], kinds: set[type], max_bytes: int) -> bool:
     if max(map(len, texts)) * 4 > max_bytes:
         return False
     joined = "".join(texts)
-    return joined.isascii() or _HALF.search(joined) is None
+    return joined.isascii() or _SURROGATE.search(joined) is None
 
 
 def _encode_cell(value: Any, max_bytes: int) -> Any:
@@ -126,7 +126,7 @@ def _encode_cell(value: Any, max_bytes: int) -> Any:
             return {"type": "blob", "bytes": len(value), **_encode_base64(value, max_bytes)}
         case str():
             raw = value.encode("utf-8", "surrogateescape")
-            if _HALF.search(value) is not None:
+            if _SURROGATE.search(value) is not None:
                 return {"type": "text", "bytes": len(raw), **_encode_base64(raw, max_bytes)}
             if len(raw) > max_bytes:
                 cut = raw[:max_bytes].decode(errors="ignore")

@@ -25,7 +25,7 @@ from anyio import to_thread
 from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.sqlite.engine.deadline import Limits, StatementDeadline, Uninterruptible
-from servers.sqlite.engine.handle import OPENINGS, Handle, Work
+from servers.sqlite.engine.handle import OPENING_NUMBERS, Handle, Work
 from servers.sqlite.engine.opening import ConnectionOptions, Mode, OpenOptions
 from servers.sqlite.engine.process import WorkerProcess
 
@@ -47,53 +47,49 @@ class Connection(aiosqlite.Connection):
         path: Path,
         mode: Mode,
         limits: Limits,
-        followed: Callable[[], None] = lambda: None,
+        on_reopened: Callable[[], None] = lambda: None,
         *,
         recovers: bool = False,
         connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
         """Prepare the connection, which `open` opens.
 
-        `followed` is called in the connection's thread whenever it has opened another file. If it `recovers`, changes
-        that a killed writer left unfinished are undone before anything is read.
+        `on_reopened` is called in the connection's thread whenever it has opened another file. If it `recovers`,
+        changes that a killed writer left unfinished are undone before anything is read.
         """
-        opening = OpenOptions(path, mode, limits, recovers, connection_options=connection_options)
-        self.opening = next(OPENINGS)
+        options = OpenOptions(path, mode, limits, recovers, connection_options=connection_options)
+        self.opening_number = next(OPENING_NUMBERS)
         """A number that changes when the connection opens another file, or is replaced."""
         self._limits = limits
-        self._followed = followed
-        self._handle = Handle(opening)
-        self._worker = WorkerProcess(opening)
-        self._lent = False
-        self._at_work: StatementDeadline | None = None
+        self._on_reopened = on_reopened
+        self._handle = Handle(options)
+        self._worker = WorkerProcess(options)
+        self._may_be_replaced = False
+        """True until the next work has checked that the open file is still the one at the path."""
+        self._deadline: StatementDeadline | None = None
         self._when_idle: Callable[[], None] | None = None
         super().__init__(self._handle.open, iter_chunk_size=64)
         # A thread in an endless instruction must not keep the process alive.
         self._thread = Thread(target=self._serve, args=(self._thread.run,), daemon=True)
 
-    async def run(self, work: Work[T], elsewhere: Work[T] | None = None, job: Job | None = None) -> T:
+    async def run(self, work: Work[T], process_work: Work[T] | None = None, job: Job | None = None) -> T:
         """Do `work` within the time limit of a statement or of its `job`.
 
-        Work that can't be interrupted is done by a process that can be killed, where `elsewhere`, if given, replaces
-        it. Since there are few of these processes, the time limit there is always the time limit of a statement.
+        Work that can't be interrupted is done by a process that can be killed, where `process_work`, if given,
+        replaces it. Since there are few of these processes, the time limit there is always the time limit of a
+        statement.
         """
-        try:
-            return await self._run(work, job)
-        except Uninterruptible:
-            pass
-        if await self._worker.ensure_started():
-            self.opening = next(OPENINGS)
-        return await self._worker.run(elsewhere or work)
-
-    async def _run(self, work: Work[T], job: Job | None) -> T:
         seconds = self._limits.seconds if job is None else job.seconds
         deadline = StatementDeadline(seconds, self._limits.busy_seconds, job)
-        self._at_work = deadline
+        self._deadline = deadline
         loop = asyncio.get_running_loop()
         try:
             with anyio.fail_after(seconds + _GRACE_SECONDS):
                 # aiosqlite has no public way to run a function in its thread.
                 result: T = await self._execute(self._do, work, deadline, loop)  # type: ignore[no-untyped-call]
+                return result
+        except Uninterruptible:
+            pass
         except TimeoutError:
             raise deadline.reason().at(deadline.where) from None
         finally:
@@ -102,19 +98,21 @@ class Connection(aiosqlite.Connection):
                 with suppress(ValueError, sqlite3.Error):
                     self._conn.interrupt()
             else:
-                self._at_work = None
-        return result
+                self._deadline = None
+        if await self._worker.ensure_started():
+            self.opening_number = next(OPENING_NUMBERS)
+        return await self._worker.run(process_work or work)
 
     def when_idle(self, callback: Callable[[], None]) -> None:
         """Call back once this connection is idle: now, or when abandoned work has ended."""
-        if self._at_work is None:
+        if self._deadline is None:
             callback()
         else:
             self._when_idle = callback
 
     def lend(self) -> None:
         """Make the next work check first that the file at the path is still the open one."""
-        self._lent = True
+        self._may_be_replaced = True
 
     async def open(self) -> None:
         """Open the connection. Raises SqlError."""
@@ -128,7 +126,7 @@ class Connection(aiosqlite.Connection):
     async def close(self) -> None:
         """Close the connection. If its work does not end, its thread closes it later."""
         await self._worker.end()
-        with anyio.move_on_after(_CLOSE_SECONDS if self._at_work is None else _GRACE_SECONDS, shield=True):
+        with anyio.move_on_after(_CLOSE_SECONDS if self._deadline is None else _GRACE_SECONDS, shield=True):
             await super().close()
 
     def _serve(self, serve: Callable[[], None]) -> None:
@@ -140,19 +138,19 @@ class Connection(aiosqlite.Connection):
 
     def _do(self, work: Work[T], deadline: StatementDeadline, loop: asyncio.AbstractEventLoop) -> T:
         try:
-            if self._lent:
-                if self._handle.follow():
+            if self._may_be_replaced:
+                if self._handle.reopen_replaced():
                     self._connection = self._handle.connection
-                    self.opening = self._handle.number
-                    self._followed()
-                self._lent = False
+                    self.opening_number = self._handle.number
+                    self._on_reopened()
+                self._may_be_replaced = False
             return self._handle.do(work, deadline)
         finally:
             if deadline.end():
-                loop.call_soon_threadsafe(self._idle)
+                loop.call_soon_threadsafe(self._become_idle)
 
-    def _idle(self) -> None:
-        self._at_work = None
+    def _become_idle(self) -> None:
+        self._deadline = None
         if self._when_idle is not None:
             callback, self._when_idle = self._when_idle, None
             callback()

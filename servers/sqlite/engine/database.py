@@ -17,9 +17,9 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.jobs import Job
 from servers.common.sql.temporary import temporary_directory
 from servers.sqlite.engine.connection import Connection, Work
-from servers.sqlite.engine.deadline import Limits, StatementDeadline
+from servers.sqlite.engine.deadline import Limits
 from servers.sqlite.engine.hiding import HiddenName
-from servers.sqlite.engine.opening import AttachedDatabase, ConnectionOptions, GuardedConnection, Mode
+from servers.sqlite.engine.opening import AttachedDatabase, ConnectionOptions, Mode
 from servers.sqlite.engine.policy import ALLOW_CHANGES
 from servers.sqlite.engine.pool import Pool
 from servers.sqlite.engine.quick import QuickReader
@@ -27,7 +27,7 @@ from servers.sqlite.engine.sql import find_declared_types
 
 T = TypeVar("T")
 
-Committed = Callable[[Collection[str], bool], None]
+CommitCallback = Callable[[Collection[str], bool], None]
 """Receives the tables whose rows were changed, and True if the schema was changed."""
 
 MEMORY = ":memory:"
@@ -36,13 +36,13 @@ MEMORY = ":memory:"
 It is a file in a temporary directory, so that readers see the writer's changes.
 """
 
-_MAX_KNOWN = 256
+_MAX_CACHED = 256
 """Maximum number of queries whose declared types are cached."""
-_MAX_KNOWN_LENGTH = 10_000
+_MAX_CACHED_LENGTH = 10_000
 """Maximum length of a cached query, in characters."""
 
 
-def ignore_commit(_tables: Collection[str], _defines: bool) -> None:
+def ignore_commit(_tables: Collection[str], _changes_schema: bool) -> None:
     """Do nothing."""
 
 
@@ -66,7 +66,7 @@ class Database:
         readers: int,
         connection_options: ConnectionOptions = ConnectionOptions(),  # noqa: B008 - it is a tuple
     ) -> None:
-        self._connecting = connection_options
+        self._connection_options = connection_options
         self.name = source.name
         self.path = source.path
         self.writable = source.writable
@@ -77,18 +77,18 @@ class Database:
         self.quick = QuickReader(source.path, limits, connection_options)
         """Runs statements that end immediately, after it has learned them."""
         self._writers = self._pool("rw", 1)
-        self._declarers = self._pool("views", 1)
-        self.onlookers = self._writers if source.writable else self._pool("ro", 1)
+        self._view_connections = self._pool("views", 1)
+        self.version_readers = self._writers if source.writable else self._pool("ro", 1)
         """The connection whose `data_version` shows that another connection changed the database.
 
         It is the writer's connection, since a connection never counts its own changes.
         """
-        self.on_committed: Committed = ignore_commit
+        self.on_committed: CommitCallback = ignore_commit
         """Called right after COMMIT by every function that changes the database.
 
         It runs in the thread of the connection, before any other work.
         """
-        self._declared: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
+        self._declared_types: OrderedDict[tuple[str, int, int], Sequence[str | None]] = OrderedDict()
 
     async def read(self, work: Work[T], job: Job | None = None) -> T:
         """Do `work` with a connection that can't change the database. Raises SqlError."""
@@ -97,7 +97,7 @@ class Database:
 
     async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], seconds: float) -> None:
         """Teach `quick` a statement, if that is worthwhile. A reader has read all of its rows in `seconds`."""
-        if self.readers.is_free and self.quick.wants(statement, seconds):
+        if self.readers.is_free and self.quick.should_learn(statement, seconds):
             await self.quick.learn(statement, parameters, self.read)
 
     async def find_declared_types(self, query: str, schema_version: int) -> Sequence[str | None]:
@@ -105,17 +105,17 @@ class Database:
         cached = self.declared_types(query, schema_version)
         if cached is not None:
             return cached
-        async with self._declarers.lent() as connection:
+        async with self._view_connections.lent() as connection:
             types = await connection.run(partial(find_declared_types, query))
-        if len(query) <= _MAX_KNOWN_LENGTH:
-            self._declared[query, schema_version, self.openings] = types
-            if len(self._declared) > _MAX_KNOWN:
-                self._declared.popitem(last=False)
+        if len(query) <= _MAX_CACHED_LENGTH:
+            self._declared_types[query, schema_version, self.openings] = types
+            if len(self._declared_types) > _MAX_CACHED:
+                self._declared_types.popitem(last=False)
         return types
 
     def declared_types(self, query: str, schema_version: int) -> Sequence[str | None] | None:
         """Return the cached result of `find_declared_types`, or None."""
-        return self._declared.get((query, schema_version, self.openings))
+        return self._declared_types.get((query, schema_version, self.openings))
 
     async def check(self) -> None:
         """Check the database by reading its schema. If all readers are busy, it is known to work. Raises SqlError."""
@@ -131,9 +131,9 @@ class Database:
     @property
     def pools(self) -> Collection[Pool]:
         """All pools of connections to the database."""
-        return {self.readers, self._writers, self._declarers, self.onlookers}
+        return {self.readers, self._writers, self._view_connections, self.version_readers}
 
-    async def make(self) -> None:
+    async def create(self) -> None:
         """Create the file if it does not exist. Raises SqlError."""
         connection = Connection(self.path, "rwc", self.limits)
         await connection.open()
@@ -146,16 +146,16 @@ class Database:
             await pool.close()
 
     def _pool(self, mode: Mode, size: int) -> Pool:
-        make = partial(
+        make_connection = partial(
             Connection,
             self.path,
             mode,
             self.limits,
             self._count_opening,
             recovers=self.writable,
-            connection_options=self._connecting,
+            connection_options=self._connection_options,
         )
-        return Pool(make, size, self.limits.seconds)
+        return Pool(make_connection, size, self.limits.seconds)
 
     def _count_opening(self) -> None:
         self.openings += 1
@@ -177,29 +177,27 @@ async def open_databases(
     Raises ValueError if one can't be opened, or if none contains a name to be hidden.
     """
     with ExitStack() as temporary:
-        placed = [_place(source, temporary) for source in sources]
-        databases = [
-            Database(
-                source,
-                limits,
-                readers,
-                _attach_others(source, placed, connection_options) if attach else connection_options,
+        prepared = [_prepare(source, temporary) for source in sources]
+        databases = []
+        for source in prepared:
+            others = (
+                AttachedDatabase(other.name, other.path) for other in prepared if attach and other is not source
             )
-            for source in placed
-        ]
+            options = connection_options._replace(attached=tuple(others))
+            databases.append(Database(source, limits, readers, options))
         try:
             for database, source in zip(databases, sources, strict=True):
-                await _make_missing(database, create=create or str(source.path) == MEMORY)
-            for database in databases:
-                await _check(database)
-            await _check_hidden(databases, connection_options.hidden)
+                await _create_missing(database, create=create or str(source.path) == MEMORY)
+            await _check(databases, connection_options.hidden)
             yield Databases(databases)
         finally:
             for database in databases:
                 await database.close()
 
 
-def _place(source: Source, temporary: ExitStack) -> Source:
+def _prepare(source: Source, temporary: ExitStack) -> Source:
+    """Return the source with the path of its file; the file of a sample is created. The file of a database that ends
+    with the server is in a `temporary` directory."""
     if source.sample:
         path = Path(temporary.enter_context(temporary_directory("demo"))) / source.path
         make_sample(path)
@@ -210,53 +208,38 @@ def _place(source: Source, temporary: ExitStack) -> Source:
     return source._replace(path=Path(directory) / "memory.db", writable=True)
 
 
-def _attach_others(
-    source: Source, every_source: Sequence[Source], connection_options: ConnectionOptions
-) -> ConnectionOptions:
-    others = (AttachedDatabase(other.name, other.path) for other in every_source if other is not source)
-    return connection_options._replace(attached=tuple(others))
-
-
-async def _make_missing(database: Database, *, create: bool) -> None:
-    if _lacks_directory(database.path):
-        make = "Create it first: --create creates only the file." if create else "Create it, or check the path."
-        raise ValueError(f"{database.path}: there is no directory {database.path.parent}. {make}")
+async def _create_missing(database: Database, *, create: bool) -> None:
+    directory = database.path.parent
+    try:
+        has_directory = stat.S_ISDIR(directory.stat().st_mode)
+    except OSError as error:
+        # Without permission to look, this is unknown, and opening the file reports the error.
+        has_directory = isinstance(error, PermissionError)
+    if not has_directory:
+        remedy = "Create it first: --create creates only the file." if create else "Create it, or check the path."
+        raise ValueError(f"{database.path}: there is no directory {directory}. {remedy}")
     if create and not database.path.exists():
         try:
-            await database.make()
+            await database.create()
         except SqlError as error:
             raise ValueError(f"{database.path}: {error.line}") from None
 
 
-async def _check(database: Database) -> None:
-    try:
-        await database.check()
-    except SqlError as error:
-        if error.code == "busy":
-            return  # It will be free when it is needed.
-        raise ValueError(f"{database.path}: {error.line}") from None
-
-
-async def _check_hidden(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
-    """Raise ValueError for a hidden name that no database contains, since it may be misspelled."""
+async def _check(databases: Sequence[Database], hidden: tuple[HiddenName, ...]) -> None:
+    """Raise ValueError for a database that can't be read, and for a hidden name that no database contains, since it
+    may be misspelled."""
+    for database in databases:
+        try:
+            await database.check()
+        except SqlError as error:
+            if error.code != "busy":  # A busy database will be free when it is needed.
+                raise ValueError(f"{database.path}: {error.line}") from None
     unknown = {name.name for name in hidden}
     for database in databases if unknown else ():
-        unknown &= {*await database.read(_find_unknown)}
+        schema = await database.read(lambda connection, _: connection.policy.hidden)
+        unknown.intersection_update(() if schema is None else schema.unknown)
     if unknown:
         raise ValueError(f"--hide: no database has {min(unknown)}")
-
-
-def _find_unknown(connection: GuardedConnection, _: StatementDeadline) -> Sequence[str]:
-    return () if connection.policy.hidden is None else connection.policy.hidden.unknown
-
-
-def _lacks_directory(path: Path) -> bool:
-    try:
-        return not stat.S_ISDIR(path.parent.stat().st_mode)
-    except PermissionError:
-        return False  # unknown; opening the file reports the error
-    except OSError:
-        return True
 
 
 def make_sample(path: Path) -> None:

@@ -78,7 +78,7 @@ class StatementDeadline(WorkDeadline):
 
     def __init__(self, seconds: float, busy_seconds: float, job: Job | None = None) -> None:
         super().__init__(seconds, job)
-        self._until = self._end
+        self._stop_time = self._end
         self._busy_end = min(self._end, time.monotonic() + busy_seconds)
         self._lock = threading.Lock()
         self._abandoned = False
@@ -86,22 +86,22 @@ class StatementDeadline(WorkDeadline):
 
     def __call__(self) -> bool:
         """Return True if the work must stop."""
-        return self._abandoned or time.monotonic() > self._until
+        return self._abandoned or time.monotonic() > self._stop_time
 
     @contextmanager
     def at_most(self, seconds: float) -> Iterator[None]:
         """End a block of statements after `seconds` without an error, even if it has not completed."""
-        self._until = min(self._end, time.monotonic() + seconds)
+        self._stop_time = min(self._end, time.monotonic() + seconds)
         try:
             yield
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorname", "") != "SQLITE_INTERRUPT":
                 raise
             # It is an error if the whole time limit has passed, and not only the block's.
-            self._until = self._end
+            self._stop_time = self._end
             self.check()
         finally:
-            self._until = self._end
+            self._stop_time = self._end
 
     def check(self) -> None:
         """Raise SqlError with code `timeout` or `cancelled` if it is time to stop."""

@@ -23,9 +23,9 @@ from servers.sqlite.engine.hiding import HiddenSchema
 from servers.sqlite.engine.policy import CLOSED_FUNCTIONS
 from servers.sqlite.engine.sql import quote
 
-_OURS = f"-- {os.urandom(16).hex()}"
-"""The end of the text of the server's own queries."""
-Hidden = Callable[[str], bool]
+_OWN_QUERY_END = f"-- {os.urandom(16).hex()}"
+"""The end of the text of the server's own queries, a comment that no client can write."""
+IsHidden = Callable[[str], bool]
 """Returns True if no statement may read the table with that name."""
 _MAX_COLUMNS = 5_000
 """Maximum number of columns that are searched."""
@@ -37,7 +37,7 @@ _NO_TABLE, _NO_COLUMN, _NO_COLUMN_OF = "no such table: ", "no such column: ", " 
 _NO_FUNCTION = "no such function: "
 
 # A name that is not UTF-8 can't be sent, and no statement can use it.
-_READABLE = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
+_SURROGATES = dict.fromkeys(range(0xDC80, 0xDD00), "\ufffd")
 # The tables that contain a virtual table's data are named after it, with one of these suffixes.
 _FTS = ("content", "segments", "segdir", "docsize", "stat")
 _RTREE = ("node", "rowid", "parent")
@@ -116,46 +116,47 @@ def find_hidden(connection: sqlite3.Connection) -> HiddenSchema | None:
     return None if policy is None else policy.hidden
 
 
-def execute_schema(connection: sqlite3.Connection, question: str, *values: Any) -> sqlite3.Cursor:
+def execute_schema(connection: sqlite3.Connection, query: str, *values: Any) -> sqlite3.Cursor:
     """Run one of the server's own queries on the schema, with hidden names, which the caller must leave out."""
     if find_hidden(connection) is None:
-        return connection.execute(question, values)
-    with connection.policy.lifted():  # type: ignore[attr-defined]
+        return connection.execute(query, values)
+    with connection.policy.lift():  # type: ignore[attr-defined]
         # No client's statement has this text, so none is taken from the cache of statements compiled without the
         # policy.
-        return connection.execute(f"{question} {_OURS}", values)
+        return connection.execute(f"{query} {_OWN_QUERY_END}", values)
 
 
-def ask_schema(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
+def fetch_schema_rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[tuple[Any, ...]]:
     """Return the rows of one of the server's own queries on the schema."""
-    return _readable(execute_schema(connection, question, *values))
+    return _replace_surrogates(execute_schema(connection, query, *values))
 
 
-def ask(connection: sqlite3.Connection, question: str, *values: Any) -> list[tuple[Any, ...]]:
+def fetch_rows(connection: sqlite3.Connection, query: str, *values: Any) -> list[tuple[Any, ...]]:
     """Return the rows of one of the server's own queries on a table."""
-    return _readable(connection.execute(question, values))
+    return _replace_surrogates(connection.execute(query, values))
 
 
-def _readable(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
-    return [tuple(value.translate(_READABLE) if type(value) is str else value for value in row) for row in rows]
+def _replace_surrogates(rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
+    return [tuple(value.translate(_SURROGATES) if type(value) is str else value for value in row) for row in rows]
 
 
 def select_unnameable(connection: sqlite3.Connection) -> str:
     """Return a query for the names in the schema that are not UTF-8."""
     rows = execute_schema(connection, "SELECT rowid, name FROM sqlite_schema")
-    # By their numbers: a statement is denied if the authorizer would get such a name, even if it only passes it to a
-    # pragma.
-    odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_READABLE) != name)
+    # The query selects them by their numbers, because a statement is denied if the authorizer would get such a name,
+    # even if it only passes it to a pragma.
+    odd = ", ".join(str(rowid) for rowid, name in rows if name.translate(_SURROGATES) != name)
     return f"SELECT name FROM sqlite_schema WHERE rowid IN ({odd})"  # noqa: S608 - these are numbers
 
 
 def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """Return all tables and views by name."""
+    """Return all tables and views by name, without those that are hidden. SQL that names something hidden is
+    empty."""
     # A virtual table has no root page (https://sqlite.org/fileformat2.html, 2.6).
-    question = """
+    query = """
         SELECT name, CASE WHEN type = 'view' THEN 'view' WHEN rootpage = 0 THEN 'virtual' ELSE 'table' END, sql
         FROM sqlite_schema WHERE type IN ('table', 'view')"""
-    entries = sorted(Entry(name, kind, sql or "") for name, kind, sql in ask_schema(connection, question))
+    entries = sorted(Entry(name, kind, sql or "") for name, kind, sql in fetch_schema_rows(connection, query))
     modules = [(entry.name, _MODULE.search(entry.sql)) for entry in entries if entry.kind == "virtual"]
     shadows = {f"{name}_{part}" for name, module in modules if module for part in _SHADOWS.get(module[1].lower(), ())}
     entries = [
@@ -163,14 +164,13 @@ def list_all_entries(connection: sqlite3.Connection) -> list[Entry]:
         for entry in entries
     ]
     hidden = find_hidden(connection)
-    return entries if hidden is None else [*_leave_out(entries, hidden)]
-
-
-def _leave_out(entries: Sequence[Entry], hidden: HiddenSchema) -> Iterator[Entry]:
-    """Yield the entries that are not hidden, without their SQL if it names something hidden."""
-    for entry in entries:
-        if not hidden.is_closed(entry.name):
-            yield entry._replace(sql="") if hidden.mentions_hidden(entry.sql) else entry
+    if hidden is None:
+        return entries
+    return [
+        entry._replace(sql="") if hidden.mentions_hidden(entry.sql) else entry
+        for entry in entries
+        if not hidden.is_closed(entry.name)
+    ]
 
 
 def list_entries(connection: sqlite3.Connection) -> list[Entry]:
@@ -182,71 +182,70 @@ def get_entry(connection: sqlite3.Connection, name: str) -> Entry:
     """Return the table or view with that name, in upper or lower case, either plain or as written in a statement.
     Raises SqlError with code `not_found` and the nearest names."""
     entries = list_all_entries(connection)
-    # As SQLite compares names: only the case of ASCII letters is ignored.
-    question = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
-    for candidate in (name, _read_identifier(name)):
-        names = {match for (match,) in ask_schema(connection, question, candidate)}
+    # NOCASE compares names as SQLite does: only the case of ASCII letters is ignored.
+    query = "SELECT name FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')"
+    for candidate in (name, _unquote_identifier(name)):
+        names = {match for (match,) in fetch_schema_rows(connection, query, candidate)}
         entry = next((entry for entry in entries if entry.name in names), None)
         if entry is not None:
             return entry
-    close = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
-    suggestion = f"The nearest names are:\n{fence(close)}" if close else "list_tables lists those that exist."
+    nearest = find_nearest(name, (entry.name for entry in entries if not is_internal(entry)))
+    suggestion = f"The nearest names are:\n{fence(nearest)}" if nearest else "list_tables lists those that exist."
     raise SqlError("not_found", "there is no table or view with that name", suggestion)
 
 
-def _read_identifier(written: str) -> str:
-    """Return the name that `written` means in a statement. It may be quoted and have `main.` before it."""
-    match = _IDENTIFIER.fullmatch(written.strip())
+def _unquote_identifier(identifier: str) -> str:
+    """Return the name that `identifier` means in a statement. It may be quoted and have `main.` before it."""
+    match = _IDENTIFIER.fullmatch(identifier.strip())
     if match is None:
-        return written
-    text = match[1]
-    return text[1:-1].replace(text[-1] * 2, text[-1]) if text[0] in '"`[' else text
+        return identifier
+    quoted = match[1]
+    return quoted[1:-1].replace(quoted[-1] * 2, quoted[-1]) if quoted[0] in '"`[' else quoted
 
 
 def build_schema_sql(max_bytes: int, connection: sqlite3.Connection, deadline: StatementDeadline) -> str:
-    """Return the statements that recreate the schema, in at most `max_bytes` bytes; omitted ones are counted."""
-    question = """
+    """Return the statements that recreate the schema, in at most `max_bytes` bytes; omitted ones are counted.
+
+    Statements with hidden names are left out; a table with hidden columns is reduced to its other columns.
+    """
+    query = """
         SELECT tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND substr(name, 1, 7) <> 'sqlite_'
         ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, name"""
     with hold_snapshot(connection, deadline):
         # Virtual tables create the tables with their data.
         shadows = {entry.name for entry in list_all_entries(connection) if entry.kind == "shadow"}
-        rows = [(table, sql) for table, sql in ask_schema(connection, question) if table not in shadows]
+        rows = [(table, sql) for table, sql in fetch_schema_rows(connection, query) if table not in shadows]
         hidden = find_hidden(connection)
-        statements = [f"{sql};" for _, sql in rows] if hidden is None else [*_show(rows, hidden)]
+        statements = []
+        for table, sql in rows:
+            if hidden is not None and hidden.is_closed(table):
+                continue
+            shown = None if hidden is None else hidden.shown_columns(table)
+            if shown is not None and sql[:12].upper() == "CREATE TABLE":
+                columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in shown)
+                statements.append(f"CREATE TABLE {quote(table)} ({columns});")
+            elif hidden is None or not hidden.mentions_hidden(sql):
+                statements.append(f"{sql};")
     return join_statements(statements, max_bytes)
 
 
-def _show(rows: Sequence[tuple[str, str]], hidden: HiddenSchema) -> Iterator[str]:
-    """Yield the statements without hidden names; a table with hidden columns is reduced to its other columns."""
-    for table, sql in rows:
-        if hidden.is_closed(table):
-            continue
-        shown = hidden.shown_columns(table)
-        if shown is not None and sql[:12].upper() == "CREATE TABLE":
-            columns = ", ".join(f"{quote(name)} {kind}".strip() for name, kind in shown)
-            yield f"CREATE TABLE {quote(table)} ({columns});"
-        elif not hidden.mentions_hidden(sql):
-            yield f"{sql};"
-
-
-def suggest_names(connection: sqlite3.Connection, words: str, hidden: Hidden) -> str:
+def suggest_names(connection: sqlite3.Connection, words: str, is_hidden: IsHidden) -> str:
     """Return the most similar names as a suggestion, between data marks; empty if no name is similar or the search
     fails."""
     try:
-        close = _find_close(connection, words[:_MAX_LENGTH], hidden)
+        nearest = _find_similar(connection, words[:_MAX_LENGTH], is_hidden)
     except sqlite3.Error:
         return ""
-    return f"The nearest names are:\n{fence(close)}" if close else ""
+    return f"The nearest names are:\n{fence(nearest)}" if nearest else ""
 
 
-def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> Sequence[str]:
+def _find_similar(connection: sqlite3.Connection, words: str, is_hidden: IsHidden) -> Sequence[str]:
     if words.startswith(_NO_TABLE):
         name = words.removeprefix(_NO_TABLE).removeprefix("main.")
         return [
             format_name(candidate)
             for candidate in find_nearest(
-                name, (candidate.name for candidate in list_entries(connection) if not hidden(candidate.name))
+                name, (candidate.name for candidate in list_entries(connection) if not is_hidden(candidate.name))
             )
         ]
     if words.startswith(_NO_COLUMN):
@@ -255,7 +254,7 @@ def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> S
         tables = [
             candidate
             for candidate in list_entries(connection)
-            if candidate.kind != "view" and not hidden(candidate.name)
+            if candidate.kind != "view" and not is_hidden(candidate.name)
         ]
         return _format_nearest(
             name,
@@ -266,7 +265,9 @@ def _find_close(connection: sqlite3.Connection, words: str, hidden: Hidden) -> S
             ),
         )
     if words.startswith(_NO_FUNCTION):
-        functions = ask(connection, "SELECT DISTINCT name FROM pragma_function_list WHERE name GLOB '[a-zA-Z]*'")
+        functions = fetch_rows(
+            connection, "SELECT DISTINCT name FROM pragma_function_list WHERE name GLOB '[a-zA-Z]*'"
+        )
         names = (name for (name,) in functions if name.lower() not in CLOSED_FUNCTIONS)
         return [format_name(similar) for similar in find_nearest(words.removeprefix(_NO_FUNCTION), names)]
     table, separator, name = words.removeprefix("table ").partition(_NO_COLUMN_OF)
@@ -290,5 +291,6 @@ def _format_nearest(name: str, columns: Iterator[tuple[str, str]]) -> Sequence[s
 
 def _list_columns(connection: sqlite3.Connection, table: str) -> list[str]:
     return [
-        str(name) for (name,) in ask(connection, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", table)
+        str(name)
+        for (name,) in fetch_rows(connection, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden <> 1", table)
     ]

@@ -24,7 +24,7 @@ Work = Callable[[GuardedConnection, StatementDeadline], T]
 """A function that works with a connection. It checks the `StatementDeadline` whenever SQLite does not run for
 long."""
 
-OPENINGS = count()
+OPENING_NUMBERS = count()
 """Numbers of openings. A new number means another file or connection."""
 
 
@@ -33,16 +33,16 @@ class Handle:
 
     connection: GuardedConnection
 
-    def __init__(self, opening: OpenOptions) -> None:
-        self.number = next(OPENINGS)
-        self._opening = opening
+    def __init__(self, options: OpenOptions) -> None:
+        self.number = next(OPENING_NUMBERS)
+        self._options = options
         self._files: list[tuple[int, int] | None] = []
-        self._at_work: StatementDeadline | None = None
+        self._deadline: StatementDeadline | None = None
 
     def open(self) -> GuardedConnection:
         """Open the file. Raises SqlError."""
         files = self._identify()
-        self.connection = open_database(self._opening, lambda: self._at_work is not None and self._at_work())
+        self.connection = open_database(self._options, lambda: self._deadline is not None and self._deadline())
         self._files = files
         return self.connection
 
@@ -52,39 +52,39 @@ class Handle:
         return self._identify() != self._files
 
     def _identify(self) -> list[tuple[int, int] | None]:
-        attached = self._opening.connection_options.attached
-        return [_identify(self._opening.path), *(_identify(database.path) for database in attached)]
+        attached = self._options.connection_options.attached
+        return [_identify(self._options.path), *(_identify(database.path) for database in attached)]
 
-    def follow(self) -> bool:
+    def reopen_replaced(self) -> bool:
         """Open the file that has replaced this one. Return True if there was one. Raises SqlError."""
         if not self.is_replaced:
             return False
         # The old connection is closed once the new one is open. If that fails, the old one stays in use.
         replaced = self.connection
         self.open()
-        self.number = next(OPENINGS)
+        self.number = next(OPENING_NUMBERS)
         replaced.close()
         return True
 
     def do(self, work: Work[T], deadline: StatementDeadline) -> T:
         """Do `work`. Raises SqlError, and Uninterruptible if it needs a process that can be killed."""
-        self._at_work = deadline
-        self.connection.policy.forget()
+        self._deadline = deadline
+        self.connection.policy.reset()
         try:
             try:
                 return work(self.connection, deadline)
             except sqlite3.OperationalError as error:
-                if not (self._opening.recovers and is_unrecovered(error)):
+                if not (self._options.recovers and is_unrecovered(error)):
                     raise
             # Only a connection that may write rolls a hot journal back (https://sqlite.org/lockingv3.html, 4.2).
-            recover(self._opening.path, deadline)
+            recover(self._options.path, deadline)
             return work(self.connection, deadline)
         except SqlError as error:
             raise error.at(deadline.where) from None
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, UnicodeError) as error:
             raise self._explain(error, deadline).at(deadline.where) from None
         finally:
-            self._at_work = None
+            self._deadline = None
 
     def _explain(self, error: Exception, deadline: StatementDeadline) -> SqlError:
         policy, name = self.connection.policy, getattr(error, "sqlite_errorname", "")
@@ -94,13 +94,13 @@ class Handle:
             return deadline.reason()
         # For an action of a view or a generated column, SQLite reports that it is not authorized, or mentions the
         # view.
-        if policy.refused is not None:
-            return SqlError("refused", f"the statement is not allowed: {policy.refused}", policy.suggestion)
+        if policy.refusal is not None:
+            return SqlError("refused", f"the statement is not allowed: {policy.refusal}", policy.suggestion)
         reported = from_sqlite(error)
         if name == "SQLITE_ERROR":
             about_view = "" if policy.hidden is None else policy.hidden.explain_view(str(error))
             advice = ONLY_NAMES if isinstance(error, QuotedTextError) else ""
-            nearest = suggest_names(self.connection, str(error), policy.closes)
+            nearest = suggest_names(self.connection, str(error), policy.is_closed)
             reported.suggestion = about_view or " ".join(filter(None, (reported.suggestion, advice, nearest)))
         return reported
 

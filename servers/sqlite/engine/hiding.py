@@ -12,37 +12,37 @@ Hidden data can't be changed either, because a UNIQUE error or a row count would
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import format_names
 from servers.sqlite.engine.sql import quote
 
-_VIEW = f"visible_{os.urandom(16).hex()}"
+_VIEW_PREFIX = f"visible_{os.urandom(16).hex()}"
 """Prefix of the names of the views that may read the tables."""
 _SCHEMAS = frozenset({"sqlite_master", "sqlite_temp_master"})
 _STATISTICS = frozenset({"sqlite_stat1", "sqlite_stat2", "sqlite_stat3", "sqlite_stat4"})
-_COUNTING = ("", "ROWID")
+_COUNTABLE_COLUMNS = ("", "ROWID")
 """Columns of the schema that only reveal the number of its entries."""
-_SHAPES = frozenset({"table_info", "table_xinfo"})
-_TELLING = frozenset(
+_COLUMN_PRAGMAS = frozenset({"table_info", "table_xinfo"})
+_REVEALING_PRAGMAS = frozenset(
     {
         *("foreign_key_check", "foreign_key_list", "index_info", "index_list", "index_xinfo", "integrity_check"),
         *("quick_check", "table_list"),
     }
 )
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE, sqlite3.SQLITE_DROP_TABLE})
-_OF_TABLES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
-PAST_HIDING = (
+_TABLE_CHANGES = frozenset({sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_DROP_INDEX})
+BYPASSES_HIDING = (
     "it would bypass what the operator hides; use the name of the table, without a schema, and no view of it"
 )
 CHANGES_HIDDEN = "it changes a table in which the operator hides something"
-_CLOSED = "it reads what the operator hides"
+_READS_HIDDEN = "it reads what the operator hides"
 _VIEW_NAMED = re.compile(r"\bview\b")
 _VIEW_NOT_NAMED = frozenset({"views may not be indexed", "Cannot add a column to a view", "cannot UPSERT a view"})
 _GENERATED = (2, 3)
-_SHADOWS = (
+_SHADOW_SUFFIXES = (
     *("config", "content", "data", "docsize", "idx", "node", "parent", "rowid", "segdir", "segments", "stat"),
 )
 """The name endings of the shadow tables, in which virtual tables store their data."""
@@ -86,7 +86,7 @@ class HiddenSchema:
         self.closed = frozenset(closed)
         """Tables and views that are hidden as a whole, in lower case."""
         words = [(table.name, *table.columns) for table in self._tables.values()]
-        self._telling = [*map(_mentions, words), *(_mentions((name,)) for name in self.closed - _STATISTICS)]
+        self._matchers = [*map(_make_matcher, words), *(_make_matcher((name,)) for name in self.closed - _STATISTICS)]
 
     def is_closed(self, table: str) -> bool:
         """Return True if the whole table is hidden."""
@@ -105,7 +105,7 @@ class HiddenSchema:
         names = {name.lower() for name, _ in entry.shown} - entry.columns.keys()
         return all(column is not None and column.lower() in names for column in columns)
 
-    def is_table(self, table: str, schema: str | None, source: str | None) -> bool:
+    def is_guarded_read(self, table: str, schema: str | None, source: str | None) -> bool:
         """Return True for a read of the schema, or of a table with hidden columns unless the view that shows its
         other columns reads it."""
         name = table.lower()
@@ -115,8 +115,11 @@ class HiddenSchema:
         """Return the tables that SQLite's message about a view may refer to, and the reason that they are views; ""
         for other messages.
         """
+        names_view = _VIEW_NAMED.search(words) is not None
         matches = [
-            table.name for table in self._tables.values() if words in _VIEW_NOT_NAMED or _is_named(table, words)
+            table.name
+            for table in self._tables.values()
+            if words in _VIEW_NOT_NAMED or (names_view and _make_matcher((table.name,))(words))
         ]
         if not matches:
             return ""
@@ -125,7 +128,7 @@ class HiddenSchema:
 
     def mentions_hidden(self, sql: str) -> bool:
         """Return True if SQL in the schema may name hidden tables or columns."""
-        return any(mentions(sql) for mentions in self._telling)
+        return any(mentions(sql) for mentions in self._matchers)
 
     def find_reason(
         self, action: int, first: str, second: str | None, schema: str | None, source: str | None, selects: bool
@@ -139,22 +142,24 @@ class HiddenSchema:
         if action == sqlite3.SQLITE_READ:
             column = second or ""
             if name in _SCHEMAS:
-                return None if column in _COUNTING or not selects else "it reads the schema; use describe_table"
+                return (
+                    None if column in _COUNTABLE_COLUMNS or not selects else "it reads the schema; use describe_table"
+                )
             if name in self.closed:
-                return _CLOSED
+                return _READS_HIDDEN
             # If only the rowid of a table is read, SQLite passes no column, whichever view reads it.
             if schema == "temp" or name not in self._tables or source == _name_view(name) or not column:
                 return None
-            return None if not selects and self.is_shown(name, [column]) else PAST_HIDING
+            return None if not selects and self.is_shown(name, [column]) else BYPASSES_HIDING
         if action == sqlite3.SQLITE_CREATE_TRIGGER:
             return "it creates a trigger, which might copy what the operator hides"
         if action == sqlite3.SQLITE_PRAGMA:
             table = (second or "").lower()
             is_hidden = table in self.closed or (table in self._tables and schema == "main")
-            if name in _TELLING or (name in _SHAPES and is_hidden):
+            if name in _REVEALING_PRAGMAS or (name in _COLUMN_PRAGMAS and is_hidden):
                 return f"PRAGMA {name} would reveal what the operator hides"
             return None
-        table = (second or "").lower() if action in _OF_TABLES else name if action in _CHANGES else ""
+        table = (second or "").lower() if action in _TABLE_CHANGES else name if action in _CHANGES else ""
         return CHANGES_HIDDEN if table in self._tables or (table in self.closed and schema != "temp") else None
 
 
@@ -179,20 +184,15 @@ def hide(connection: sqlite3.Connection, names: Sequence[HiddenName]) -> HiddenS
         else:
             closed.add(table)
     tables = [
-        _read_table(connection, table_names[name], masks) for name, masks in columns.items() if name not in closed
+        _replace_by_view(connection, table_names[name], masks)
+        for name, masks in columns.items()
+        if name not in closed
     ]
     sources = {*columns, *closed} - _STATISTICS
-    closed |= _find_made_of(
+    closed |= _find_derived(
         sources, [(name, sql) for name, kind, sql in listed if kind == "view" or _is_virtual(sql)]
     )
-    for hidden_table in tables:
-        _make_view(connection, hidden_table)
     return HiddenSchema(tables, closed, unknown)
-
-
-def _is_named(table: _Table, words: str) -> bool:
-    """Return True if SQLite's message calls the table a view."""
-    return _VIEW_NAMED.search(words) is not None and _mentions((table.name,))(words)
 
 
 def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
@@ -207,40 +207,38 @@ def _split(name: str, tables: Mapping[str, str]) -> tuple[str, str]:
     return parts[0], ".".join(parts[1:])
 
 
-def _read_table(connection: sqlite3.Connection, name: str, hidden: Mapping[str, str | None]) -> _Table:
+def _replace_by_view(connection: sqlite3.Connection, name: str, hidden: Mapping[str, str | None]) -> _Table:
+    """Make a view replace the table with that name. `hidden` are its hidden columns, as in `_Table.columns`."""
     rows = _read_columns(connection, name)
-    ordering = [row[1] for row in rows if row[5] and row[1].lower() in hidden]
-    if ordering:
-        reason = f"{name}.{ordering[0]} is part of the primary key, which orders the rows, so it can't be hidden"
+    key_columns = [row[1] for row in rows if row[5] and row[1].lower() in hidden]
+    if key_columns:
+        reason = f"{name}.{key_columns[0]} is part of the primary key, which orders the rows, so it can't be hidden"
         raise SqlError("bad_settings", reason, "Hide the whole table.")
     shown = [
         (row[1], row[2])
         for row in rows
         if row[6] not in _GENERATED and (row[1].lower() not in hidden or hidden[row[1].lower()] is not None)
     ]
-    return _Table(name, hidden, shown)
+    expressions = [(quote(column), hidden.get(column.lower())) for column, _ in shown]
+    selected = ", ".join(name if mask is None else f"({mask}) AS {name}" for name, mask in expressions) or "NULL"
+    table = _Table(name, hidden, shown)
+    # An index on a hidden column would return rows in the column's order.
+    indexed = "" if _has_plain_indexes(connection, table) else "NOT INDEXED"
+    hidden_view, view = quote(_name_view(name)), quote(name)
+    try:
+        connection.execute(f"CREATE TEMP VIEW {hidden_view} AS SELECT {selected} FROM main.{view} {indexed}")  # noqa: S608
+        connection.execute(f"CREATE TEMP VIEW {view} AS SELECT * FROM temp.{hidden_view}")  # noqa: S608
+        connection.execute(f"SELECT * FROM temp.{view} LIMIT 0").fetchall()  # noqa: S608
+    except sqlite3.Error as error:
+        reason = f"the --hide expression for {name} is not valid"
+        raise SqlError("bad_settings", reason, "", [str(error)]) from None
+    return table
 
 
 def _read_columns(
     connection: sqlite3.Connection, table: str
 ) -> list[tuple[int, str, str, int, str | None, int, int]]:
     return connection.execute(f"PRAGMA main.table_xinfo({quote(table)})").fetchall()
-
-
-def _make_view(connection: sqlite3.Connection, table: _Table) -> None:
-    shown = [(quote(name), table.columns.get(name.lower())) for name, _ in table.shown]
-    selected = ", ".join(name if mask is None else f"({mask}) AS {name}" for name, mask in shown) or "NULL"
-    # An index on a hidden column would return rows in the column's order.
-    indexed = "" if _has_plain_indexes(connection, table) else "NOT INDEXED"
-    view, name = quote(_name_view(table.name)), quote(table.name)
-    try:
-        connection.execute(f"CREATE TEMP VIEW {view} AS SELECT {selected} FROM main.{name} {indexed}")  # noqa: S608
-        connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM temp.{view}")  # noqa: S608
-        connection.execute(f"SELECT * FROM temp.{name} LIMIT 0").fetchall()  # noqa: S608
-    except sqlite3.Error as error:
-        raise SqlError(
-            "bad_settings", f"the --hide expression for {table.name} is not valid", "", [str(error)]
-        ) from None
 
 
 def _has_plain_indexes(connection: sqlite3.Connection, table: _Table) -> bool:
@@ -253,24 +251,19 @@ def _has_plain_indexes(connection: sqlite3.Connection, table: _Table) -> bool:
     return True
 
 
-def _find_made_of(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:
+def _find_derived(names: set[str], others: Sequence[tuple[str, str]]) -> set[str]:
     """Return the views and virtual tables in `others` that are made from the tables, directly or through one
-    another."""
+    another, and the names of tables in which these virtual tables may store their data, for all modules."""
     derived: set[str] = set()
     while True:
-        matchers = [_mentions((name,)) for name in names | derived]
+        matchers = [_make_matcher((name,)) for name in names | derived]
         more = {name.lower() for name, sql in others if any(mentions(sql) for mentions in matchers)} - derived - names
         if not more:
-            return derived | set(_find_shadows(derived | names, others))
+            virtual = [name.lower() for name, sql in others if _is_virtual(sql)]
+            return derived | {
+                f"{name}_{suffix}" for name in virtual if name in derived | names for suffix in _SHADOW_SUFFIXES
+            }
         derived |= more
-
-
-def _find_shadows(closed: set[str], others: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield the names of tables in which hidden virtual tables may store their data, for all modules."""
-    for name, sql in others:
-        if name.lower() in closed and _is_virtual(sql):
-            for part in _SHADOWS:
-                yield f"{name.lower()}_{part}"
 
 
 def _is_virtual(sql: str) -> bool:
@@ -278,10 +271,10 @@ def _is_virtual(sql: str) -> bool:
 
 
 def _name_view(table: str) -> str:
-    return f"{_VIEW}_{table.lower()}"
+    return f"{_VIEW_PREFIX}_{table.lower()}"
 
 
-def _mentions(words: Sequence[str]) -> Callable[[str], bool]:
+def _make_matcher(words: Sequence[str]) -> Callable[[str], bool]:
     """Return a predicate: True if a text contains the first word, and one of the others if there are any."""
     first = re.compile(rf"(?<!\w){re.escape(words[0])}(?!\w)", re.IGNORECASE)
     others = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words[1:]))})(?!\w)", re.IGNORECASE)

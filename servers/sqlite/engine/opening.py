@@ -87,25 +87,25 @@ class GuardedConnection(sqlite3.Connection):
     policy: Policy
 
 
-def open_database(opening: OpenOptions, stopped: Callable[[], bool]) -> GuardedConnection:
+def open_database(options: OpenOptions, must_stop: Callable[[], bool]) -> GuardedConnection:
     """Open a connection to a file.
 
-    SQLite calls `stopped` thousands of times per second, and stops if it returns True. Raises SqlError if the file
+    SQLite calls `must_stop` thousands of times per second, and stops if it returns True. Raises SqlError if the file
     can't be opened or is not a database.
     """
-    deadline = StatementDeadline(opening.limits.seconds, opening.limits.busy_seconds)
+    deadline = StatementDeadline(options.limits.seconds, options.limits.busy_seconds)
     try:
-        connection = retry_locked(deadline, partial(_guard, opening))
+        connection = retry_locked(deadline, partial(_open_guarded, options))
     except (sqlite3.Error, MemoryError, UnicodeError) as error:
-        if opening.path.is_dir():
+        if options.path.is_dir():
             reason = SqlError("not_found", "it is a directory, not a database")
-        elif not opening.path.exists():
+        elif not options.path.exists():
             suggestion = "The operator can create it with --create."
-            reason = SqlError("not_found", f"there is no file {opening.path.name}", suggestion)
+            reason = SqlError("not_found", f"there is no file {options.path.name}", suggestion)
         else:
             reason = from_sqlite(error)
         raise reason from None
-    connection.set_progress_handler(stopped, _CHECK_INSTRUCTIONS)
+    connection.set_progress_handler(must_stop, _CHECK_INSTRUCTIONS)
     return connection
 
 
@@ -120,13 +120,38 @@ def recover(path: Path, deadline: StatementDeadline) -> None:
 
 
 def _connect(path: Path, mode: Mode) -> GuardedConnection:
-    return _open_file(path, mode, partial(_first_look, mode=mode))
+    def connect_to(uri: str) -> GuardedConnection:
+        # `retry_locked` waits for locks and can be stopped; SQLite's own waiting can't.
+        connection = sqlite3.connect(
+            uri,
+            uri=True,
+            timeout=0,
+            isolation_level=None,
+            # A writer's policy is lifted for its own statements, whose compiled form no other statement may reuse.
+            cached_statements=_CACHED_STATEMENTS if mode in _RUNS_READS else 0,
+            factory=GuardedConnection,
+        )
+        with _closed_on_failure(connection):
+            # Connecting does not read the file. Only a statement shows whether it is a database.
+            connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        return connection
+
+    return _open_file(path, mode, connect_to)
 
 
 def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
     """Attach a database for reading. Raises SqlError with its name; sqlite3.Error if it is locked."""
+    name = quote(database.name)
+
+    def attach_from(uri: str) -> None:
+        attached = {schema for _, schema, _ in connection.execute("PRAGMA database_list")}
+        if database.name in attached:
+            connection.execute(f"DETACH {name}")  # A database that failed a moment ago is still attached.
+        connection.execute(f"ATTACH ? AS {name}", (uri,))
+        connection.execute(f"SELECT count(*) FROM {name}.sqlite_schema").fetchall()  # noqa: S608 - it is quoted
+
     try:
-        _open_file(database.path, "ro", partial(_look_into, connection, database.name))
+        _open_file(database.path, "ro", attach_from)
     except SqlError as error:
         raise error.at(f"the database {database.name!r}, which is attached") from None
     except sqlite3.Error as error:
@@ -135,20 +160,19 @@ def _attach(connection: sqlite3.Connection, database: AttachedDatabase) -> None:
         raise from_sqlite(error).at(f"the database {database.name!r}, which is attached") from None
 
 
-def _look_into(connection: sqlite3.Connection, name: str, uri: str) -> None:
-    attached = {schema for _, schema, _ in connection.execute("PRAGMA database_list")}
-    if name in attached:
-        connection.execute(f"DETACH {quote(name)}")  # A database that failed a moment ago is still attached.
-    connection.execute(f"ATTACH ? AS {quote(name)}", (uri,))
-    connection.execute(f"SELECT count(*) FROM {quote(name)}.sqlite_schema").fetchall()  # noqa: S608 - it is quoted
-
-
-def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
-    """Return the result of `look` for the URI of a file. Raises SqlError and sqlite3.Error."""
-    _require_regular(path)
+def _open_file(path: Path, mode: Mode, open_uri: Callable[[str], T]) -> T:
+    """Return the result of `open_uri` for the URI of a file. Raises SqlError, also for a named pipe, since SQLite
+    would wait for its other end, and sqlite3.Error."""
+    for suffix in _COMPANION_SUFFIXES:
+        with suppress(OSError):
+            # The files are not opened for this: closing a descriptor would release SQLite's own locks
+            # (https://sqlite.org/howtocorrupt.html, 2.2).
+            file_mode = Path(f"{path}{suffix}").stat().st_mode
+            if not (stat.S_ISREG(file_mode) or stat.S_ISDIR(file_mode)):
+                raise SqlError("bad_file", f"{path.name}{suffix} is a pipe, a socket or a device, not a regular file")
     uri = f"{path.absolute().as_uri()}?mode={mode if mode in ('rw', 'rwc') else 'ro'}"
     try:
-        return look(uri)
+        return open_uri(uri)
     except sqlite3.OperationalError as error:
         # A database in WAL mode needs a shared memory file next to it. That is impossible on read-only media, where
         # the database can't change either. SQLite then reads only the file, which is not the whole database if there
@@ -160,93 +184,63 @@ def _open_file(path: Path, mode: Mode, look: Callable[[str], T]) -> T:
         with suppress(OSError):
             if Path(f"{path}{_LOG}").stat().st_size > 0:
                 raise SqlError(*_LOG_UNREAD) from None
-        return look(f"{uri}&immutable=1")
+        return open_uri(f"{uri}&immutable=1")
 
 
-def _require_regular(path: Path) -> None:
-    """Raise SqlError if SQLite would wait for the other end of a named pipe."""
-    for ending in _COMPANION_SUFFIXES:
-        with suppress(OSError):
-            # Not opened for this: closing a descriptor would release SQLite's own locks
-            # (https://sqlite.org/howtocorrupt.html, 2.2).
-            mode = Path(f"{path}{ending}").stat().st_mode
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                raise SqlError("bad_file", f"{path.name}{ending} is a pipe, a socket or a device, not a regular file")
-
-
-def _first_look(uri: str, mode: Mode) -> GuardedConnection:
-    # `retry_locked` waits for locks and can be stopped; SQLite's own waiting can't.
-    connection = sqlite3.connect(
-        uri,
-        uri=True,
-        timeout=0,
-        isolation_level=None,
-        # A writer's policy is lifted for its own statements, whose compiled form no other statement may reuse.
-        cached_statements=_CACHED_STATEMENTS if mode in _RUNS_READS else 0,
-        factory=GuardedConnection,
-    )
-    with _closed_unless_good(connection):
-        # Connecting does not read the file. Only a statement shows whether it is a database.
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
-    return connection
-
-
-def _guard(opening: OpenOptions) -> GuardedConnection:
-    connection, mode = _connect_recovering(opening), opening.mode
-    with _closed_unless_good(connection):
+def _open_guarded(options: OpenOptions) -> GuardedConnection:
+    mode, attached = options.mode, options.connection_options.attached
+    try:
+        connection = _connect(options.path, mode)
+    except sqlite3.OperationalError as error:
+        if not (options.recovers and is_unrecovered(error)):
+            raise
+        _connect(options.path, "rw").close()
+        connection = _connect(options.path, mode)
+    with _closed_on_failure(connection):
         # Bytes that are not UTF-8 become lone surrogates, from which they can be restored.
         connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
         # With the limits set, nothing more can be attached.
-        for database in opening.connection_options.attached:
+        for database in attached:
             _attach(connection, database)
-        schemas = ("main", *(database.name for database in opening.connection_options.attached))
-        impose_limits(connection, opening.limits)
+        schemas = ("main", *(database.name for database in attached))
+        impose_limits(connection, options.limits)
         if hasattr(connection, "setconfig"):  # Python 3.12
             connection.setconfig(_DEFENSIVE, True)
         # As SQLite advises for untrusted files (https://sqlite.org/security.html): views and triggers can only call
         # functions that are known to be harmless, and damaged pages are detected when they are read.
         for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "temp_store = MEMORY", "foreign_keys = ON"):
             connection.execute(f"PRAGMA {pragma}")
-        modules = load_extensions(connection, opening.connection_options.extensions)
-        hidden = hide(connection, opening.connection_options.hidden) if opening.connection_options.hidden else None
+        modules = load_extensions(connection, options.connection_options.extensions)
+        names = options.connection_options.hidden
+        hidden = hide(connection, names) if names else None
         if mode in _RUNS_READS:
             connection.execute("PRAGMA query_only = ON")
         closed = find_closed_modules(connection, modules, schemas)
-        elsewhere = None if opening.killable or mode == "views" else find_uninterruptible_tables(connection, schemas)
+        slow = None if options.killable or mode == "views" else find_uninterruptible_tables(connection, schemas)
         if mode == "quick":
-            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), elsewhere or (), hidden)
-            impose_quick_limits(connection, opening.limits)
+            connection.policy = QuickPolicy(closed | find_virtual_tables(connection), slow or (), hidden)
+            impose_quick_limits(connection, options.limits)
         else:
             # A server that recovers a database may change it over other connections.
-            advice = "Use write_query." if opening.recovers else ALLOW_CHANGES
+            advice = "Use write_query." if options.recovers else ALLOW_CHANGES
             connection.policy = Policy(
                 mode in ("rw", "rwc"),
                 closed,
                 views=mode == "views",
-                elsewhere=elsewhere,
+                uninterruptible_tables=slow,
                 advice=advice,
                 # A view created to determine types is compiled but never read, and its query was allowed before.
                 hidden=None if mode == "views" else hidden,
             )
             connection.policy.schemas = schemas
-            connection.policy.open_modules(modules)
+            connection.policy.allow_modules(modules)
         connection.set_authorizer(connection.policy)
     return connection
 
 
-def _connect_recovering(opening: OpenOptions) -> GuardedConnection:
-    try:
-        return _connect(opening.path, opening.mode)
-    except sqlite3.OperationalError as error:
-        if not (opening.recovers and is_unrecovered(error)):
-            raise
-    _connect(opening.path, "rw").close()
-    return _connect(opening.path, opening.mode)
-
-
 @contextmanager
-def _closed_unless_good(connection: sqlite3.Connection) -> Iterator[None]:
-    with ExitStack() as unless_good:
-        unless_good.callback(connection.close)
+def _closed_on_failure(connection: sqlite3.Connection) -> Iterator[None]:
+    with ExitStack() as on_failure:
+        on_failure.callback(connection.close)
         yield
-        unless_good.pop_all()
+        on_failure.pop_all()

@@ -9,12 +9,12 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from servers.sqlite.engine.hiding import CHANGES_HIDDEN, PAST_HIDING, HiddenSchema
+from servers.sqlite.engine.hiding import BYPASSES_HIDING, CHANGES_HIDDEN, HiddenSchema
 from servers.sqlite.engine.sql import quote
 
 _READS = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE})
 _CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
-_TOUCHES = _CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}
+_TABLE_USES = _CHANGES | {sqlite3.SQLITE_READ, sqlite3.SQLITE_CREATE_INDEX, sqlite3.SQLITE_REINDEX}
 _DEFINITIONS = frozenset(
     {
         sqlite3.SQLITE_CREATE_TABLE,
@@ -32,7 +32,7 @@ _DEFINITIONS = frozenset(
         sqlite3.SQLITE_ANALYZE,
     }
 )
-_VIEWS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
+_VIEW_ACTIONS = frozenset({sqlite3.SQLITE_CREATE_TEMP_VIEW, sqlite3.SQLITE_DROP_TEMP_VIEW})
 # SQLite reports changes of these whenever it declares a virtual table, even to read it, or renames something. SQLite
 # itself refuses statements that change them directly, and statements that create a table or the like are also
 # reported as such. The only exception is a trigger in `temp` on a table elsewhere, which is recognized by its row in
@@ -46,12 +46,12 @@ CLOSED_FUNCTIONS = frozenset({"load_extension", "readfile", "writefile", "edit",
 _UNINTERRUPTIBLE = frozenset(
     {"instr", "replace", "trim", "ltrim", "rtrim", "json_patch", "geopoly_overlap", "geopoly_within"}
 )
-_CALLS_ONE = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})\W", re.IGNORECASE)
-_OPEN_MODULES = frozenset(
+_UNINTERRUPTIBLE_CALL = re.compile(rf"\b(?:{'|'.join(sorted(_UNINTERRUPTIBLE))})\W", re.IGNORECASE)
+_ALLOWED_MODULES = frozenset(
     {"json_each", "json_tree", "fts3", "fts4", "fts5", "fts4aux", "fts5vocab", "rtree", "rtree_i32", "geopoly"}
 )
 # The argument of these is the name of the object that they describe.
-_TELLING_PRAGMAS = frozenset(
+_DESCRIBING_PRAGMAS = frozenset(
     {
         "foreign_key_check",
         "foreign_key_list",
@@ -66,7 +66,7 @@ _TELLING_PRAGMAS = frozenset(
     }
 )
 # With an argument these would change something.
-_QUIET_PRAGMAS = frozenset(
+_READING_PRAGMAS = frozenset(
     {
         "application_id",
         "auto_vacuum",
@@ -87,12 +87,12 @@ _QUIET_PRAGMAS = frozenset(
 )
 # An R-tree compiles the changes of its underlying tables when it is first read. In a file opened for reading, SQLite
 # runs none of them, nor those that a client writes.
-_OF_A_TREE = ("_node", "_rowid", "_parent")
+_RTREE_SUFFIXES = ("_node", "_rowid", "_parent")
 # The stored statement of a virtual table begins like this.
 _NAME = r"""(?:"(?:[^"]|"")*"|'(?:[^']|'')*'|`(?:[^`]|``)*`|\[[^\]]*\]|\w+)"""
 _VIRTUAL = re.compile(rf"""CREATE VIRTUAL TABLE\s+{_NAME}\s+USING\s+["'`\[]?(\w+)""", re.IGNORECASE)
 ALLOW_CHANGES = "The operator can allow changes with --allow-write, or --db NAME=PATH:rw."
-_WORDS = {
+_REASONS = {
     sqlite3.SQLITE_ATTACH: "it opens or writes another file (ATTACH, VACUUM)",
     sqlite3.SQLITE_DETACH: "it detaches a database",
     sqlite3.SQLITE_TRANSACTION: "it begins or ends a transaction, which every call does automatically",
@@ -114,8 +114,8 @@ class Policy:
     """The authorizer of one connection, for statements that read, or also for those that change the database.
 
     `closed_modules` are the virtual tables that no statement may read. With `views`, temporary views may be created,
-    and nothing is run. `elsewhere` are the tables whose use calls functions that can't be interrupted; None if all
-    may be run. `advice` is for clients that try to change a read-only database.
+    and nothing is run. `uninterruptible_tables` are the tables whose use calls functions that can't be interrupted;
+    None if all may be run. `advice` is for clients that try to change a read-only database.
     """
 
     def __init__(
@@ -124,52 +124,52 @@ class Policy:
         closed_modules: Iterable[str] = (),
         *,
         views: bool = False,
-        elsewhere: Iterable[str] | None = None,
+        uninterruptible_tables: Iterable[str] | None = None,
         advice: str = ALLOW_CHANGES,
         hidden: HiddenSchema | None = None,
     ) -> None:
-        self._modules = _OPEN_MODULES
+        self._allowed_modules = _ALLOWED_MODULES
         self.hidden = hidden
         """The hidden names; None if nothing is hidden."""
         self.schemas: Sequence[str] = ("main",)
         """The schema names of the database itself and of attached ones, which are read-only."""
-        self._selects = self._peeks = False
+        self._selects = self._reads_table = False
         self._advice = advice
         self._writable = writable
         self._views = views
-        self._elsewhere = None if elsewhere is None else frozenset(elsewhere)
+        self._uninterruptible_tables = None if uninterruptible_tables is None else frozenset(uninterruptible_tables)
         self._closed_modules = frozenset(closed_modules)
         self._lifted = False
         self._only_tables = False
         self.action_count = 0
-        """Number of actions that SQLite has reported since `forget`; 0 if the statement was already compiled."""
-        self.refused: str | None = None
+        """Number of actions that SQLite has reported since `reset`; 0 if the statement was already compiled."""
+        self.refusal: str | None = None
         """The reason for the last refusal."""
         self.suggestion = ""
         """A suggestion for the refused statement, or empty."""
         self.uninterruptible = False
         """True if it was refused because SQLite could not be interrupted while it ran."""
-        self.defines = False
-        """True if a statement since `forget` changes the schema."""
+        self.changes_schema = False
+        """True if a statement since `reset` changes the schema."""
         self.changed: set[str] = set()
-        """The tables that the statements since `forget` change, directly or by triggers."""
+        """The tables that the statements since `reset` change, directly or by triggers."""
 
-    def open_modules(self, names: Iterable[str]) -> None:
+    def allow_modules(self, names: Iterable[str]) -> None:
         """Allow virtual tables of these modules as well, which extensions have added."""
-        self._modules = _OPEN_MODULES.union(names)
+        self._allowed_modules = _ALLOWED_MODULES.union(names)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Begin a new statement."""
-        self.action_count, self.uninterruptible, self.defines, self.changed = 0, False, False, set()
-        self.refused, self.suggestion = None, ""
-        self._selects = self._peeks = False
+        self.action_count, self.uninterruptible, self.changes_schema, self.changed = 0, False, False, set()
+        self.refusal, self.suggestion = None, ""
+        self._selects = self._reads_table = False
 
-    def closes(self, table: str) -> bool:
+    def is_closed(self, table: str) -> bool:
         """Return True if no statement may read the table with that name."""
         return table.lower() in self._closed_modules
 
     @contextmanager
-    def lifted(self) -> Iterator[None]:
+    def lift(self) -> Iterator[None]:
         """Allow everything that is compiled within the block without recording it, for the server's own
         statements."""
         self._lifted = True
@@ -179,16 +179,16 @@ class Policy:
             self._lifted = False
 
     @contextmanager
-    def only_compiles(self) -> Iterator[None]:
+    def allow_compiling(self) -> Iterator[None]:
         """Allow calls that can't be interrupted within the block, since the statement is compiled and not run."""
-        elsewhere, self._elsewhere = self._elsewhere, None
+        tables, self._uninterruptible_tables = self._uninterruptible_tables, None
         try:
             yield
         finally:
-            self._elsewhere = elsewhere
+            self._uninterruptible_tables = tables
 
     @contextmanager
-    def only_tables(self) -> Iterator[None]:
+    def allow_only_tables(self) -> Iterator[None]:
         """Allow CREATE TABLE within the block, and no other change."""
         self._only_tables = True
         try:
@@ -203,26 +203,39 @@ class Policy:
         self.action_count += 1
         if self._lifted:
             return sqlite3.SQLITE_OK
-        if self._elsewhere is not None and self._belongs_elsewhere(action, first or "", second or ""):
+        first = first or ""
+        slow_tables = self._uninterruptible_tables
+        # SQLite does not report calls by a generated column, a check or an expression index.
+        if slow_tables is not None and (
+            (second or "").lower() in _UNINTERRUPTIBLE
+            if action == sqlite3.SQLITE_FUNCTION
+            else action in _TABLE_USES and first.lower() in slow_tables
+        ):
             self.uninterruptible = True
             return sqlite3.SQLITE_DENY
-        reason = self._find_reason(action, first or "", second, schema)
+        reason = self._find_reason(action, first, second, schema)
         if reason is None and self.hidden is not None:
-            reason = self._find_hidden(self.hidden, action, first or "", second, schema, source)
+            # SQLite reports the reads of a SELECT before the SELECT itself if that is part of an expression, and
+            # otherwise after it.
+            if action == sqlite3.SQLITE_SELECT:
+                self._selects = True
+                reason = BYPASSES_HIDING if self._reads_table else None
+            else:
+                reason = self.hidden.find_reason(action, first, second, schema, source, self._selects)
+                if action == sqlite3.SQLITE_READ and reason is None and not self._selects:
+                    self._reads_table |= self.hidden.is_guarded_read(first, schema, source)
         if reason is None:
             return sqlite3.SQLITE_OK
-        self.refused, self.suggestion = reason, self._suggest(action, first or "", schema)
+        self.refusal, self.suggestion = reason, _SUGGESTIONS.get(action, "")
+        if not self._writable and action in _CHANGES | _DEFINITIONS:
+            self.suggestion = self._advice
+        elif schema == "temp" and first in _SCHEMA:
+            self.suggestion = "Create a permanent table, or use WITH."
         return sqlite3.SQLITE_DENY
-
-    def _belongs_elsewhere(self, action: int, first: str, second: str) -> bool:
-        if action == sqlite3.SQLITE_FUNCTION:
-            return second.lower() in _UNINTERRUPTIBLE
-        # SQLite does not report calls by a generated column, a check or an expression index.
-        return bool(self._elsewhere) and first.lower() in (self._elsewhere or ()) and action in _TOUCHES
 
     def _find_reason(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         if action == sqlite3.SQLITE_READ:
-            return "it reads a virtual table that is not allowed" if self.closes(first) else None
+            return "it reads a virtual table that is not allowed" if self.is_closed(first) else None
         if action in _READS or (action == sqlite3.SQLITE_UPDATE and first in _SCHEMA):
             return None
         if action == sqlite3.SQLITE_INSERT and first == "sqlite_master" and schema != "temp":
@@ -231,45 +244,18 @@ class Policy:
             return f"it calls {second}()" if (second or "").lower() in CLOSED_FUNCTIONS else None
         if action == sqlite3.SQLITE_PRAGMA:
             name = first.lower()
-            if name in _TELLING_PRAGMAS or (name in _QUIET_PRAGMAS and second is None):
+            if name in _DESCRIBING_PRAGMAS or (name in _READING_PRAGMAS and second is None):
                 return None
-            return f"it is PRAGMA {name}" + (" with a value" if name in _QUIET_PRAGMAS else "")
-        if self._views and (action in _VIEWS or (action in _CHANGES and schema == "temp")):
+            return f"it is PRAGMA {name}" + (" with a value" if name in _READING_PRAGMAS else "")
+        if self._views and (action in _VIEW_ACTIONS or (action in _CHANGES and schema == "temp")):
             return None
         if action in _CHANGES or action in _DEFINITIONS:
             return self._check_change(action, first, second, schema)
-        return _WORDS.get(action, "it does something that this server does not allow")
-
-    def _find_hidden(
-        self,
-        hidden: HiddenSchema,
-        action: int,
-        first: str,
-        second: str | None,
-        schema: str | None,
-        source: str | None,
-    ) -> str | None:
-        """Return the reason to refuse an action because of hidden names."""
-        # SQLite reports the reads of a SELECT before the SELECT itself if that is part of an expression, and
-        # otherwise after it.
-        if action == sqlite3.SQLITE_SELECT:
-            self._selects = True
-            return PAST_HIDING if self._peeks else None
-        reason = hidden.find_reason(action, first, second, schema, source, self._selects)
-        if action == sqlite3.SQLITE_READ and reason is None and not self._selects:
-            self._peeks |= hidden.is_table(first, schema, source)
-        return reason
-
-    def _suggest(self, action: int, first: str, schema: str | None) -> str:
-        if not self._writable and action in _CHANGES | _DEFINITIONS:
-            return self._advice
-        if schema == "temp" and first in _SCHEMA:
-            return "Create a permanent table, or use WITH."
-        return _SUGGESTIONS.get(action, "")
+        return _REASONS.get(action, "it does something that this server does not allow")
 
     def _check_change(self, action: int, first: str, second: str | None, schema: str | None) -> str | None:
         is_attached = schema in self.schemas[1:]
-        if (is_attached or not self._writable) and action in _CHANGES and first.endswith(_OF_A_TREE):
+        if (is_attached or not self._writable) and action in _CHANGES and first.endswith(_RTREE_SUFFIXES):
             return None
         if not self._writable:
             return "it changes the database"
@@ -280,21 +266,20 @@ class Policy:
         if schema == "temp":
             or_hidden = "" if self.hidden is None else ", or a table in which the operator hides something"
             return f"it creates or changes a temporary object{or_hidden}"
-        if self._only_tables and not _is_of_a_table(action, first):
+        # UNIQUE and PRIMARY KEY of a new table create indexes.
+        if self._only_tables and not (
+            action == sqlite3.SQLITE_CREATE_TABLE
+            or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
+            or (action == sqlite3.SQLITE_CREATE_INDEX and first.startswith("sqlite_autoindex_"))
+        ):
             return "it does something other than CREATE TABLE"
-        if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._modules:
+        if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() not in self._allowed_modules:
             return f"it creates a virtual table of {second}, which is not allowed"
         if action in _DEFINITIONS:
-            self.defines = True
+            self.changes_schema = True
         elif not first.startswith("sqlite_"):
             self.changed.add(first)
         return None
-
-
-def _is_of_a_table(action: int, first: str) -> bool:
-    """Return True if a change is part of CREATE TABLE, whose UNIQUE and PRIMARY KEY are indexes."""
-    is_index = action == sqlite3.SQLITE_CREATE_INDEX and first.startswith("sqlite_autoindex_")
-    return is_index or action == sqlite3.SQLITE_CREATE_TABLE or (action == sqlite3.SQLITE_INSERT and first in _SCHEMA)
 
 
 def find_closed_modules(
@@ -303,15 +288,15 @@ def find_closed_modules(
     """Return the virtual tables that no statement may read, unless their modules are `allowed`: those built into this
     SQLite, unless a table of the database has that name, and those in the databases `schemas` that use such a module.
     """
-    opened = _OPEN_MODULES.union(allowed)
+    allowed_modules = _ALLOWED_MODULES.union(allowed)
     modules = {str(name).lower() for (name,) in connection.execute("PRAGMA module_list")}
     tables = {str(name).lower() for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
-    closed = {name for name in modules - opened - tables if not name.startswith("pragma_")}
+    closed = {name for name in modules - allowed_modules - tables if not name.startswith("pragma_")}
     virtual = _select_entries(connection, "name, sql", "type = 'table' AND rootpage = 0", schemas)
     return closed | {
         str(name).lower()
         for name, sql in virtual
-        if (match := _VIRTUAL.match(str(sql))) is None or match[1].lower() not in opened
+        if (match := _VIRTUAL.match(str(sql))) is None or match[1].lower() not in allowed_modules
     }
 
 
@@ -328,7 +313,7 @@ def find_uninterruptible_tables(connection: sqlite3.Connection, schemas: Sequenc
     """Return the tables of the databases `schemas` that call a function that can't be interrupted, in their own
     definition or in the definition of an index on them."""
     defined = _select_entries(connection, "tbl_name, sql", "type IN ('table', 'index') AND sql <> ''", schemas)
-    return {str(name).lower() for name, sql in defined if _CALLS_ONE.search(str(sql))}
+    return {str(name).lower() for name, sql in defined if _UNINTERRUPTIBLE_CALL.search(str(sql))}
 
 
 def _select_entries(

@@ -20,7 +20,7 @@ class Pool(pool.Pool[Connection]):
         self._make = make
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
-        self._missing: set[Connection] = set()
+        self._unavailable: set[Connection] = set()
         self.on_returned: Callable[[], None] = lambda: None
         """Called when a connection has been returned and its work is done."""
 
@@ -47,9 +47,9 @@ class Pool(pool.Pool[Connection]):
 
     def give(self, connection: Connection) -> None:
         """Return a connection to the pool. One that is still busy becomes available when its work has ended."""
-        connection.when_idle(lambda: self._returned(connection))
-        if connection not in self._idle and len(self._missing) < self.size:
-            self._missing.add(connection)
+        connection.when_idle(lambda: self._make_available(connection))
+        if connection not in self._idle and len(self._unavailable) < self.size:
+            self._unavailable.add(connection)
             self._slots.release()
 
     async def close(self) -> None:
@@ -57,10 +57,10 @@ class Pool(pool.Pool[Connection]):
         for connection in self._all:
             await connection.close()
 
-    def _returned(self, connection: Connection) -> None:
+    def _make_available(self, connection: Connection) -> None:
         self.on_returned()
         self._idle.append(connection)
-        if connection in self._missing:
-            self._missing.remove(connection)
+        if connection in self._unavailable:
+            self._unavailable.remove(connection)
         else:
             self._slots.release()

@@ -37,8 +37,8 @@ _START_SECONDS = 60
 _IDLE_SECONDS = 45.0
 """Seconds for which an idle process is kept for the next statement, longer than a query is kept for its
 continuation."""
-_BROKEN = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
-_START = """
+_PROCESS_ERRORS = (TimeoutError, anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError)
+_START_SCRIPT = """
 import sys
 sys.path[:] = sys.argv[2:]
 from importlib import import_module
@@ -51,10 +51,10 @@ _slots: RunVar[anyio.Semaphore] = RunVar("servers.sqlite.processes")
 class WorkerProcess:
     """A process that is started on demand, at most one at a time."""
 
-    def __init__(self, opening: OpenOptions) -> None:
-        memory = max(opening.limits.memory_mebibytes // _MEMORY_DIVISOR, _MIN_MEBIBYTES)
-        limits = opening.limits._replace(memory_mebibytes=memory)
-        self._opening = opening._replace(killable=True, limits=limits)
+    def __init__(self, options: OpenOptions) -> None:
+        memory = max(options.limits.memory_mebibytes // _MEMORY_DIVISOR, _MIN_MEBIBYTES)
+        limits = options.limits._replace(memory_mebibytes=memory)
+        self._options = options._replace(killable=True, limits=limits)
         self._process: Process | None = None
         self._output: BufferedByteReceiveStream | None = None
         self._idle: asyncio.TimerHandle | None = None
@@ -71,12 +71,12 @@ class WorkerProcess:
         if self._process is not None and self._process.returncode is None:
             return False
         await self.end()
-        async with self._killed_on_failure():
+        async with self._kill_on_failure():
             with anyio.fail_after(_START_SECONDS):
-                process = self._process = await start_worker(_START, f"{__package__}.worker")
+                process = self._process = await start_worker(_START_SCRIPT, f"{__package__}.worker")
                 assert process.stdout is not None
                 self._output = BufferedByteReceiveStream(process.stdout)
-                await self._send(self._opening)
+                await self._send(self._options)
                 _, refused = await self._receive()
             if isinstance(refused, SqlError):
                 raise refused
@@ -87,19 +87,19 @@ class WorkerProcess:
 
         The process is killed if it takes longer or the caller is cancelled. Raises SqlError.
         """
-        limits = self._opening.limits
-        async with _slot(limits.seconds), self._killed_on_failure():
+        limits = self._options.limits
+        async with _acquire_slot(limits.seconds), self._kill_on_failure():
             # Until it sends "begun", it imports modules for the work, which does not count towards the statement's
             # time.
             with anyio.fail_after(_START_SECONDS):
                 await self._send(work)
                 kind, done = await self._receive()
             deadline = StatementDeadline(limits.seconds, limits.busy_seconds)
-            with _in_time(deadline, limits.seconds + _GRACE_SECONDS):
+            with _limit_time(deadline, limits.seconds + _GRACE_SECONDS):
                 while kind != "done":
                     deadline.is_committing = kind == "committing" and bool(done)
                     kind, done = await self._receive()
-        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._retire)
+        self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end_idle_process)
         if isinstance(done, SqlError):
             raise done
         result: T = done
@@ -114,27 +114,27 @@ class WorkerProcess:
             return
         await kill_worker(process)
 
-    def _retire(self) -> None:
+    def _end_idle_process(self) -> None:
         """End the process, which has been idle for a long time."""
         if self._process is not None:
             self._process.kill()
 
     @asynccontextmanager
-    async def _killed_on_failure(self) -> AsyncIterator[None]:
+    async def _kill_on_failure(self) -> AsyncIterator[None]:
         succeeded = False
         try:
             yield
             succeeded = True
-        except _BROKEN:
+        except _PROCESS_ERRORS:
             raise SqlError("failed", "the process that ran the statement has ended", "Ask for less.") from None
         finally:
             if not succeeded:
                 await self.end()
-            if not succeeded and self._opening.mode == "rw":
+            if not succeeded and self._options.mode == "rw":
                 # Readers can't read before a writer has recovered the file. If this fails, the next writer does it.
                 with anyio.CancelScope(shield=True), suppress(SqlError, sqlite3.Error, OSError):
-                    seconds = self._opening.limits.busy_seconds
-                    await to_thread.run_sync(recover, self._opening.path, StatementDeadline(seconds, seconds))
+                    seconds = self._options.limits.busy_seconds
+                    await to_thread.run_sync(recover, self._options.path, StatementDeadline(seconds, seconds))
 
     async def _send(self, value: Any) -> None:
         assert self._process is not None
@@ -144,15 +144,15 @@ class WorkerProcess:
 
     async def _receive(self) -> tuple[str, Any]:
         """Return the kind and value of the next message from the process."""
-        answers = self._output
-        assert answers is not None
-        (length,) = LENGTH.unpack(await answers.receive_exactly(LENGTH.size))
-        kind, value = unpack(await answers.receive_exactly(length), RemoteCursor)
+        output = self._output
+        assert output is not None
+        (length,) = LENGTH.unpack(await output.receive_exactly(LENGTH.size))
+        kind, value = unpack(await output.receive_exactly(length), RemoteCursor)
         return kind, value
 
 
 @contextmanager
-def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
+def _limit_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
     try:
         with anyio.fail_after(seconds):
             yield
@@ -161,19 +161,19 @@ def _in_time(deadline: StatementDeadline, seconds: float) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _slot(seconds: float) -> AsyncIterator[None]:
+async def _acquire_slot(seconds: float) -> AsyncIterator[None]:
     """Wait until another process may work. Raises SqlError with code `busy`."""
-    places = _slots.get(None)
-    if places is None:
-        places = anyio.Semaphore(_MAX_PROCESSES)
-        _slots.set(places)
+    slots = _slots.get(None)
+    if slots is None:
+        slots = anyio.Semaphore(_MAX_PROCESSES)
+        _slots.set(slots)
     try:
         with anyio.fail_after(seconds):
-            await places.acquire()
+            await slots.acquire()
     except TimeoutError:
         reason = "other long-running statements are in progress"
         raise SqlError("busy", reason, "Try again when they have finished.") from None
     try:
         yield
     finally:
-        places.release()
+        slots.release()

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from servers.common.sql.errors import SqlError
 from servers.sqlite.engine.deadline import Limits, StatementDeadline
-from servers.sqlite.engine.entries import ask_schema
+from servers.sqlite.engine.entries import fetch_schema_rows
 from servers.sqlite.engine.handle import Handle
 from servers.sqlite.engine.opening import ConnectionOptions, GuardedConnection, OpenOptions
 from servers.sqlite.errors import from_sqlite
@@ -82,18 +82,18 @@ Read = Callable[[Callable[[GuardedConnection, StatementDeadline], bool]], Awaita
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownStatement:
     """A statement that was run before."""
 
     tries: int = 0
     is_compiled: bool = False
     drops: int = 0
     """Number of times that it took too long."""
-    learns_at: float = math.inf
+    relearn_time: float = math.inf
     """The time at which it is learned again, once it has no tries left."""
 
     def drop(self) -> None:
-        self.learns_at = time.monotonic() + _RELEARN_SECONDS * 2 ** min(self.drops, _MAX_DROPS)
+        self.relearn_time = time.monotonic() + _RELEARN_SECONDS * 2 ** min(self.drops, _MAX_DROPS)
         self.tries = 0
         self.drops += 1
 
@@ -108,16 +108,16 @@ class QuickReader:
     """Runs statements that end immediately, for one event loop."""
 
     def __init__(self, path: Path, limits: Limits, connection_options: ConnectionOptions) -> None:
-        self._opening = OpenOptions(
+        self._options = OpenOptions(
             path, "quick", limits._replace(busy_seconds=_NO_LOCK), connection_options=connection_options
         )
         self._seconds = min(_SECONDS, limits.seconds)
         self._handle: Handle | None = None
         self._schema_version = 0
-        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._known: OrderedDict[str, _KnownStatement] = OrderedDict()
         self._is_learning = False
-        self._until = self._rests_until = 0.0
-        self._costly = 0
+        self._stop_time = self._paused_until = 0.0
+        self._slow_reads = 0
         """Number of reads that took too long because of large rows, which stay large. Each one doubles the pause."""
         self._turn_began: float | None = None
         """Processor time of the thread before the first read of this turn of the event loop."""
@@ -130,74 +130,73 @@ class QuickReader:
         """Return the result of `work`, which runs `statement`; None if a thread has to do it. Never waits or
         raises."""
         entry, handle, began = self._known.get(statement), self._handle, time.monotonic()
-        if entry is None or not entry.tries or handle is None or began < self._rests_until:
+        if entry is None or not entry.tries or handle is None or began < self._paused_until:
             return None
         if not self._has_turn(handle):
             return None
         self._known.move_to_end(statement)
-        self._until = began + self._seconds
-        result, is_passing = None, False
+        self._stop_time = began + self._seconds
+        result, is_temporary = None, False
         try:
             result = self._run(entry, handle.connection, work)
         except (sqlite3.Error, sqlite3.Warning, SqlError, MemoryError, OverflowError, UnicodeError) as error:
-            # Not about the statement: the database is locked, or the parameters are of the wrong kind.
+            # These errors are not about the statement: the database is locked, or the parameters are of the wrong
+            # kind.
             name = getattr(error, "sqlite_errorname", "")
-            is_passing = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or isinstance(
+            is_temporary = name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) or isinstance(
                 error, (sqlite3.ProgrammingError, OverflowError, UnicodeError)
             )
         seconds = time.monotonic() - began
         if result is not None and seconds <= _SLOW_SECONDS:
             entry.tries = _MAX_FAILURES
-        elif seconds > _SECONDS and self._was_displaced():
+        elif (
+            # Other processes used the processor: the read took no processor time, and this thread did not wait. Then
+            # another thread would be slow as well, and take longer.
+            seconds > _SECONDS and _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
+        ):
             return self.run(statement, work, is_first=False) if result is None and is_first else result
         elif seconds > _LATE_SECONDS:
             # One instruction reads all pages of a large value to reach the column after it, so no progress handler is
             # called.
             if self._turn_began is not None and time.thread_time() - self._turn_began > _LATE_SECONDS:
                 entry.tries = 0
-                self._costly += 1
+                self._slow_reads += 1
             else:
                 entry.fail()
-            self._rests_until = time.monotonic() + seconds * _PAUSE_FACTOR * 2 ** min(self._costly, _MAX_DOUBLED)
+            self._paused_until = time.monotonic() + seconds * _PAUSE_FACTOR * 2 ** min(self._slow_reads, _MAX_DOUBLED)
         elif seconds > _SLOW_SECONDS:
             entry.drop()
-        elif not is_passing:
+        elif not is_temporary:
             entry.fail()
         return result
 
-    def _was_displaced(self) -> bool:
-        """Return True if other processes used the processor during the last read, which itself took no processor
-        time."""
-        # Then a thread would be slow as well, and take longer.
-        return _count_waits() == self._waits and time.thread_time() - self._read_began < _SECONDS
-
-    def knows(self, statement: str) -> bool:
+    def can_run(self, statement: str) -> bool:
         """Return True if it is worthwhile to `run` a statement."""
         entry = self._known.get(statement)
         return entry is not None and entry.tries > 0
 
-    def wants(self, statement: str, seconds: float) -> bool:
+    def should_learn(self, statement: str, seconds: float) -> bool:
         """Return True if a statement that a thread has answered in `seconds` should be learned now."""
-        if len(statement) > _MAX_KNOWN_LENGTH or self._opening.connection_options.attached:
+        if len(statement) > _MAX_KNOWN_LENGTH or self._options.connection_options.attached:
             return False
         entry = self._known.get(statement)
-        if entry is not None and (entry.tries or time.monotonic() < entry.learns_at):
+        if entry is not None and (entry.tries or time.monotonic() < entry.relearn_time):
             return False
         # Its next call is only fast because that thread has it compiled.
         if seconds > _MAX_THREAD_SECONDS:
             self._remember(statement, 0).drop()
             return False
-        return not self._is_learning and time.monotonic() >= self._rests_until
+        return not self._is_learning and time.monotonic() >= self._paused_until
 
     async def learn(self, statement: str, parameters: Parameters, read: Read) -> None:
         """Determine, on a connection from `read`, whether a statement should be run here from now on."""
         self._is_learning = True
         try:
-            is_quick = await read(partial(_is_compiled_at_once, statement, parameters))
+            is_quick = await read(partial(_compiles_quickly, statement, parameters))
             if is_quick and self._handle is None:
-                handle = Handle(self._opening)
+                handle = Handle(self._options)
                 connection = handle.open()
-                connection.set_progress_handler(lambda: time.monotonic() > self._until, _CHECK_INSTRUCTIONS)
+                connection.set_progress_handler(lambda: time.monotonic() > self._stop_time, _CHECK_INSTRUCTIONS)
                 try:
                     self._schema_version = _read_schema_version(connection)
                 except sqlite3.Error as error:
@@ -205,7 +204,7 @@ class QuickReader:
                     raise from_sqlite(error) from None
                 self._handle = handle
         except SqlError:
-            self._rests_until = time.monotonic() + _REOPEN_SECONDS
+            self._paused_until = time.monotonic() + _REOPEN_SECONDS
             return
         finally:
             self._is_learning = False
@@ -218,18 +217,18 @@ class QuickReader:
         if handle is not None:
             handle.connection.close()
 
-    def _remember(self, statement: str, tries: int) -> _Known:
+    def _remember(self, statement: str, tries: int) -> _KnownStatement:
         before = self._known.get(statement)
-        entry = self._known[statement] = _Known(tries, drops=0 if before is None else before.drops)
+        entry = self._known[statement] = _KnownStatement(tries, drops=0 if before is None else before.drops)
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return entry
 
-    def _run(self, entry: _Known, connection: GuardedConnection, work: Work[T | None]) -> T | None:
+    def _run(self, entry: _KnownStatement, connection: GuardedConnection, work: Work[T | None]) -> T | None:
         if not entry.is_compiled and _read_schema_version(connection) != self._schema_version:
             self.close()
             return None
-        connection.policy.forget()
+        connection.policy.reset()
         result = work(connection, self._schema_version)
         # A statement compiled just now may have seen a newer schema.
         if connection.policy.action_count and _read_schema_version(connection) != self._schema_version:
@@ -243,7 +242,8 @@ class QuickReader:
         self._read_began = time.thread_time()
         if self._turn_began is not None:
             return self._read_began - self._turn_began < _TURN_SECONDS
-        # Checked once in a turn of the event loop, by its first read, which also starts measuring the turn.
+        # The file is checked once in a turn of the event loop, by its first read, which also starts measuring the
+        # turn.
         if handle.is_replaced:
             self.close()
             return False
@@ -255,11 +255,11 @@ class QuickReader:
         self._turn_began = None
 
 
-def _is_compiled_at_once(
+def _compiles_quickly(
     statement: str, parameters: Parameters, connection: GuardedConnection, _: StatementDeadline
 ) -> bool:
     """Return True if compiling takes no longer than a read may, and the schema is short enough to parse."""
-    ((length,),) = ask_schema(connection, "SELECT total(length(sql)) FROM sqlite_schema")
+    ((length,),) = fetch_schema_rows(connection, "SELECT total(length(sql)) FROM sqlite_schema")
     if length > _MAX_SCHEMA:
         return False
     began = time.thread_time()

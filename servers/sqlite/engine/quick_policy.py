@@ -13,7 +13,7 @@ from servers.sqlite.engine.policy import Policy
 
 _MAX_ACTIONS = 500
 """Maximum number of actions of one statement; more take long to compile."""
-_OVER_AT_ONCE = frozenset(
+_QUICK_FUNCTIONS = frozenset(
     {
         *("abs", "avg", "ceil", "ceiling", "coalesce", "date", "datetime", "first_value", "floor", "glob", "hex"),
         *("ifnull", "iif", "json_extract", "->", "->>", "json_type", "json_valid", "julianday", "lag", "last_value"),
@@ -27,34 +27,28 @@ _OVER_AT_ONCE = frozenset(
 class QuickPolicy(Policy):
     """The authorizer of a connection for statements that end at once.
 
-    It refuses reads of `virtual_tables` and of the tables of `elsewhere`.
+    It refuses reads of `virtual_tables` and of `uninterruptible_tables`.
     """
 
     def __init__(
-        self, virtual_tables: Iterable[str], elsewhere: Iterable[str], hidden: HiddenSchema | None = None
+        self, virtual_tables: Iterable[str], uninterruptible_tables: Iterable[str], hidden: HiddenSchema | None = None
     ) -> None:
-        super().__init__(False, virtual_tables, elsewhere=elsewhere, hidden=hidden)
+        super().__init__(False, virtual_tables, uninterruptible_tables=uninterruptible_tables, hidden=hidden)
 
     def __call__(
         self, action: int, first: str | None, second: str | None, schema: str | None, source: str | None
     ) -> int:
-        """Decide whether SQLite may do this."""
+        """Decide whether SQLite may perform this action."""
         verdict = super().__call__(action, first, second, schema, source)
-        if self.action_count > _MAX_ACTIONS or not _is_over_at_once(
-            action, (first or "").lower(), (second or "").lower()
-        ):
-            return sqlite3.SQLITE_DENY
-        return verdict
-
-
-def _is_over_at_once(action: int, first: str, second: str) -> bool:
-    match action:
-        case sqlite3.SQLITE_SELECT:
-            return True
-        case sqlite3.SQLITE_READ:
-            return not first.startswith("pragma_")
-        case sqlite3.SQLITE_FUNCTION:
-            return second in _OVER_AT_ONCE
-        case sqlite3.SQLITE_PRAGMA:
-            return first == "schema_version"
-    return False
+        match action:
+            case sqlite3.SQLITE_SELECT:
+                is_quick = True
+            case sqlite3.SQLITE_READ:
+                is_quick = not (first or "").lower().startswith("pragma_")
+            case sqlite3.SQLITE_FUNCTION:
+                is_quick = (second or "").lower() in _QUICK_FUNCTIONS
+            case sqlite3.SQLITE_PRAGMA:
+                is_quick = (first or "").lower() == "schema_version"
+            case _:
+                is_quick = False
+        return verdict if is_quick and self.action_count <= _MAX_ACTIONS else sqlite3.SQLITE_DENY

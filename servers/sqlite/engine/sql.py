@@ -6,7 +6,6 @@ view is created on a separate connection, which never runs a client's statement,
 
 import re
 import sqlite3
-from collections.abc import Iterator
 from functools import partial
 
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
@@ -60,15 +59,10 @@ def split_statements(script: str) -> list[str]:
     CREATE TRIGGER ends after an END that follows a semicolon, as in `sqlite3_complete`
     (https://sqlite.org/c3ref/complete.html).
     """
-    ends = [*_find_ends(script), len(script)]
-    parts = [script[start:end].strip() for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
-    return [part for part in parts if _COMMENTS.sub("", part).strip()]
-
-
-def _find_ends(script: str) -> Iterator[int]:
-    """Yield the positions of the semicolons that end a statement."""
+    statements: list[str] = []
     words: list[str] = []
-    before, last = ";", ";"
+    """The first words of the statement, enough to recognize CREATE TRIGGER."""
+    start, before, last = 0, ";", ";"
     for token in _TOKENS.finditer(script):
         if token["comment"]:
             continue
@@ -76,9 +70,11 @@ def _find_ends(script: str) -> Iterator[int]:
         if text != ";":
             words = [*words, text][:6]
         elif not _TRIGGER.match(" ".join(words)) or (before, last) == (";", "END"):
-            yield token.start()
-            words = []
+            statements.append(script[start : token.start()].strip())
+            start, words = token.end(), []
         before, last = last, text
+    statements.append(script[start:].strip())
+    return [statement for statement in statements if _COMMENTS.sub("", statement).strip()]
 
 
 def find_first_word(statement: str) -> str:

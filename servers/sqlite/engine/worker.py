@@ -49,7 +49,7 @@ class Cursors:
         self._cursors: dict[int, sqlite3.Cursor] = {}
         self._last = 0
 
-    def number_of(self, value: Any) -> int | None:
+    def assign_number(self, value: Any) -> int | None:
         """Return the number by which the other side refers to a cursor; None for other values."""
         if not isinstance(value, sqlite3.Cursor):
             return None
@@ -100,15 +100,15 @@ class _Worker:
         self._answers = answers
         self.cursors = Cursors()
 
-    def serve(self, opening: OpenOptions, requests: "queue.SimpleQueue[bytes]") -> None:
+    def serve(self, options: OpenOptions, requests: "queue.SimpleQueue[bytes]") -> None:
         """Open the file, and do the requested work forever."""
-        handle = Handle(opening)
+        handle = Handle(options)
         self._answer(partial(_open, handle))
         while True:
-            self._answer(partial(self._do, handle, opening.limits, requests.get()))
+            self._answer(partial(self._do, handle, options.limits, requests.get()))
 
     def _do(self, handle: Handle, limits: Limits, body: bytes) -> Any:
-        handle.follow()
+        handle.reopen_replaced()
         # Modules for the work are imported here, when first needed. That does not count towards the statement's time.
         work = unpack(body, self.cursors.take)
         self._send("begun", None)
@@ -122,7 +122,7 @@ class _Worker:
         self._send("done", outcome)
 
     def _send(self, kind: str, value: Any) -> None:
-        self._answers.write(pack((kind, value), self.cursors.number_of))
+        self._answers.write(pack((kind, value), self.cursors.assign_number))
         self._answers.flush()
 
 
@@ -133,9 +133,9 @@ def _open(handle: Handle) -> None:
 class _ReportingDeadline(StatementDeadline):
     """A deadline that reports the beginning and end of a commit to the side that kills the process."""
 
-    def __init__(self, limits: Limits, tell: Callable[[bool], None]) -> None:
+    def __init__(self, limits: Limits, report: Callable[[bool], None]) -> None:
         super().__init__(limits.seconds, limits.busy_seconds)
-        self._send = tell
+        self._send = report
 
     @contextmanager
     def committing(self) -> Iterator[None]:
@@ -147,9 +147,9 @@ class _ReportingDeadline(StatementDeadline):
                 self._send(False)
 
 
-def _read(requests: BinaryIO, into: "queue.SimpleQueue[bytes]") -> None:
+def _read(requests: BinaryIO, frames: "queue.SimpleQueue[bytes]") -> None:
     while start := requests.read(LENGTH.size):
-        into.put(requests.read(LENGTH.unpack(start)[0]))
+        frames.put(requests.read(LENGTH.unpack(start)[0]))
     # sys.exit would end only this thread.
     os._exit(0)
 

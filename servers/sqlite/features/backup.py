@@ -14,17 +14,18 @@ from servers.common.sql.features.writing import require_files
 from shared import Features
 
 from ..database import SqliteDatabase
-from ..settings import Settings
 from ..write.backups import format_backup
 
 features = Features[SqlServerState]()
 
 
-def _check_files(settings: Settings) -> str | None:
-    return "no_files: this server was started without --files" if settings.files is None else None
-
-
-@features.tool(unavailable=_check_files, destructive=False, task="optional")
+@features.tool(
+    unavailable=lambda settings: (
+        "no_files: this server was started without --files" if settings.files is None else None
+    ),
+    destructive=False,
+    task="optional",
+)
 async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
     """Copy a database, while it is in use, to a new file in the operator's directory, and check the copy."""
     source = ctx.state.databases.get(database)

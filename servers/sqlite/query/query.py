@@ -6,7 +6,7 @@ import re
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain, islice
@@ -31,9 +31,9 @@ _MAX_DETAIL_LENGTH = 500
 """Maximum number of characters in a step."""
 _SCAN = re.compile(r"SCAN (.+?)(?: USING (?:COVERING )?INDEX .+)?(?: LEFT-JOIN)?", re.DOTALL)
 _NO_SCAN = re.compile(r"SCAN (?:CONSTANT ROW|\d+ CONSTANT ROWS?|\(.+|.+ VIRTUAL TABLE INDEX .+)", re.DOTALL)
-_MADE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
+_INTERMEDIATE = re.compile(r"(?:CO-ROUTINE|MATERIALIZE) (.+)", re.DOTALL)
 _MATCH = re.compile(r"\bMATCH\b", re.IGNORECASE)
-_OF_A_TEXT = ("no such column: ", "fts5: ", "unterminated string", "malformed MATCH expression")
+_FULL_TEXT_ERRORS = ("no such column: ", "fts5: ", "unterminated string", "malformed MATCH expression")
 """Beginnings of error messages of full-text search. Other modules have their own errors after MATCH."""
 _MATCH_QUOTES = (
     "In the text after MATCH, put a term with characters other than letters and digits in double quotes: "
@@ -73,13 +73,14 @@ def run_query(
     began = time.monotonic()
     # Read before the first row, so that later commits by others count as changes.
     data_version, schema_version = (
-        retry_locked(deadline, partial(_read_pragma, connection, name)) for name in ("data_version", "schema_version")
+        retry_locked(deadline, partial(_sum_versions, connection, name))
+        for name in ("data_version", "schema_version")
     )
     with ExitStack() as unless_kept:
         try:
             cursor = retry_locked(deadline, partial(execute, connection, query.sql, query.parameters))
         except sqlite3.OperationalError as error:
-            raise _error_with_advice(error, query.sql, connection) from None
+            raise _add_advice(error, query.sql, connection) from None
         unless_kept.callback(cursor.close)
         names = tuple(column[0] for column in cursor.description or ())
         if not names:
@@ -89,14 +90,14 @@ def run_query(
         while to_skip > 0 and (skipped := sum(1 for _ in islice(cursor, min(to_skip, _SKIP_ROWS)))):
             to_skip -= skipped
             deadline.check()
-        page, rest = _fill(names, Remainder(cursor, ()), limits, deadline)
+        page, rest = _fill_page(names, Remainder(cursor, ()), limits, deadline)
         kept_rest = rest if rest is not None and keeps_snapshots(connection) else None
         if kept_rest is not None:
             unless_kept.pop_all()
     return Answer(names, page, rest is not None, kept_rest, schema_version, data_version, time.monotonic() - began)
 
 
-def _error_with_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
+def _add_advice(error: sqlite3.OperationalError, sql: str, connection: sqlite3.Connection) -> Exception:
     """Return the error of a statement, with advice if it is a command that SQLite does not have, or if SQLite may not
     be able to parse the text after MATCH."""
     if isinstance(error, QuotedTextError):
@@ -107,7 +108,7 @@ def _error_with_advice(error: sqlite3.OperationalError, sql: str, connection: sq
         return explained
     # The text after MATCH is parsed as a query of its own when the statement runs, so its errors come after compile
     # errors. They mention columns that no table has, such as `b` for 'a-b' (https://sqlite.org/fts5.html, 3).
-    if not str(error).startswith(_OF_A_TEXT) or _MATCH.search(sql) is None:
+    if not str(error).startswith(_FULL_TEXT_ERRORS) or _MATCH.search(sql) is None:
         return error
     try:
         connection(sql)
@@ -144,19 +145,19 @@ def resume(
     began = time.monotonic()
     with ExitStack() as unless_kept:
         unless_kept.callback(rest.cursor.close)
-        page, remainder = _fill(answer.names, rest, limits, deadline)
+        page, remainder = _fill_page(answer.names, rest, limits, deadline)
         if remainder is not None:
             unless_kept.pop_all()
     return answer._replace(page=page, more=remainder is not None, rest=remainder, seconds=time.monotonic() - began)
 
 
-def _read_pragma(connection: sqlite3.Connection, name: str) -> int:
-    """Return the versions of the database and of attached ones, which increase with each change."""
+def _sum_versions(connection: sqlite3.Connection, name: str) -> int:
+    """Return the sum of the versions of the database and of attached ones, which increase with each change."""
     versions = [connection.execute(f"PRAGMA {quote(schema)}.{name}") for schema in list_schemas(connection)]
     return sum(int(version.fetchone()[0]) for version in versions)
 
 
-def _fill(
+def _fill_page(
     names: Sequence[str], rest: Remainder, limits: AnswerLimits, deadline: StatementDeadline
 ) -> tuple[Page, Remainder | None]:
     waiting = iter(rest.waiting)
@@ -184,21 +185,17 @@ def explain(query: Query, limit: int, connection: sqlite3.Connection, deadline: 
     children: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for step, parent, _, detail in rows[:_MAX_STEPS]:
         children[parent].append((step, shorten(detail, _MAX_DETAIL_LENGTH)))
-    steps: list[PlanStep] = [{"level": level, "detail": detail} for level, detail in _walk(children)]
-    details = [scan["detail"] for scan in steps]
-    intermediate = {match[1] for match in map(_MADE.fullmatch, details) if match is not None}
-    scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
-    scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
-    return make_plan(steps, list(scanned), limit, cut=len(rows) > _MAX_STEPS, notes=notes)
-
-
-def _walk(children: dict[int, list[tuple[int, str]]]) -> Iterator[tuple[int, str]]:
-    """Yield each step after its parent."""
+    steps: list[PlanStep] = []
     waiting = [(0, step, detail) for step, detail in reversed(children[0])]
     while waiting:
         level, step, detail = waiting.pop()
-        yield level, detail
+        steps.append({"level": level, "detail": detail})
         waiting += [(level + 1, *child) for child in reversed(children[step])]
+    details = [scan["detail"] for scan in steps]
+    intermediate = {match[1] for match in map(_INTERMEDIATE.fullmatch, details) if match is not None}
+    scans = [_SCAN.fullmatch(detail) for detail in details if _NO_SCAN.fullmatch(detail) is None]
+    scanned = dict.fromkeys(scan[1] for scan in scans if scan is not None and scan[1] not in intermediate)
+    return make_plan(steps, list(scanned), limit, cut=len(rows) > _MAX_STEPS, notes=notes)
 
 
 def require_compiles(sql: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> None:

@@ -8,6 +8,7 @@ import math
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -75,15 +76,15 @@ def find_row(
     return make_table_rows(entry.name, columns, names, page)
 
 
-def find_keys(table: str, typed: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
-    """Return the keys of the first rows that begin with `typed`, as many as are found within one second. Raises
+def find_keys(table: str, prefix: str, connection: sqlite3.Connection, deadline: StatementDeadline) -> list[str]:
+    """Return the keys of the first rows that begin with `prefix`, as many as are found within one second. Raises
     SqlError."""
     with hold_snapshot(connection, deadline):
         entry = get_entry(connection, table)
         columns = _find_key_columns(connection, entry)
         matching: list[str] = []
         with deadline.at_most(KEY_SECONDS):
-            keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(typed))
+            keys = (key for key in _list_keys(entry, columns, connection) if key.startswith(prefix))
             # Keys found before the time limit stay in the list.
             matching.extend(islice(keys, MAX_KEYS))
     return matching
@@ -121,16 +122,10 @@ def _parse_values(part: str) -> list[Any]:
         values.append(bytes.fromhex(blob[1]))
     if re.fullmatch(r"-?[0-9]{1,19}", part) and str(int(part)) == part and abs(int(part)) < 1 << 63:
         values.append(int(part))
-    elif re.fullmatch(r"-?[0-9][0-9.e+-]{0,30}", part) and _is_real(part):
-        values.append(float(part))
+    elif re.fullmatch(r"-?[0-9][0-9.e+-]{0,30}", part):
+        with suppress(ValueError):
+            values += [float(part)] if repr(float(part)) == part else []
     return values
-
-
-def _is_real(part: str) -> bool:
-    try:
-        return repr(float(part)) == part
-    except ValueError:
-        return False
 
 
 def _format_value(value: Any) -> str | None:

@@ -56,7 +56,7 @@ class Snapshots:
         self._connections: OrderedDict[str, Connection] = OrderedDict()
         """The connection that returned each cursor. Only that one can detect whether the database was changed
         since."""
-        self._process = os.urandom(8)
+        self._salt = os.urandom(8)
         self.run = self._cursors.run
 
     async def read(
@@ -72,18 +72,20 @@ class Snapshots:
 
         Raises SqlError with code `bad_cursor` if it belongs to another query or client.
         """
-        requested = fingerprint(who, database.name, query)
+        request_fingerprint = fingerprint(who, database.name, query)
         if cursor is None:
             connection = await database.readers.take()
-            return await self._read(database, connection, partial(run_query, query, limits), requested, None, job)
-        position = self._cursors.find(cursor, requested)
+            return await self._read(
+                database, connection, partial(run_query, query, limits), request_fingerprint, None, job
+            )
+        position = self._cursors.find(cursor, request_fingerprint)
         statement = self._cursors.take(cursor)
         if statement is not None:
             work = partial(resume, statement.answer, statement.rest, limits)
-            return await self._read(database, statement.connection, work, requested, position, job)
+            return await self._read(database, statement.connection, work, request_fingerprint, position, job)
         connection = await database.readers.take(self._connections.get(cursor))
         work = partial(run_query, query._replace(offset=position.offset), limits)
-        return await self._read(database, connection, work, requested, position, job)
+        return await self._read(database, connection, work, request_fingerprint, position, job)
 
     async def release_oldest(self, database: Database) -> None:
         """Release the oldest kept statement of `database`, for a query without a connection."""
@@ -94,14 +96,14 @@ class Snapshots:
         database: Database,
         connection: Connection,
         work: Work[Answer],
-        requested: bytes,
+        request_fingerprint: bytes,
         position: Position | None,
         job: Job | None,
     ) -> RowsAndCursor:
-        keeps = False
+        is_kept = False
         try:
             answer = await connection.run(work, job=job)
-            state = fingerprint(self._process, connection.opening, answer.data_version)
+            state = fingerprint(self._salt, connection.opening_number, answer.data_version)
             changed = position is not None and (position.changed or position.state != state)
             if not answer.more:
                 return RowsAndCursor(answer, None, changed)
@@ -110,13 +112,13 @@ class Snapshots:
             statement = (
                 None if answer.rest is None else _OpenStatement(database, connection, without_rows, answer.rest)
             )
-            cursor = self._cursors.place(Position(requested, offset, state, changed), statement)
+            cursor = self._cursors.place(Position(request_fingerprint, offset, state, changed), statement)
             self._connections[cursor] = connection
             if len(self._connections) > _MAX_CONNECTIONS:
                 self._connections.popitem(last=False)
-            keeps = statement is not None
+            is_kept = statement is not None
         finally:
-            if not keeps:
+            if not is_kept:
                 database.readers.give(connection)
         # Only some of the readers may be kept.
         if self._cursors.count(lambda other: other.database is database) > max(

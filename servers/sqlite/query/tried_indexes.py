@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from servers.common.sql.errors import SqlError
 from servers.common.sql.query.query import Parameters
 from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import ask_schema, find_hidden
+from servers.sqlite.engine.entries import fetch_schema_rows, find_hidden
 from servers.sqlite.engine.policy import Policy, find_closed_modules
 from servers.sqlite.engine.quoted_names import execute
 
@@ -23,7 +23,7 @@ _SCHEMA = """
     ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 WHEN 'view' THEN 3 ELSE 4 END, rowid"""
 _STATISTICS = "SELECT tbl, idx, stat FROM main.sqlite_stat1"
 _INDEX = re.compile(r"CREATE\s+(?:UNIQUE\s+)?INDEX\b", re.IGNORECASE)
-_NOT_MADE = "tried on an empty copy of the schema; no index was created"
+_NOT_CREATED = "tried on an empty copy of the schema; no index was created"
 _NO_STATISTICS = "there are no statistics for the planner: ANALYZE collects them"
 
 Row = tuple[int, int, int, str]
@@ -32,12 +32,12 @@ Row = tuple[int, int, int, str]
 
 def explain_with_indexes(
     indexes: Sequence[str],
-    explained: str,
+    statement: str,
     parameters: Parameters,
     connection: sqlite3.Connection,
     deadline: StatementDeadline,
 ) -> tuple[list[Row], list[str]]:
-    """Return the rows of `explained`, an EXPLAIN QUERY PLAN, with these indexes, and notes on the indexes.
+    """Return the rows of `statement`, an EXPLAIN QUERY PLAN, with these indexes, and notes on the indexes.
 
     Raises SqlError, and sqlite3.Error for an index that can't be created.
     """
@@ -49,7 +49,7 @@ def explain_with_indexes(
             "refused", "indexes can't be tried on this database, because the operator has hidden parts of it"
         )
     try:
-        statistics = ask_schema(connection, _STATISTICS)
+        statistics = fetch_schema_rows(connection, _STATISTICS)
     except sqlite3.OperationalError:
         statistics = []  # ANALYZE was never run.
     with closing(sqlite3.connect(":memory:", isolation_level=None, cached_statements=0)) as copy:
@@ -57,14 +57,14 @@ def explain_with_indexes(
         copy.execute("PRAGMA trusted_schema = OFF")
         policy = Policy(True, find_closed_modules(copy))
         copy.set_authorizer(policy)
-        for (sql,) in ask_schema(connection, _SCHEMA):
+        for (sql,) in fetch_schema_rows(connection, _SCHEMA):
             with suppress(sqlite3.Error):  # A virtual table of an extension, which the copy does not have.
                 copy.execute(sql)
-        with policy.lifted():
+        with policy.lift():
             copy.execute("ANALYZE")  # Creates the statistics table.
             copy.executemany("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)", statistics)
             copy.execute("ANALYZE sqlite_schema")  # Reads it.
         for index in indexes:
             execute(copy, index)
-        rows = copy.execute(explained, parameters).fetchall()
-    return rows, [_NOT_MADE, *([] if statistics else [_NO_STATISTICS])]
+        rows = copy.execute(statement, parameters).fetchall()
+    return rows, [_NOT_CREATED, *([] if statistics else [_NO_STATISTICS])]

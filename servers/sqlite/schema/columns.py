@@ -8,12 +8,11 @@ import sqlite3
 from contextlib import nullcontext
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 from servers.common.sql.schema.records import Entry, ForeignKey, Index, Statistics, TableColumn
 from servers.common.sql.texts import shorten
 from servers.sqlite.engine.deadline import StatementDeadline
-from servers.sqlite.engine.entries import ask, ask_schema, find_hidden, select_unnameable
+from servers.sqlite.engine.entries import fetch_rows, fetch_schema_rows, find_hidden, select_unnameable
 from servers.sqlite.engine.sql import quote, select
 from servers.sqlite.values import encode_cells
 
@@ -30,27 +29,30 @@ _ORIGINS = {"c": "CREATE INDEX", "u": "UNIQUE", "pk": "PRIMARY KEY"}
 _MAX_TYPE_LENGTH, _MAX_DEFAULT_LENGTH, _MAX_INDEX_SQL_LENGTH, _MAX_TRIGGER_SQL_LENGTH = 200, 500, 500, 1_000
 """Maximum number of characters shown of each."""
 _MAX_EXACT = 1 << 53
+"""The largest integer that JSON numbers represent exactly. A client may write any number into the statistics."""
 
 
 def read_row_estimates(connection: sqlite3.Connection) -> dict[str, int]:
     """Return the tables' row counts estimated by the last ANALYZE, without tables that have no estimate."""
-    if not ask_schema(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"):
+    if not fetch_schema_rows(
+        connection, "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1' AND type = 'table'"
+    ):
         return {}
     # `stat` begins with the number of rows in an index (https://sqlite.org/fileformat2.html, 2.6.3); a partial index
     # has fewer than its table.
-    question = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
-    return {table: min(max(rows, 0), _MAX_EXACT) for table, rows in ask_schema(connection, question)}
+    query = "SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE stat IS NOT NULL GROUP BY tbl"
+    return {table: min(max(rows, 0), _MAX_EXACT) for table, rows in fetch_schema_rows(connection, query)}
 
 
 def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[TableColumn], str | None]:
     """Return the columns, and the error if SQLite can't compile them, as with a view of a dropped table."""
-    question = """
+    query = """
         SELECT name, type, "notnull", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main') ORDER BY cid"""
     # A view is compiled and not run.
     policy = getattr(connection, "policy", None)
     try:
-        with nullcontext() if policy is None else policy.only_compiles():
-            rows = ask_schema(connection, question, table)
+        with nullcontext() if policy is None else policy.allow_compiling():
+            rows = fetch_schema_rows(connection, query, table)
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorname", "") not in ("SQLITE_ERROR", "SQLITE_AUTH"):
             raise
@@ -80,12 +82,12 @@ def read_columns(connection: sqlite3.Connection, table: str) -> tuple[list[Table
 
 def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
     """Return all foreign keys, ordered by table."""
-    question = f"""
+    query = f"""
         SELECT s.name, f.id, f."from", f."table", f."to", f.on_update, f.on_delete
         FROM sqlite_schema AS s, pragma_foreign_key_list(s.name, 'main') AS f
         WHERE s.type = 'table' AND s.name NOT IN ({select_unnameable(connection)}) ORDER BY s.name, f.id, f.seq"""  # noqa: S608
     keys: list[ForeignKey] = []
-    for (table, _), parts in groupby(ask_schema(connection, question), itemgetter(0, 1)):
+    for (table, _), parts in groupby(fetch_schema_rows(connection, query), itemgetter(0, 1)):
         rows = list(parts)
         keys.append(
             {
@@ -109,47 +111,48 @@ def read_foreign_keys(connection: sqlite3.Connection) -> list[ForeignKey]:
 
 def read_indexes(connection: sqlite3.Connection, table: str | None = None) -> list[tuple[str, Index]]:
     """Return the indexes of one or all tables, each with the name of its table."""
-    odd = select_unnameable(connection)
-    question = f"""
+    unnameable = select_unnameable(connection)
+    query = f"""
         SELECT s.name, i.name, i."unique", i.partial, i.origin, x.name, d.sql
         FROM sqlite_schema AS s, pragma_index_list(s.name, 'main') AS i, pragma_index_xinfo(i.name, 'main') AS x
         LEFT JOIN sqlite_schema AS d ON d.type = 'index' AND d.name = i.name
-        WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) AND s.name NOT IN ({odd})
-            AND i.name NOT IN ({odd})
+        WHERE s.type = 'table' AND x.key AND (?1 IS NULL OR s.name = ?1) AND s.name NOT IN ({unnameable})
+            AND i.name NOT IN ({unnameable})
         ORDER BY s.name, i.seq, x.seqno"""  # noqa: S608
-    rows = ask_schema(connection, question, table)
-    indexes = [_make_index(list(parts)) for _, parts in groupby(rows, itemgetter(0, 1))]
+    indexes: list[tuple[str, Index]] = []
+    for (of_table, name), parts in groupby(fetch_schema_rows(connection, query, table), itemgetter(0, 1)):
+        rows = list(parts)
+        _, _, unique, partial, origin, _, sql = rows[0]
+        index: Index = {
+            "name": name,
+            "columns": [row[5] for row in rows],
+            "unique": bool(unique),
+            "partial": bool(partial),
+            "origin": _ORIGINS.get(origin, origin),
+            "sql": None if sql is None else shorten(sql, _MAX_INDEX_SQL_LENGTH),
+        }
+        indexes.append((of_table, index))
     hidden = find_hidden(connection)
     return [
-        (name, index)
-        for name, index in indexes
+        (of_table, index)
+        for of_table, index in indexes
         if hidden is None
-        or (hidden.is_shown(name, index["columns"]) and not hidden.mentions_hidden(index["sql"] or ""))
+        or (hidden.is_shown(of_table, index["columns"]) and not hidden.mentions_hidden(index["sql"] or ""))
     ]
 
 
 def read_triggers(connection: sqlite3.Connection, table: str) -> list[str]:
     """Return the SQL of the triggers of a table or view."""
-    question = """
+    query = """
         SELECT sql FROM sqlite_schema
         WHERE type = 'trigger' AND sql IS NOT NULL AND tbl_name = ? COLLATE NOCASE ORDER BY name"""
     hidden = find_hidden(connection)
     statements = [
-        sql for (sql,) in ask_schema(connection, question, table) if hidden is None or not hidden.mentions_hidden(sql)
+        sql
+        for (sql,) in fetch_schema_rows(connection, query, table)
+        if hidden is None or not hidden.mentions_hidden(sql)
     ]
     return [shorten(sql, _MAX_TRIGGER_SQL_LENGTH) for sql in statements]
-
-
-def _make_index(rows: list[tuple[Any, ...]]) -> tuple[str, Index]:
-    table, name, unique, partial, origin, _, sql = rows[0]
-    return table, {
-        "name": name,
-        "columns": [row[5] for row in rows],
-        "unique": bool(unique),
-        "partial": bool(partial),
-        "origin": _ORIGINS.get(origin, origin),
-        "sql": None if sql is None else shorten(sql, _MAX_INDEX_SQL_LENGTH),
-    }
 
 
 def compute_statistics(
@@ -157,27 +160,29 @@ def compute_statistics(
 ) -> Statistics:
     """Compute statistics for as many columns as the time allows. Raises SqlError."""
     # The hidden columns of a virtual table are arguments.
-    seen = [column for column in columns if column["kind"] != "hidden"]
+    stored = [column for column in columns if column["kind"] != "hidden"]
     statistics: Statistics = {"rows_examined": 0, "partial": False, "columns": []}
-    done = False
+    is_complete = False
     with deadline.at_most(deadline.seconds * _TIME_SHARE):
-        for column in seen:
-            _examine(entry, column, connection, statistics)
-        done = True
-    statistics["partial"] |= not done
+        for column in stored:
+            _add_statistics(entry, column, connection, statistics)
+        is_complete = True
+    statistics["partial"] |= not is_complete
     return statistics
 
 
-def _examine(entry: Entry, column: TableColumn, connection: sqlite3.Connection, statistics: Statistics) -> None:
+def _add_statistics(
+    entry: Entry, column: TableColumn, connection: sqlite3.Connection, statistics: Statistics
+) -> None:
     values = select(f"{quote(column['name'])} AS v", entry.name, f"LIMIT {_MAX_ROWS + 1}")
     try:
-        question = f"SELECT count(*), count(v), min(v), max(v), total(length(v)) FROM ({values})"  # noqa: S608 - as above
-        ((rows, present, least, greatest, size),) = ask(connection, question)
+        query = f"SELECT count(*), count(v), min(v), max(v), total(length(v)) FROM ({values})"  # noqa: S608 - as above
+        ((rows, present, least, greatest, size),) = fetch_rows(connection, query)
         statistics["rows_examined"] = rows
         statistics["partial"] |= rows > _MAX_ROWS
         distinct = None
         if size <= _MAX_DISTINCT_BYTES:
-            ((distinct,),) = ask(connection, f"SELECT count(DISTINCT v) FROM ({values})")  # noqa: S608 - as above
+            ((distinct,),) = fetch_rows(connection, f"SELECT count(DISTINCT v) FROM ({values})")  # noqa: S608 - as above
     except (sqlite3.OperationalError, MemoryError) as error:
         if getattr(error, "sqlite_errorname", "SQLITE_NOMEM") not in ("SQLITE_ERROR", "SQLITE_NOMEM"):
             raise

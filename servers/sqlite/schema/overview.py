@@ -2,12 +2,11 @@
 
 import sqlite3
 import time
-from collections.abc import Iterator
 
 from servers.common.sql.schema import overview
 from servers.common.sql.schema.lines import ByteBudget
 from servers.common.sql.schema.overview import DatabaseSummary, SchemaFacts, TableList, TablePage
-from servers.common.sql.schema.records import Entry, TableColumn
+from servers.common.sql.schema.records import TableColumn
 from servers.sqlite.engine.deadline import StatementDeadline
 from servers.sqlite.engine.entries import hold_snapshot, list_entries, list_schemas
 from servers.sqlite.schema.columns import read_columns, read_foreign_keys, read_indexes, read_row_estimates
@@ -22,18 +21,15 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: State
     Raises SqlError with code `bad_cursor`."""
     with hold_snapshot(connection, deadline):
         entries, estimates = list_entries(connection), read_row_estimates(connection)
-        requested = (
-            [entry for entry in entries if page.wants(*_list_texts(entry, connection))] if page.words else entries
-        )
-    return overview.list_page(requested, estimates, page)
-
-
-def _list_texts(entry: Entry, connection: sqlite3.Connection) -> Iterator[str]:
-    """Yield the texts that a search looks through."""
-    yield entry.name
-    # The statement that created a table contains its columns and comments; for a table with hidden columns it is
-    # empty.
-    yield entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
+        if page.words:
+            # The statement that created a table contains its columns and comments; for a table with hidden columns
+            # it is empty.
+            texts = [
+                entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
+                for entry in entries
+            ]
+            entries = [entry for entry, text in zip(entries, texts, strict=True) if page.wants(entry.name, text)]
+    return overview.list_page(entries, estimates, page)
 
 
 class _Columns:

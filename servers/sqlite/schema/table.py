@@ -30,6 +30,9 @@ from servers.sqlite.schema.columns import (
     read_triggers,
 )
 
+_OPTIONS = {"STRICT": "STRICT", "ROWID": "WITHOUT ROWID"}
+"""For a word among the options of a table, the whole option."""
+
 
 def describe(
     request: TableRequest, limits: AnswerLimits, connection: sqlite3.Connection, deadline: StatementDeadline
@@ -37,26 +40,39 @@ def describe(
     """Describe the table or view, within the limits. Raises SqlError, including `not_found` with the most similar
     names."""
     with hold_snapshot(connection, deadline):
-        facts = _read_facts(request.table, connection)
-        entry = facts.entry
+        entry = get_entry(connection, request.table)
+        columns, problem = read_columns(connection, entry.name)
+        keys, options = read_foreign_keys(connection), find_options(entry)
+        facts = TableFacts(
+            entry,
+            [words for option, words in _OPTIONS.items() if option in options],
+            read_row_estimates(connection).get(entry.name),
+            columns,
+            [key for key in keys if key["table"] == entry.name],
+            [key for key in keys if key["to_table"].lower() == entry.name.lower()],
+            [index for _, index in read_indexes(connection, entry.name)],
+            read_triggers(connection, entry.name),
+            {},
+            problem,
+        )
         budget = ByteBudget(limits.bytes - FRAME_BYTES)
         extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
         description = table.describe(facts, budget)
-        if request.sample and facts.problem is None:
+        if request.sample and problem is None:
             part = extras.share(2) if request.statistics else extras
             # Rows are shown only as text, while the limits are for two forms.
-            for_sample = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
+            sample_limits = AnswerLimits(request.sample, 2 * part.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with deadline.at_most(deadline.seconds * SAMPLE_SHARE):
-                description["sample"] = _take_sample(entry, for_sample, connection)
+                description["sample"] = _read_sample(entry, sample_limits, connection)
             if description["sample"] is None:
                 description["left_out"]["sample"] = request.sample
-        if request.statistics and facts.problem is None:
+        if request.statistics and problem is None:
             statistics = compute_statistics(entry, description["columns"], connection, deadline)
             description["statistics"] = table.fit_statistics(statistics, extras)
     return description
 
 
-def _take_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
+def _read_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connection) -> Sample | None:
     """Return the first rows; None if not even one fits."""
     with closing(connection.execute(select("*", entry.name, f"LIMIT {limits.rows}"))) as cursor:
         names = [column[0] for column in cursor.description]
@@ -67,22 +83,3 @@ def _take_sample(entry: Entry, limits: AnswerLimits, connection: sqlite3.Connect
                 raise
             return None
     return {"columns": names, "rows": page.rows}
-
-
-def _read_facts(name: str, connection: sqlite3.Connection) -> TableFacts:
-    entry = get_entry(connection, name)
-    columns, problem = read_columns(connection, entry.name)
-    keys, options = read_foreign_keys(connection), find_options(entry)
-    words = [word for option, word in (("STRICT", "STRICT"), ("ROWID", "WITHOUT ROWID")) if option in options]
-    return TableFacts(
-        entry,
-        words,
-        read_row_estimates(connection).get(entry.name),
-        columns,
-        [key for key in keys if key["table"] == entry.name],
-        [key for key in keys if key["to_table"].lower() == entry.name.lower()],
-        [index for _, index in read_indexes(connection, entry.name)],
-        read_triggers(connection, entry.name),
-        {},
-        problem,
-    )

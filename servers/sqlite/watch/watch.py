@@ -42,7 +42,7 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
         self._scope = anyio.CancelScope()
         self._names_by_file: dict[str, list[str]] = defaultdict(list)
         for database in databases:
-            database.on_committed = partial(self._committed, database.name)
+            database.on_committed = partial(self._on_committed, database.name)
             # Notices contain the configured or the resolved path, depending on the system.
             for path in {database.path.absolute(), database.path.resolve()}:
                 for ending in _FILE_SUFFIXES:
@@ -64,47 +64,41 @@ class Watch(DatabaseWatch[WatchedSqliteDatabase]):
         if not self._watched:
             self._scope.cancel()
 
-    def _committed(self, database: str, tables: Collection[str], defines: bool) -> None:
-        self._loop.call_soon_threadsafe(self._wrote, database, frozenset(tables), defines)
+    def _on_committed(self, database: str, tables: Collection[str], changes_schema: bool) -> None:
+        # This runs in the connection's thread.
+        self._loop.call_soon_threadsafe(self._report_commit, database, frozenset(tables), changes_schema)
 
-    def _wrote(self, database: str, tables: Collection[str], defines: bool) -> None:
-        if not tables and not defines:
+    def _report_commit(self, database: str, tables: Collection[str], changes_schema: bool) -> None:
+        if not tables and not changes_schema:
             return
         if database in self._watched:
-            self._watched[database].wrote(tables, defines)
+            self._watched[database].record_write(tables, changes_schema)
         self.on_wrote(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
         database = self._databases.get(name)
-        watched = self._watched.get(name)
-        if watched is None:
-            fingerprint = await read_fingerprint(database) or UNSEEN
-            # Another call may have come first. Its fingerprint is older, so no change is missed.
-            watched = self._watched.get(name) or self._start(
-                WatchedSqliteDatabase(database, fingerprint, self._report)
-            )
-        watched.keys[key] = table
+        fingerprint = UNSEEN if name in self._watched else await read_fingerprint(database) or UNSEEN
+        # Another call may have come first. Its fingerprint is older, so no change is missed.
+        if name not in self._watched:
+            if not self._watched:
+                # An earlier watch may still be waiting for a thread.
+                self._scope, self._notices = anyio.CancelScope(), Notices()
+                self._tasks.start_soon(self._watch_events, self._scope, self._notices)
+            self._watched[name] = WatchedSqliteDatabase(database, fingerprint, self._report)
+            self._tasks.start_soon(self._watched[name].run)
+        self._watched[name].keys[key] = table
         return key
 
     async def _find_table(self, database: str, table: str) -> str:
         return fold_name(table)
 
-    def _start(self, watched: WatchedSqliteDatabase) -> WatchedSqliteDatabase:
-        if not self._watched:
-            # An earlier watch may still be waiting for a thread.
-            self._scope, self._notices = anyio.CancelScope(), Notices()
-            self._tasks.start_soon(self._watch_events, self._scope, self._notices)
-        self._watched[watched.database.name] = watched
-        self._tasks.start_soon(watched.run)
-        return watched
-
     async def _watch_events(self, scope: anyio.CancelScope, notices: Notices) -> None:
         with scope:
             await watch_events(
-                notices, self._directories, self._noticed, lambda notices: self.on_polling(notices.is_polling)
+                notices, self._directories, self._on_notice, lambda notices: self.on_polling(notices.is_polling)
             )
 
-    def _noticed(self, paths: Collection[str] | None) -> None:
+    def _on_notice(self, paths: Collection[str] | None) -> None:
         names = (
             self._watched if paths is None else {name for path in paths for name in self._names_by_file.get(path, ())}
         )

@@ -1,8 +1,8 @@
 """One watched database: its last state, when to check it again, and the keys whose changes are reported.
 
 A notice, or one second without a check, causes a check. `data_version` on the writer's connection shows whether
-another process committed something. It does not count this server's own writes, which the writer reports (`wrote`),
-and only once.
+another process committed something. It does not count this server's own writes, which the writer reports
+(`record_write`), and only once.
 
 SQLite does not report which tables another process changed, and no cheap fingerprint reveals an UPDATE. So all
 watched tables are reported, and the schema only if `schema_version` differs. The tables of own writes are known. A
@@ -34,7 +34,7 @@ _FOLDS = str.maketrans(ascii_uppercase, ascii_lowercase)
 class Fingerprint(NamedTuple):
     """A state of a database. Fingerprints are compared by their numbers."""
 
-    opening: int
+    opening_number: int
     """The opening of the connection used.
 
     A different number means another file, or versions from another connection that can't be compared.
@@ -62,13 +62,13 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
     Return None if that takes long or fails, because the database is locked or missing, or the writer is busy.
     """
     with suppress(SqlError), anyio.move_on_after(_CHECK_SECONDS):
-        async with database.onlookers.lent() as connection:
-            data_version, schema_version, tables = await connection.run(_look)
-            return Fingerprint(connection.opening, data_version, schema_version, tables)
+        async with database.version_readers.lent() as connection:
+            data_version, schema_version, tables = await connection.run(_read_versions)
+            return Fingerprint(connection.opening_number, data_version, schema_version, tables)
     return None
 
 
-def _look(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
+def _read_versions(connection: sqlite3.Connection, deadline: StatementDeadline) -> tuple[int, int, frozenset[str]]:
     # While this statement has rows left, it holds one state of the database, from which both versions are read.
     query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 UNION ALL SELECT NULL"
     with closing(retry_locked(deadline, partial(execute_schema, connection, query))) as names:
@@ -84,14 +84,20 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
     def __init__(self, database: Database, fingerprint: Fingerprint, tell: Callable[[str], None]) -> None:
         super().__init__(tell)
         self.database = database
-        self._of_schema = {watch.LISTING, SQLITE.uris.format(Target(database.name))}
+        self._schema_keys = {watch.LISTING, SQLITE.uris.format(Target(database.name))}
         self._fingerprint = fingerprint
-        self._wrote: set[str] = set()
+        self._own_changes: set[str] = set()
+        """Keys of what this server has changed since the last report."""
 
-    def wrote(self, tables: Collection[str], defines: bool) -> None:
-        """Record this server's changes to these tables, and to the schema if it `defines`."""
-        changed = {fold_name(table) for table in tables}
-        self._wrote |= {key for key, table in self.keys.items() if self._is_of(key, table, changed, defines)}
+    def record_write(self, tables: Collection[str], changes_schema: bool) -> None:
+        """Record this server's changes to these tables, and to the schema if it `changes_schema`."""
+        # Other tables than those in the fingerprint are views and virtual tables.
+        unchanged = self._fingerprint.tables - {fold_name(table) for table in tables}
+        self._own_changes |= {
+            key
+            for key, table in self.keys.items()
+            if changes_schema or (key not in self._schema_keys and table not in unchanged)
+        }
         self.notice()
 
     async def run(self) -> None:
@@ -99,17 +105,12 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
         with self.scope:
             while True:
                 await self._wait()
-                wrote, self._wrote = self._wrote, set()
-                self._report_all(wrote)
-                changed = await self._find_changes()
-                self._report_all(changed)
-                if wrote or changed:
+                own_changes, self._own_changes = self._own_changes, set()
+                self._report_all(own_changes)
+                changes = await self._find_changes()
+                self._report_all(changes)
+                if own_changes or changes:
                     await self._settle()
-
-    def _is_of(self, key: str, table: str | None, changed: Collection[str], defines: bool) -> bool:
-        if key in self._of_schema or defines:
-            return defines
-        return table is None or table in changed or table not in self._fingerprint.tables
 
     async def _find_changes(self) -> set[str]:
         """Return the keys that others have changed since the last check."""
@@ -117,9 +118,8 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
         if seen is None:
             return set()
         self._fingerprint = seen
-        if seen.opening != before.opening:
+        if seen.opening_number != before.opening_number:
             return set(self.keys)
         if seen.data_version == before.data_version:
             return set()
-        of_schema = set() if seen.schema_version != before.schema_version else self._of_schema
-        return self.keys.keys() - of_schema
+        return self.keys.keys() - (self._schema_keys if seen.schema_version == before.schema_version else set())

@@ -46,8 +46,8 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
     began = time.monotonic()
     stem = f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     with reserve_name(directory, stem) as (part, file):
-        is_kept = retry_locked(deadline, partial(keeps_snapshots, connection))
-        with hold_snapshot(connection, deadline) if is_kept else nullcontext():
+        keeps_snapshot = retry_locked(deadline, partial(keeps_snapshots, connection))
+        with hold_snapshot(connection, deadline) if keeps_snapshot else nullcontext():
             _copy(connection, part, deadline)
         with part.open("rb+") as copy:
             sync(copy.fileno())
@@ -60,10 +60,10 @@ def back_up(directory: Path, name: str, connection: sqlite3.Connection, deadline
     return Backup(file, size, integrity, time.monotonic() - began)
 
 
-def format_backup(done: Backup) -> str:
+def format_backup(backup: Backup) -> str:
     """Format the name and size of the copy, and the errors that SQLite finds in it."""
-    facts = f"{done.file}: {done.bytes:,} bytes; {done.seconds * 1_000:.4g} ms; integrity check:"
-    return f"{facts}\n{fence(done.integrity)}"
+    facts = f"{backup.file}: {backup.bytes:,} bytes; {backup.seconds * 1_000:.4g} ms; integrity check:"
+    return f"{facts}\n{fence(backup.integrity)}"
 
 
 def _copy(connection: sqlite3.Connection, part: Path, deadline: StatementDeadline) -> None:

@@ -25,16 +25,16 @@ def execute(
     # Counting them takes time, and is only needed for a question to the user.
     counting = nullcontext() if consent.rows is None else ReplacedRows(session)
     with counting as replaced, session.transaction():
-        with session.policy.only_tables() if only_tables else nullcontext():
+        with session.policy.allow_only_tables() if only_tables else nullcontext():
             effects = run_all(session, statements, limits.rows, replaced=replaced)
-        if only_tables and not session.policy.defines:
+        if only_tables and not session.policy.changes_schema:
             raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")
         figures = sum_figures(effects)
         if not consent.covers(figures):
             return figures
-        done = make_result(effects, None, time.monotonic() - began, limits.max_bytes)
+        result = make_result(effects, None, time.monotonic() - began, limits.max_bytes)
         session.commit(figures)
-    return done
+    return result
 
 
 def dry_run(statements: Sequence[Statement], limits: ResponseLimits, session: Session) -> FormattedResult:

@@ -44,22 +44,25 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
         seconds = time.monotonic() - began
         return ImportResult(request.table, not expected, plan.rows, columns, seconds, plan.words, plan.first)
     with nullcontext() if consent.rows is None else ReplacedRows(session) as replaced, session.transaction():
-        there = _list_columns(session, request.table)
-        if there != expected:
-            plan = _survey(request, there, session)
+        existing = _list_columns(session, request.table)
+        if existing != expected:
+            plan = _survey(request, existing, session)
         before = session.connection.total_changes
-        columns = match_columns(plan, there) if there else _create(session, request.table, plan)
+        columns = match_columns(plan, existing) if existing else _define(plan)
+        if not existing:
+            defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
+            session.connection.execute(f"CREATE TABLE main.{quote(request.table)} ({defined})").close()
         _insert(session, request, plan, columns, replaced)
         changed = session.connection.total_changes - before + (0 if replaced is None else replaced.count)
-        figures = Figures(changed, (plan.rows,), (request.table,), not there)
+        figures = Figures(changed, (plan.rows,), (request.table,), not existing)
         if not consent.covers(figures):
             return figures
         session.commit(figures)
-    return ImportResult(request.table, not there, plan.rows, columns, time.monotonic() - began, plan.words)
+    return ImportResult(request.table, not existing, plan.rows, columns, time.monotonic() - began, plan.words)
 
 
-def _survey(request: Import, there: Sequence[tuple[str, str]], session: Session) -> Plan:
-    expected = TargetTable(there, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
+def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Session) -> Plan:
+    expected = TargetTable(columns, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
     return complete(survey(request.opener, request.written, expected, session.deadline))
 
 
@@ -78,24 +81,19 @@ def _define(plan: Plan) -> list[tuple[str, str]]:
     return [(column.name, _TYPES.get(column.kind, "TEXT")) for column in plan.columns]
 
 
-def _create(session: Session, table: str, plan: Plan) -> list[tuple[str, str]]:
-    columns = _define(plan)
-    defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
-    session.connection.execute(f"CREATE TABLE main.{quote(table)} ({defined})").close()
-    return columns
-
-
 def _insert(
     session: Session, request: Import, plan: Plan, columns: Sequence[tuple[str, str]], replaced: ReplacedRows | None
 ) -> None:
     into = f"main.{quote(request.table)} ({', '.join(quote(name) for name, _ in columns)})"
     # The names are quoted.
     sql = f"INSERT INTO {into} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
-    conversions = [*map(_conversion, plan.columns)]
+    converters = [*map(_make_converter, plan.columns)]
     watch = nullcontext() if replaced is None else replaced.watch(sql, [None] * len(columns))
     with open_rows(request, plan, session.deadline) as records, watch:
         for batch in records:
-            converted = [of(fields) for of, fields in zip(conversions, zip(*batch, strict=True), strict=False)]
+            converted = [
+                convert(fields) for convert, fields in zip(converters, zip(*batch, strict=True), strict=False)
+            ]
             rows = iter([*zip(*converted, strict=True)])
             try:
                 session.connection.executemany(sql, rows).close()
@@ -104,19 +102,19 @@ def _insert(
                 raise
 
 
-def _conversion(column: Column) -> Callable[[Sequence[str]], Sequence[Any]]:
+def _make_converter(column: Column) -> Callable[[Sequence[str]], Sequence[Any]]:
     """Return a function that converts a column's fields to values."""
-    of = _OF.get(column.kind)
-    if column.reading is None or of is None:
+    convert = _CONVERTERS.get(column.kind)
+    if column.reading is None or convert is None:
         return partial(column.convert, null=None)
     nulls = column.nulls
     if column.reading.rewrite is None:
-        return lambda fields: [None if field in nulls else of(field) for field in fields]
-    return lambda fields: [None if field is None else of(field) for field in column.convert(fields, None)]
+        return lambda fields: [None if field in nulls else convert(field) for field in fields]
+    return lambda fields: [None if field is None else convert(field) for field in column.convert(fields, None)]
 
 
-def _is_true(field: str) -> bool:
-    return field.strip().lower() in _TRUE
-
-
-_OF: Mapping[Kind, Callable[[str], Any]] = {"integer": int, "decimal": float, "boolean": _is_true}
+_CONVERTERS: Mapping[Kind, Callable[[str], Any]] = {
+    "integer": int,
+    "decimal": float,
+    "boolean": lambda field: field.strip().lower() in _TRUE,
+}

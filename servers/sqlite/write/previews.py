@@ -46,7 +46,7 @@ class _RecordedRows:
         self.rows: list[tuple[Any, Any]] = []
 
     def change(self) -> TableChange:
-        counts = {_WORDS[act]: count for act, count in self.counts.items()}
+        counts = {_WORDS[action]: count for action, count in self.counts.items()}
         truncated = sum(self.counts.values()) > len(self.rows)
         return TableChange(self.table, counts, self.columns, self.rows, truncated, self.note)
 
@@ -61,6 +61,7 @@ class Preview:
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
         self._left = limits.bytes // 2
+        """Number of bytes left for rows; the other half of the result is for the statements."""
         self._recorded: list[_RecordedRows] = []
         self._encoding = "UTF-8"
 
@@ -68,11 +69,11 @@ class Preview:
         (self._encoding,) = retry_locked(
             self._session.deadline, lambda: self._session.execute_own("PRAGMA encoding").fetchone()
         )
-        self._functions({"more": self._count, "row": self._record})
+        self._define_functions({"more": self._count, "row": self._record})
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._functions({"more": None, "row": None})
+        self._define_functions({"more": None, "row": None})
 
     @property
     def changes(self) -> list[TableChange]:
@@ -84,24 +85,24 @@ class Preview:
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
         """Watch the statement that is run within the block."""
-        kinds = self._session.kinds()
+        list_kinds = self._session.list_kinds()
         names = self._session.find_changed(sql, parameters)
         for name in names:
-            if kinds.get(name) == "virtual":
+            if list_kinds.get(name) == "virtual":
                 self._index(name, (), _VIRTUAL)
-        ordinary = [name for name in names if kinds.get(name) == "table" and not name.startswith("sqlite_")]
+        ordinary = [name for name in names if list_kinds.get(name) == "table" and not name.startswith("sqlite_")]
         # SQLite runs triggers for rows that REPLACE deletes only if triggers may be recursive. If the database has
         # its own triggers, that would change their effects.
         marks = ", ".join("?" * len(names))
         query = f"SELECT 1 FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name IN ({marks})"  # noqa: S608
         note = _REPLACED if self._session.execute_own(query, tuple(names)).fetchone() else ""
-        watched = [self._on_triggers(name, note) for name in ordinary]
-        with nullcontext() if note or not ordinary else self._recursive():
+        watched = [self._create_triggers(name, note) for name in ordinary]
+        with nullcontext() if note or not ordinary else self._recursive_triggers():
             yield
         # A failed transaction removes them itself.
         for index in watched:
-            for act in _ACTIONS:
-                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
+            for action in _ACTIONS:
+                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{action}")
 
     def _index(self, table: str, columns: tuple[str, ...], note: str) -> int:
         """Return the index of the table in the list of tables seen. If its columns have changed, it is added
@@ -113,61 +114,54 @@ class Preview:
         return len(self._recorded) - 1
 
     @contextmanager
-    def _recursive(self) -> Iterator[None]:
-        (was,) = self._session.execute_own("PRAGMA recursive_triggers").fetchone()
+    def _recursive_triggers(self) -> Iterator[None]:
+        (previous,) = self._session.execute_own("PRAGMA recursive_triggers").fetchone()
         self._session.execute_own("PRAGMA recursive_triggers = ON")
         try:
             yield
         finally:
-            self._session.execute_own(f"PRAGMA recursive_triggers = {was}")
+            self._session.execute_own(f"PRAGMA recursive_triggers = {previous}")
 
-    def _functions(self, functions: Mapping[str, Callable[..., Any] | None]) -> None:
+    def _define_functions(self, functions: Mapping[str, Callable[..., Any] | None]) -> None:
         for name, function in functions.items():
             self._session.connection.create_function(f"{_NAME}_{name}", -1, function)
 
-    def _on_triggers(self, table: str, note: str) -> int:
-        names = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
-        index = self._index(table, names, note)
-        columns = [quote(name) for name in names]
-        for act, sides in _ACTIONS.items():
-            expressions = [
-                _build_expressions(side, columns if there else ())
-                for side, there in zip(("OLD", "NEW"), sides, strict=True)
-            ]
-            values = ", ".join(
-                [str(index), *(letters for letters, _ in expressions), *(v for _, vs in expressions for v in vs)]
-            )
+    def _create_triggers(self, table: str, note: str) -> int:
+        """Create the triggers that record the changes of a table, and return its index."""
+        columns = tuple(name for name, _, _ in self._session.columns(table)[:_MAX_COLUMNS])
+        index = self._index(table, columns, note)
+        for action, sides in _ACTIONS.items():
+            letters, values = [], []
+            for side, row_exists in zip(("OLD", "NEW"), sides, strict=True):
+                names = [f"{side}.{quote(column)}" for column in columns] if row_exists else []
+                letters.append(" || ".join(f"substr(typeof({name}), 1, 1)" for name in names) or "''")
+                # Text is passed as bytes, since it might not be UTF-8.
+                values += [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]
+            arguments = ", ".join([str(index), *letters, *values])
             self._session.execute_own(
-                f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quote(table)} "
-                f"WHEN {_NAME}_more({index}, '{act}') BEGIN SELECT {_NAME}_row({values}); END"
+                f"CREATE TEMP TRIGGER {_NAME}_{index}_{action} AFTER {action} ON main.{quote(table)} "
+                f"WHEN {_NAME}_more({index}, '{action}') BEGIN SELECT {_NAME}_row({arguments}); END"
             )
         return index
 
-    def _count(self, index: int, act: str) -> bool:
+    def _count(self, index: int, action: str) -> bool:
         """Count a changed row; return True if it should be shown."""
         recorded = self._recorded[index]
-        recorded.counts[act] += 1
+        recorded.counts[action] += 1
         return len(recorded.rows) < _MAX_ROWS and self._left > 0
 
-    def _record(self, index: int, before: str, after: str, *values: Any) -> None:
-        """Store a changed row. Values before the change come first."""
-        old = self._cells(before, values[: len(before)])
-        new = self._cells(after, values[len(before) :])
+    def _record(self, index: int, old_letters: str, new_letters: str, *values: Any) -> None:
+        """Store a changed row: the first letters of the types of its values before and after the change, and these
+        values."""
+        old = self._encode_row(old_letters, values[: len(old_letters)])
+        new = self._encode_row(new_letters, values[len(old_letters) :])
         self._recorded[index].rows.append((old, new))
         self._left -= 2 * len(to_json((old, new)))
 
-    def _cells(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _encode_row(self, letters: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
         """Return the row with these values; None if it did not or does not exist."""
         pairs = zip(letters, values, strict=True)
         # Bytes that are not UTF-8 become lone surrogates, as in a query.
         errors = "surrogateescape" if self._encoding == "UTF-8" else "replace"
         plain = [value.decode(self._encoding, errors) if letter == "t" else value for letter, value in pairs]
         return tuple(encode_cells([value], _MAX_CELL_BYTES)[0] for value in plain) or None
-
-
-def _build_expressions(side: str, columns: Sequence[str]) -> tuple[str, list[str]]:
-    """Return expressions for the first letters of the types of a row's values, and for the values."""
-    names = [f"{side}.{column}" for column in columns]
-    letters = " || ".join(f"substr(typeof({name}), 1, 1)" for name in names)
-    # Text is passed as bytes, since it might not be UTF-8.
-    return letters or "''", [f"iif(typeof({name}) = 'text', CAST({name} AS BLOB), {name})" for name in names]

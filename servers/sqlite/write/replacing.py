@@ -43,39 +43,36 @@ class ReplacedRows:
 
     @contextmanager
     def watch(self, sql: str, parameters: Parameters) -> Iterator[None]:
-        """Count for the statement that is run within the block."""
-        tables = self._find_replacing(sql, parameters)
+        """Count for the statement that is run within the block.
+
+        Rows are only counted if the word REPLACE is in the statement, in the SQL of a table that it changes, or in
+        one of its triggers.
+        """
+        names = self._session.find_changed(sql, parameters)
+        marks = ", ".join("?" * len(names))
+        query = f"SELECT sql FROM main.sqlite_schema WHERE tbl_name IN ({marks}) AND sql IS NOT NULL"  # noqa: S608
+        definitions = [definition for (definition,) in self._session.execute_own(query, tuple(names))]
+        tables = []
+        if any(map(_REPLACE.search, (sql, *definitions))):
+            list_kinds = self._session.list_kinds()
+            has_rows = {name for name in names if list_kinds.get(name) in ("table", "shadow")}
+            tables = [name for name in names if name in has_rows and not name.startswith("sqlite_")]
         before, self._balance = self._count_rows(tables), 0
         for index, table in enumerate(tables):
-            for act, number in (("INSERT", 1), ("DELETE", -1)):
+            for action, number in (("INSERT", 1), ("DELETE", -1)):
                 self._session.execute_own(
-                    f"CREATE TEMP TRIGGER {_NAME}_{index}_{act} AFTER {act} ON main.{quote(table)} "
+                    f"CREATE TEMP TRIGGER {_NAME}_{index}_{action} AFTER {action} ON main.{quote(table)} "
                     f"BEGIN SELECT {_NAME}_add({number}); END"
                 )
         yield
         # A failed transaction removes them itself.
         for index in range(len(tables)):
-            for act in ("INSERT", "DELETE"):
-                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{act}")
+            for action in ("INSERT", "DELETE"):
+                self._session.execute_own(f"DROP TRIGGER temp.{_NAME}_{index}_{action}")
         self.count = before + self._balance - self._count_rows(tables)
 
     def _add(self, number: int) -> None:
         self._balance += number
-
-    def _find_replacing(self, sql: str, parameters: Parameters) -> Sequence[str]:
-        """Return the tables in which the statement may replace rows.
-
-        Empty unless the word REPLACE is in the statement, in the SQL of a table that it changes, or in one of its
-        triggers.
-        """
-        names = self._session.find_changed(sql, parameters)
-        marks = ", ".join("?" * len(names))
-        question = f"SELECT sql FROM main.sqlite_schema WHERE tbl_name IN ({marks}) AND sql IS NOT NULL"  # noqa: S608
-        definitions = [definitions for (definitions,) in self._session.execute_own(question, tuple(names))]
-        if not any(map(_REPLACE.search, (sql, *definitions))):
-            return ()
-        kinds = self._session.kinds()
-        return [name for name in names if kinds.get(name) in ("table", "shadow") and not name.startswith("sqlite_")]
 
     def _count_rows(self, tables: Sequence[str]) -> int:
         counts = [self._session.execute_own(f"SELECT count(*) FROM main.{quote(table)}") for table in tables]  # noqa: S608

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from servers.common.sql.jobs import Job
 from servers.common.sql.query.query import Parameters
 from servers.common.sql.write.consent import Figures
-from servers.sqlite.engine.database import Committed, Database, ignore_commit
+from servers.sqlite.engine.database import CommitCallback, Database, ignore_commit
 from servers.sqlite.engine.deadline import StatementDeadline, retry_locked
 from servers.sqlite.engine.opening import GuardedConnection
 from servers.sqlite.engine.sql import quote
@@ -26,7 +26,7 @@ class Session:
     """The connection. It runs clients' statements, which its policy checks, and the server's own, which the policy
     does not check."""
 
-    def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: Committed) -> None:
+    def __init__(self, connection: GuardedConnection, deadline: StatementDeadline, committed: CommitCallback) -> None:
         self.connection = connection
         self.policy = connection.policy
         self.deadline = deadline
@@ -34,10 +34,10 @@ class Session:
 
     def execute_own(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
         """Run one of the server's own statements, which clients can't influence."""
-        with self.policy.lifted():
+        with self.policy.lift():
             return self.connection.execute(sql, parameters)
 
-    def kinds(self) -> dict[str, str]:
+    def list_kinds(self) -> dict[str, str]:
         """Return the kind of each name in the schema: "table", "virtual", "view", or "shadow" for a virtual table's
         internal tables."""
         # A table with that name would hide the pragma if it were used as a function in a query.
@@ -56,12 +56,12 @@ class Session:
     def find_changed(self, sql: str, parameters: Parameters) -> list[str]:
         """Return the tables whose rows the statement may change, as reported when SQLite compiles it; empty for a
         definition."""
-        self.policy.forget()
+        self.policy.reset()
         try:
             self.connection.execute(f"EXPLAIN {sql}", parameters).close()
         except (sqlite3.Error, sqlite3.Warning):
             return []  # The error is reported when it is run.
-        return [] if self.policy.defines else sorted(self.policy.changed)
+        return [] if self.policy.changes_schema else sorted(self.policy.changed)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -99,6 +99,9 @@ async def write(database: Database, work: Callable[[Session], T], job: Job | Non
 
 
 def _run_in_session(
-    work: Callable[[Session], T], committed: Committed, connection: GuardedConnection, deadline: StatementDeadline
+    work: Callable[[Session], T],
+    committed: CommitCallback,
+    connection: GuardedConnection,
+    deadline: StatementDeadline,
 ) -> T:
     return work(Session(connection, deadline, committed))

@@ -19,24 +19,25 @@ from servers.sqlite.write.session import Session
 _MARKER = f"rowid_marker_{os.urandom(8).hex()}"
 """A temporary table with a secret name, since it would hide a table of the database with the same name."""
 _NO_ROWID = -(1 << 63)
+"""The smallest rowid, which shows that a statement has inserted no row."""
 _ROWID_BYTES = 1_000
 """An upper bound for the size of a rowid in bytes."""
 
 
-class _Others:
+class _NonTables:
     """Names in the schema that are not tables with their own rows: views, and internal tables of virtual ones."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._names: set[str] = set()
-        self.look()
+        self.refresh()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read the names again, because the schema was changed."""
-        kinds = self._session.kinds()
-        self._names.update(name for name, kind in kinds.items() if kind in ("view", "shadow"))
+        list_kinds = self._session.list_kinds()
+        self._names.update(name for name, kind in list_kinds.items() if kind in ("view", "shadow"))
 
-    def without(self, names: set[str]) -> tuple[str, ...]:
+    def remove_from(self, names: set[str]) -> tuple[str, ...]:
         return tuple(sorted(names - self._names))
 
 
@@ -52,7 +53,7 @@ def run_all(
     A `preview` watches them. `replaced` rows count as changed, if they are counted.
     """
     session.execute_own(f"CREATE TEMP TABLE IF NOT EXISTS {_MARKER} (id INTEGER PRIMARY KEY)")
-    others = _Others(session)
+    non_tables = _NonTables(session)
     effects: list[Effect] = []
     for number, statement in enumerate(statements, 1):
         session.deadline.where = f"statement {number}" if len(statements) > 1 else ""
@@ -61,7 +62,7 @@ def run_all(
             nullcontext() if preview is None else preview.watch(statement.sql, statement.parameters),
             nullcontext() if replaced is None else replaced.watch(statement.sql, statement.parameters),
         ):
-            effect = _run(session, statement, limits, others)
+            effect = _run(session, statement, limits, non_tables)
         if replaced is not None:
             effect = effect._replace(total=effect.total + replaced.count)
         effects.append(effect)
@@ -70,15 +71,15 @@ def run_all(
     return effects
 
 
-def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _Others) -> Effect:
+def _run(session: Session, statement: Statement, limits: AnswerLimits, non_tables: _NonTables) -> Effect:
     connection, policy = session.connection, session.policy
     # last_insert_rowid() belongs to the connection's last insert, whatever made it. After this insert, it shows
     # whether the statement has inserted a row.
     session.execute_own(f"INSERT OR REPLACE INTO temp.{_MARKER} VALUES (?)", (_NO_ROWID,))  # noqa: S608 - the name is ours
-    schema = _read_schema_version(session)
+    schema_version = _read_schema_version(session)
     require_names(statement.sql, connection)
     before = connection.total_changes
-    policy.forget()
+    policy.reset()
     if find_first_word(statement.sql) == "VACUUM":
         # SQLite itself would only report that a transaction has begun.
         reason = "the statement is not allowed: VACUUM can't run in a transaction, and each call is one"
@@ -96,14 +97,14 @@ def _run(session: Session, statement: Statement, limits: AnswerLimits, others: _
     affected, rowid = (
         session.execute_own("SELECT changes(), last_insert_rowid()").fetchone() if total else (0, _NO_ROWID)
     )
-    defined = _read_schema_version(session) != schema
+    defined = _read_schema_version(session) != schema_version
     if defined:
-        others.look()
+        non_tables.refresh()
     return Effect(
-        0 if policy.defines else affected,
+        0 if policy.changes_schema else affected,
         total,
-        None if rowid == _NO_ROWID or policy.defines else encode_cells([rowid], _ROWID_BYTES)[0],
-        others.without(changed) if total or policy.defines else (),
+        None if rowid == _NO_ROWID or policy.changes_schema else encode_cells([rowid], _ROWID_BYTES)[0],
+        non_tables.remove_from(changed) if total or policy.changes_schema else (),
         defined,
         names,
         shown,

@@ -20,7 +20,7 @@ def pragma(path: Path, name: str, mode: Mode = "ro") -> object:
     with closing(connection):
         connection.set_authorizer(None)
         (value,) = connection.execute(f"PRAGMA {name}").fetchone()
-    assert connection.policy.refused is None
+    assert connection.policy.refusal is None
     return value
 
 

@@ -43,7 +43,7 @@ def test_a_writer_may_change_the_database_and_reach_nothing_else(file: Path, tmp
     def is_done(statement: str) -> bool:
         path.write_bytes(untouched)
         with opened(path, "rw") as (connection, policy):
-            return passes(connection, statement, tmp_path) and policy.refused is None
+            return passes(connection, statement, tmp_path) and policy.refusal is None
 
     assert [one for one in (*READS, *CHANGES) if not is_done(one)] == []
     assert [one for one in NEVER if is_done(one)] == []
@@ -60,16 +60,16 @@ def test_it_knows_the_tables_that_a_statement_changes(writer: Opened) -> None:
     connection, policy = writer
     connection.execute("CREATE TABLE log (name)")
     connection.execute("CREATE TRIGGER g AFTER INSERT ON numbers BEGIN INSERT INTO log VALUES (new.name); END")
-    policy.forget()
+    policy.reset()
     connection.execute("INSERT INTO numbers VALUES (-1, 'x')")
     assert policy.changed == {"numbers", "log"}
-    assert not policy.defines
+    assert not policy.changes_schema
 
 
 def test_what_sqlite_notes_for_itself_is_no_change_of_a_table(writer: Opened) -> None:
     connection, policy = writer
     connection.execute("CREATE TABLE counted (n INTEGER PRIMARY KEY AUTOINCREMENT)")
-    policy.forget()
+    policy.reset()
     connection.execute("INSERT INTO counted DEFAULT VALUES")
     connection.execute("DELETE FROM sqlite_sequence")
     assert policy.changed == {"counted"}
@@ -90,7 +90,7 @@ def test_a_virtual_table_is_closed_or_open_in_any_case(in_capitals: Path) -> Non
         with opened(in_capitals, "ro") as (connection, policy):
             with pytest.raises(sqlite3.DatabaseError):
                 connection.execute(f"SELECT * FROM {table}")
-            assert policy.refused == "it reads a virtual table that is not allowed"
+            assert policy.refusal == "it reads a virtual table that is not allowed"
     with opened(in_capitals, "ro") as (connection, _):
         assert connection.execute("SELECT * FROM words").fetchall() == []
 

@@ -74,7 +74,7 @@ async def test_versions_from_another_process_are_not_compared_with_those_of_an_e
                 os.kill(pid_of(connection) or 0, signal.SIGKILL)
                 await connection._worker.end()  # until it has ended
             await connection.run(partial(ask, "SELECT trim('a')"))
-            openings.append(connection.opening)
+            openings.append(connection.opening_number)
     assert openings[0] == openings[1] != openings[2] == openings[3]
 
 
@@ -148,7 +148,7 @@ async def test_it_is_found_wherever_the_database_hides_it(tmp_path: Path, where:
             await (read if where in reads else insert)()
         assert raised.value.code == "timeout"
         # No thread is at it either, which nothing but the connections tell.
-        assert {connection._at_work for pool in database.pools for connection in pool._all} == {None}
+        assert {connection._deadline for pool in database.pools for connection in pool._all} == {None}
 
 
 @pytest.mark.slow

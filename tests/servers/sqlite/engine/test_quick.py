@@ -140,7 +140,7 @@ async def test_a_statement_that_takes_long_to_be_compiled_is_not_learned(tmp_pat
     views = [f"CREATE VIEW v{n} AS SELECT a.x FROM v{n - 1} a, v{n - 1} b;" for n in range(1, 10)]
     async with opened(made(tmp_path, f"CREATE VIEW v0 AS SELECT 1 AS x; {''.join(views)}")) as database:
         await learn(database, "SELECT x FROM v9", "SELECT x FROM v1")
-        assert [database.quick.knows(f"SELECT x FROM v{n}") for n in (9, 1)] == [False, True]
+        assert [database.quick.can_run(f"SELECT x FROM v{n}") for n in (9, 1)] == [False, True]
 
 
 def test_a_statement_of_very_many_parts_is_left_to_threads() -> None:
@@ -152,7 +152,7 @@ def test_a_statement_of_very_many_parts_is_left_to_threads() -> None:
 async def test_a_database_with_a_long_schema_is_left_to_threads(tmp_path: Path) -> None:
     async with opened(made(tmp_path, f"CREATE TABLE t (a /* {'x' * 100_000} */);")) as database:
         await learn(database, "SELECT 1")
-        assert not database.quick.knows("SELECT 1")
+        assert not database.quick.can_run("SELECT 1")
 
 
 async def test_a_statement_that_took_a_thread_long_once_or_is_long_itself_is_not_learned(file: Path) -> None:
@@ -161,17 +161,17 @@ async def test_a_statement_that_took_a_thread_long_once_or_is_long_itself_is_not
         for seconds in (1.0, 0.0):
             await database.learn(ROW, [], seconds)
         await learn(database, long)
-        assert (database.quick.knows(ROW), database.quick.knows(long)) == (False, False)
+        assert (database.quick.can_run(ROW), database.quick.can_run(long)) == (False, False)
 
 
 async def test_a_hundred_statements_are_known_and_the_one_that_is_not_used_goes(file: Path) -> None:
     statements = [f"SELECT {number}" for number in range(101)]
     async with opened(file) as database:
         await learn(database, *statements)
-        assert [database.quick.knows(one) for one in statements] == [False, *[True] * 100]
+        assert [database.quick.can_run(one) for one in statements] == [False, *[True] * 100]
         await read(database, statements[1])
         await learn(database, ROW)
-        assert (database.quick.knows(statements[1]), database.quick.knows(statements[2])) == (True, False)
+        assert (database.quick.can_run(statements[1]), database.quick.can_run(statements[2])) == (True, False)
 
 
 # What ends them
@@ -187,10 +187,10 @@ async def test_a_statement_that_was_stopped_three_times_in_a_row_is_left_to_thre
         await learn(database, ENDLESS)
         known = []
         for _ in range(3):
-            known.append(database.quick.knows(ENDLESS))
+            known.append(database.quick.can_run(ENDLESS))
             assert await read(database, ENDLESS) is None
         await learn(database, ENDLESS)
-        assert (known, database.quick.knows(ENDLESS)) == ([True] * 3, False)
+        assert (known, database.quick.can_run(ENDLESS)) == ([True] * 3, False)
 
 
 async def test_a_statement_that_was_late_by_the_clock_is_learned_again(
@@ -200,7 +200,7 @@ async def test_a_statement_that_was_late_by_the_clock_is_learned_again(
     async with opened(file) as database:
         for seconds in (1.0, 0.0):
             await database.learn(ROW, [], seconds)
-        assert database.quick.knows(ROW)
+        assert database.quick.can_run(ROW)
 
 
 async def test_a_statement_that_takes_longer_another_time_is_stopped_and_once_it_ended_has_all_its_tries_again(
@@ -213,7 +213,7 @@ async def test_a_statement_that_takes_longer_another_time_is_stopped_and_once_it
             began = time.monotonic()
             assert await read(database, statement, most) == (None if most else [(None,)])
             assert time.monotonic() - began < SOON
-        assert database.quick.knows(statement)
+        assert database.quick.can_run(statement)
 
 
 async def test_what_no_answer_holds_and_a_long_pattern_are_left_to_threads(file: Path) -> None:
@@ -256,14 +256,14 @@ async def test_a_statement_whose_answer_took_milliseconds_is_left_to_threads(
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1")
         assert database.quick.run("SELECT 1", partial(spin, 0.006)) == "done"
-        assert (database.quick.knows("SELECT 1"), database.quick.knows(ROW)) == (False, True)
+        assert (database.quick.can_run("SELECT 1"), database.quick.can_run(ROW)) == (False, True)
 
 
 async def test_after_a_late_read_none_is_tried_for_a_while(file: Path) -> None:
     async with opened(file) as database:
         await learn(database, ROW, "SELECT 1")
         assert database.quick.run("SELECT 1", partial(spin, 0.06)) == "done"
-        assert (await read(database, ROW), database.quick.wants("SELECT 2", 0.0)) == (None, False)
+        assert (await read(database, ROW), database.quick.should_learn("SELECT 2", 0.0)) == (None, False)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the sleeps of a thread")
@@ -275,11 +275,11 @@ async def test_a_read_that_only_waited_for_the_processor_is_no_failure(
         await learn(database, ROW)
         database.quick._seconds = PATIENCE
         assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
-        slept, database.quick._rests_until = database.quick._rests_until, 0.0
+        slept, database.quick._paused_until = database.quick._paused_until, 0.0
         monkeypatch.setattr(quick, "_count_waits", lambda: 7)
         await anyio.lowlevel.checkpoint()
         assert database.quick.run(ROW, lambda *_: time.sleep(0.002)) is None
-        assert (slept > 0, database.quick._rests_until) == (True, 0.0)
+        assert (slept > 0, database.quick._paused_until) == (True, 0.0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the sleeps of a thread")
@@ -306,9 +306,9 @@ async def test_a_late_answer_is_no_success_and_the_more_there_are_the_longer_non
             began = time.monotonic()
             assert database.quick.run(statement, partial(spin, 0.06)) == "done"
             ended = time.monotonic()
-            rests.append((database.quick._rests_until - ended) / (ended - began))
-            database.quick._rests_until = 0.0
-            assert not database.quick.knows(statement)
+            rests.append((database.quick._paused_until - ended) / (ended - began))
+            database.quick._paused_until = 0.0
+            assert not database.quick.can_run(statement)
         assert rests[1] > 1.5 * rests[0]
         assert await read(database, ROW) == FOUND
 
@@ -323,7 +323,7 @@ async def test_a_column_behind_a_large_value_is_left_to_threads_from_the_second_
     async with opened(file) as database:
         await learn(database, statement)
         await read(database, statement, 2)
-        assert not database.quick.knows(statement)
+        assert not database.quick.can_run(statement)
 
 
 async def test_reads_take_fifty_milliseconds_of_one_turn_of_the_event_loop(
@@ -373,7 +373,7 @@ async def test_another_schema_is_noticed_also_by_a_statement_that_was_not_run_ye
         assert await read(database, statement) == FOUND
         other.execute("ALTER TABLE numbers ADD COLUMN more DEFAULT 'x'")
         for one in (statement, ROW):
-            assert (await read(database, one), database.quick.knows(one)) == (None, False)
+            assert (await read(database, one), database.quick.can_run(one)) == (None, False)
         await learn(database, statement)
         assert await read(database, statement) == [(*FOUND[0], "x")]
 
@@ -401,7 +401,7 @@ async def test_a_schema_that_changes_while_a_statement_is_compiled_is_noticed(
     async with opened(file) as database:
         await learn(database, ROW)
         assert database.quick.run(ROW, work) is None
-        assert not database.quick.knows(ROW)
+        assert not database.quick.can_run(ROW)
 
 
 async def test_declared_types_are_those_of_the_schema_that_the_rows_are_of(
@@ -461,8 +461,8 @@ async def test_a_file_that_can_not_be_opened_is_not_tried_again_at_once(file: Pa
     async with opened(file) as database:
         file.unlink()
         await learn(database, ROW)
-        assert not database.quick.knows(ROW)
-        assert not database.quick.wants(ROW, 0.0)
+        assert not database.quick.can_run(ROW)
+        assert not database.quick.should_learn(ROW, 0.0)
 
 
 async def test_what_the_server_itself_has_written_is_seen() -> None:
@@ -492,7 +492,7 @@ async def test_the_second_answer_is_the_first_but_for_its_time_and_its_marks(
     async with inside("--max-cell", "100", file) as peer:
         for query in ANSWERED:
             both = [await peer.call("read_query", query=query) for _ in range(2)]
-            assert peer.running.state.databases.get(None)._database.quick.knows(query)  # the way is seen by nobody
+            assert peer.running.state.databases.get(None)._database.quick.can_run(query)  # the way is seen by nobody
             for one in both:
                 one["structuredContent"].pop("elapsed_ms")
                 one["content"] = one["content"][0]["text"].splitlines()[2:-1]
