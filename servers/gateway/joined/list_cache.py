@@ -9,7 +9,6 @@ belongs.
 
 import logging
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -147,8 +146,13 @@ class ListCache:
 
     async def _learn(self, context: Context[Any]) -> Listing:
         age, listing = self._age, None
-        with anyio.move_on_after(LISTING_SECONDS) as waiting, suppress(McpError, InputRequired):
-            listing = await _whole(self.part, self.kind, context)
+        with anyio.move_on_after(LISTING_SECONDS) as waiting:
+            try:
+                listing = await _whole(self.part, self.kind, context)
+            except (McpError, InputRequired) as error:
+                # Every request asks again until it succeeds: one warning is enough.
+                if not self._is_refused:
+                    _log.warning("%s: its %s are not listed: %s", self.part.name, self.kind.what, error)
         self._attempts += 1
         self.is_missing, self._is_refused = listing is None, listing is None and not waiting.cancelled_caught
         if listing is None:
@@ -183,6 +187,8 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
         fresh_ms = min(fresh_ms, fresh_ms_of(page))
         is_public = is_public and page.get("cacheScope") == "public"
         cursor = cursor_in(page)
+        if cursor is None and page.get("nextCursor"):
+            _log.warning("%s: further %s are not listed: its cursor is not a string", part.name, kind.what)
         if cursor in cursors:
             # This was the last page, or the list is endless.
             break

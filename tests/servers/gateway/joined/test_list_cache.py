@@ -50,6 +50,10 @@ class Lists:
         return await self.handler(running, context, params)
 
 
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [entry.getMessage() for entry in caplog.records if entry.name == "shared.gateway"]
+
+
 async def names_in_vain(peer: Peer) -> list[str]:
     """The names, once nobody waits any longer for lists that do not come."""
     id_ = await peer.begin("tools/list")
@@ -81,7 +85,7 @@ async def test_one_that_takes_its_time_is_left_out_until_it_says_that_its_list_h
         assert await names_in_vain(peer) == ["read", "load"]
 
 
-async def test_what_is_no_page_or_no_entry_is_left_out_and_harms_no_other() -> None:
+async def test_an_invalid_page_or_entry_is_omitted_and_affects_no_other(caplog: pytest.LogCaptureFixture) -> None:
     a, b, c = member("a", "read"), member("b", "load"), member("c", "save")
     load = {"name": "load", "inputSchema": {"type": "object"}}
     odd = [
@@ -102,6 +106,12 @@ async def test_what_is_no_page_or_no_entry_is_left_out_and_harms_no_other() -> N
             opened(b).handlers["tools/list"] = tools
             opened(b).changes.tools()
             assert await names(peer) == expected, page
+    no_text = "b: further tools are not listed: its cursor is not a string"
+    no_list = (
+        "b: its tools are not listed: the server answered tools/list with a result that is invalid at tools: "
+        "is not a list"
+    )
+    assert warnings(caplog) == [no_text, no_text, no_list]
 
 
 async def test_many_clients_have_it_listed_once() -> None:
@@ -188,7 +198,9 @@ async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
         assert len(asked) == 3
 
 
-async def test_what_fails_to_list_disappears_and_returns_with_word_of_it() -> None:
+async def test_a_failed_list_disappears_and_returns_with_a_notification_and_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     a, b = member("a", "read"), member("b", "load")
 
     async def fail(*_: Any) -> dict[str, Any]:
@@ -203,6 +215,8 @@ async def test_what_fails_to_list_disappears_and_returns_with_word_of_it() -> No
         await peer.other("notifications/tools/list_changed")
         assert await names(peer) == ["read"]
         assert (await peer.call("load"))["error"]["message"] == "the server b is not available: it is gone"
+        assert await names(peer) == ["read"]
+        assert warnings(caplog) == ["b: its tools are not listed: the server b is not available: it is gone"]
         handlers.update({"tools/list": listed, "tools/call": called})
         assert await names(peer) == ["read", "load"]
         await peer.other("notifications/tools/list_changed")
