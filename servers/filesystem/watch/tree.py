@@ -5,7 +5,7 @@ limit also bounds the cost of a check. The mark of a file changes with its size,
 a directory never changes, since changes to its entries are reported separately. So a chmod does not count as a
 change, but a touch does. Links are followed only on the way to the directory itself. Directories in which tools keep
 their own files, such as `.git`, are left out, as in watchfiles' defaults, unless the tree is inside one; so are
-denied entries.
+denied entries, and the temporary names of our own writes: a directory is deleted under such a name.
 
 A check of the paths from notices examines only these entries; a full check reads every directory.
 """
@@ -21,6 +21,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.fingerprint import trail_of
+from shared.program.files.atomic import is_fresh_name
 from shared.program.files.entries import Place
 from shared.program.files.system import SYSTEM
 
@@ -196,7 +197,8 @@ class Tree:
                     yield entry.name, mark
 
     def _leaves_out(self, parts: Parts) -> bool:
-        return parts[-1] in IGNORED or self._rooted.roots.denies(self._at(parts))
+        name = parts[-1]
+        return name in IGNORED or is_fresh_name(name) or self._rooted.roots.denies(self._at(parts))
 
     def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
         """Remember `mark` for the entry (None if it does not exist), and record an event if the mark is new."""

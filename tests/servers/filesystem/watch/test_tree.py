@@ -6,6 +6,7 @@ import pytest
 
 from servers.common.globs import Glob
 from servers.filesystem.watch.tree import EntryQuota, Tree
+from shared.program.files.atomic import fresh_name
 
 
 @pytest.fixture
@@ -72,14 +73,14 @@ def test_only_what_the_glob_matches_is_told_and_remembered(tree, root):
     assert f"{root}/other" not in seen.directories
 
 
-def test_directories_of_tools_and_what_is_denied_are_left_out(tree, root):
-    seen = tree()
-    for name in (".git", "node_modules", ".ssh", "src"):
+def test_directories_of_tools_our_temporary_names_and_what_is_denied_are_left_out(tree, root):
+    seen, temporary = tree(), fresh_name()
+    for name in (".git", "node_modules", ".ssh", temporary, "src"):
         (root / name).mkdir()
         (root / name / "file").touch()
     (root / ".env").write_text("PASSWORD=1")
     assert happened(seen) == [("created", "src"), ("created", "src/file")]
-    assert happened(seen, root / ".env") == []
+    assert happened(seen, root / ".env", root / temporary) == []
 
 
 def test_links_are_not_followed_and_modified_when_they_are_retargeted(tree, root, outside):
