@@ -76,37 +76,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         except* BrokenPipeError:  # the reader has closed the pipe, as head does
             pass
         except* OSError as errors:
-            code, lost = 0, _why_full(errors)
+            full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
+            if full is None or others is not None:
+                raise
+            first: BaseException = full
+            while isinstance(first, BaseExceptionGroup):
+                first = first.exceptions[0]
+            # The command itself has not failed.
+            code, lost = 0, getattr(first, "strerror", None) or "it is full"
         finally:
-            lost = _end_output() or lost
+            try:
+                sys.stdout.flush()
+            except OSError as error:
+                # Python tries again at exit, and would report an error with its own exit code.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                lost = error.strerror or "it is closed"
         if lost and code == 0:
             sys.stderr.write(f"{program_name()} {words[0]}: the output can't be written: {lost}\n")
             code = 2
         return code
     return _refuse(words)
-
-
-def _why_full(errors: BaseExceptionGroup[OSError]) -> str:
-    """Return the reason that no more can be written, although the command itself has not failed. Raises `errors` if
-    they contain other errors."""
-    full, others = errors.split(lambda error: isinstance(error, OSError) and error.errno in _FULL)
-    if full is None or others is not None:
-        raise errors
-    first: BaseException = full
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return getattr(first, "strerror", None) or "it is full"
-
-
-def _end_output() -> str:
-    """Flush the output. Return the reason if that fails, or ""."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        # Python tries again at exit, and would report an error with its own exit code.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return error.strerror or "it is closed"
-    return ""
 
 
 def _refuse(words: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from servers.common.machine import this_machine
 from servers.gateway.proxy.urls import check_url
 from shared.program.messages import exit_with_error
 from shared.program.run import Options
-from shared.program.settings.command_line import CommandLine, Spelling, read_command_line
+from shared.program.settings.command_line import Spelling, read_command_line
 from shared.program.settings.options import is_secret, variable_of
 
 from ..host_entries import BUNDLE, JOINED, RemoteServer, joined_entry, name_of, remote_entry
@@ -24,8 +24,8 @@ from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
 from ..hosts.configured import ConfiguredServer, write_snippet
 from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
+from ..variables import VARIABLE_NAME
 
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 # Claude Code accepts no other names. Models accept tool names of 64 characters; a client's are `mcp__NAME__TOOL`, and
 # the bundle's longest TOOL has 25.
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -119,7 +119,19 @@ class HostParser(CommandParser):
     def read(self, argv: Sequence[str]) -> tuple[Namespace, list[str]]:
         """Return the options of the command, and the arguments of the server in order."""
         end = argv.index("--") if "--" in argv else len(argv)
-        line = self._line(argv[:end])
+        spellings = {
+            spelling: Spelling(action.dest, "1" if action.nargs == 0 else None)
+            for action in self._actions
+            for spelling in action.option_strings
+        }
+        line = read_command_line(argv[:end], spellings)
+        if any(item.name == "url" for item in line.given):
+            # `--token-file` is an option of servers; with a NAME it belongs to that server. It may also be the value
+            # of an option that the command does not know.
+            with_token = read_command_line(argv[:end], {**spellings, "--token-file": Spelling("token_file")})
+            if all(item.name is not None for item in with_token.given):
+                self.add_argument("--token-file", type=Path)
+                line = with_token
         is_joined = any(item.name == "join" for item in line.given)
         names = [item.word for item in line.given if item.name is None][: None if is_joined else 1]
         named = [
@@ -131,26 +143,6 @@ class HostParser(CommandParser):
         if not names and getattr(options, "url", None) is None and not is_joined:
             self.error("the following arguments are required: NAME")
         return options, theirs
-
-    def _line(self, words: Sequence[str]) -> CommandLine:
-        line = read_command_line(words, self._spellings())
-        if not any(item.name == "url" for item in line.given):
-            return line
-        # An option of servers; with a NAME it belongs to that server.
-        own = Spelling("token_file")
-        # An option that the command does not know may take the next word as its value.
-        elsewhere = read_command_line(words, {**self._spellings(), "--token-file": own})
-        if any(item.name is None for item in elsewhere.given):
-            return line
-        self.add_argument("--token-file", type=Path)
-        return elsewhere
-
-    def _spellings(self) -> dict[str, Spelling]:
-        return {
-            spelling: Spelling(action.dest, "1" if action.nargs == 0 else None)
-            for action in self._actions
-            for spelling in action.option_strings
-        }
 
 
 def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
@@ -168,7 +160,16 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
             "--name may contain only letters, digits, hyphens and underscores (at most 32 characters), so that every "
             "client accepts it"
         )
-    return (_of_bundle if is_bundled else _of_file if is_file else _of_catalog)(options, arguments, name)
+    if not is_file:
+        return (_of_bundle if is_bundled else _of_catalog)(options, arguments, name)
+    # A user's own server in one Python file, which this Python starts.
+    file, environment = Path(options.servers[0]).absolute(), dict(map(_variable, options.env))
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
+        raise ValueError("--url, --config, --connect and --token-variable can't be used with FILE.py")
+    server = ConfiguredServer(name, sys.executable, (str(file), *arguments), environment)
+    return EntryChoice(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
 
 
 def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
@@ -185,17 +186,6 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Entry
     remote = RemoteServer(options.url, options.token_file, _token_variable(options), options.connect)
     server = remote_entry(client, name, remote, environment)
     return EntryChoice(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
-
-
-def _of_file(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
-    """Return the entry of a user's own server in one Python file, which this Python starts."""
-    file, environment = Path(options.servers[0]).absolute(), dict(map(_variable, options.env))
-    if not file.is_file():
-        raise ValueError(f"there is no file {file}")
-    if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
-        raise ValueError("--url, --config, --connect and --token-variable can't be used with FILE.py")
-    server = ConfiguredServer(name, sys.executable, (str(file), *arguments), environment)
-    return EntryChoice(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
 
 
 def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
@@ -247,13 +237,13 @@ def _known_variables(arguments: Iterable[Argument]) -> set[str | None]:
 
 def _variable(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
-    if not equals or not _VARIABLE.fullmatch(name):
+    if not equals or not VARIABLE_NAME.fullmatch(name):
         raise ValueError("--env takes NAME=VALUE")
     return name, value
 
 
 def _token_variable(options: Namespace) -> str | None:
     variable: str | None = options.token_variable
-    if variable is not None and not _VARIABLE.fullmatch(variable):
+    if variable is not None and not VARIABLE_NAME.fullmatch(variable):
         raise ValueError("--token-variable takes the name of a variable, not the token")
     return variable

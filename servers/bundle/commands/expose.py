@@ -1,7 +1,6 @@
 """`python -m servers expose -- COMMAND`: serves over HTTP the server that a command starts."""
 
 import os
-import re
 import shutil
 from collections.abc import Sequence
 from functools import partial
@@ -20,9 +19,9 @@ from shared.program.settings.option_parser import OptionParser
 from shared.program.settings.options import Group, option, positional, read_options
 
 from ..program_name import program_name
+from ..variables import read_variable
 
 _EXPOSE_PREFIX = "MCP_EXPOSE"
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 
 
 class _Command(BaseModel):
@@ -65,7 +64,7 @@ def main(argv: Sequence[str]) -> int:
         if shutil.which(command[0]) is None:
             is_there = Path(command[0]).exists()
             raise ValueError(f"{command[0]}: {'it is not a program' if is_there else 'there is no such program'}")
-        connect_to_command = partial(connect, command, env=dict(map(_variable, process_options.env)))
+        connect_to_command = partial(connect, command, env=dict(map(read_variable, process_options.env)))
         bridge_program = BridgeProgram(
             Path(command[0]).name,
             connect_to_command,
@@ -77,10 +76,3 @@ def main(argv: Sequence[str]) -> int:
         exit_with_error(parser.program, str(error))
     log_commands(options.log_level)
     return bridge_program.open(parser.program, options)
-
-
-def _variable(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not _VARIABLE.fullmatch(name) or (not equals and name not in os.environ):
-        raise ValueError("--env takes NAME=VALUE, or the NAME of a variable that is set here")
-    return name, value if equals else os.environ[name]

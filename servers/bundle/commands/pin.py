@@ -43,8 +43,17 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--accept", nargs="*", metavar="TOOL", help=text)
     args = parser.parse_args(argv)
     try:
-        foreign = _foreign_server(args.config, args.name)
-        pins = Pins(pins_path(args.config, args.name))
+        configuration = read_configuration(args.config)
+        servers = configuration.foreign()
+        if args.name not in servers and args.name in (configuration.servers or {}):
+            raise ValueError(
+                f"{args.config}: servers.{args.name}: this is a server of the bundle, which needs no pins"
+            )
+        if args.name not in servers:
+            available = f"; available: {', '.join(servers)}" if servers else ""
+            missing = f"no third-party server named {args.name!r} (with a `command` or a `url`) is configured"
+            raise ValueError(f"{args.config}: {missing}{available}")
+        foreign, pins = servers[args.name], Pins(pins_path(args.config, args.name))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     session = Session(parser.prog, ServerChoice(foreign.name), SECONDS)
@@ -56,20 +65,6 @@ def main(argv: Sequence[str]) -> int:
 
     # The server's credentials are in the configuration, and no option of this command sets them.
     return session.reach(Connector(foreign.name, foreign.connect, has_token=True), work, ALL_CAPABILITIES)
-
-
-def _foreign_server(path: Path, name: str) -> Foreign:
-    """Return the third-party server called `name`. Raises ValueError if it does not exist."""
-    configuration = read_configuration(path)
-    foreign = configuration.foreign()
-    if name in foreign:
-        return foreign[name]
-    if name in (configuration.servers or {}):
-        raise ValueError(f"{path}: servers.{name}: this is a server of the bundle, which needs no pins")
-    existing = f"; available: {', '.join(foreign)}" if foreign else ""
-    raise ValueError(
-        f"{path}: no third-party server named {name!r} (with a `command` or a `url`) is configured{existing}"
-    )
 
 
 def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:

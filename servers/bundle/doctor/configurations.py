@@ -111,7 +111,12 @@ def _read(configuration: Configuration, source: _Source, project: Path, entries:
         other = next((member.name for member in members if member.name in _LISTS and member.name != client.key), None)
     except ValueError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        configuration.findings.append(fault(where, f"{client.title} can't read it: {reason}", _fix(client, path)))
+        fix = f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"
+        if path.is_symlink() and not path.exists():
+            fix = "the link is broken: restore the file that it points to, or remove the link"
+        elif path.is_file() and not os.access(path, os.R_OK):
+            fix = f"let its owner read it: chmod u+rw '{path}'"
+        configuration.findings.append(fault(where, f"{client.title} can't read it: {reason}", fix))
         return
     if other is not None:
         fix = f"rename {other!r} to {client.key!r} in that file"
@@ -128,14 +133,6 @@ def _read(configuration: Configuration, source: _Source, project: Path, entries:
     count = len(configuration.launches) - before
     ours = f"{count} of {format_count(len(listed), 'server')} {'is' if count == 1 else 'are'} ours"
     configuration.findings.append(fine(where, f"can be read; {ours}"))
-
-
-def _fix(client: Client, path: Path) -> str:
-    if path.is_symlink() and not path.exists():
-        return "the link is broken: restore the file that it points to, or remove the link"
-    if path.is_file() and not os.access(path, os.R_OK):
-        return f"let its owner read it: chmod u+rw '{path}'"
-    return f"correct it in an editor, or remove it; until then {client.title} starts none of its servers"
 
 
 def _add(configuration: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
@@ -165,17 +162,15 @@ def _ours(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tu
     if BUNDLE in entries and server.command == sys.executable and server.args and server.args[0].endswith(".py"):
         return BUNDLE, server.args  # as `install FILE.py` writes it
     for number, word in enumerate(words):
+        rest = words[number + 1 :]
+        # The program of the bundle represents servers only with these commands.
+        has_servers = rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
+        file_name = _LAST.search(word)
+        program = file_name[0].removesuffix(".exe").partition(":")[0] if file_name else ""
+        is_module = number > 0 and words[number - 1] == "-m"
         for entry in entries:
-            rest = words[number + 1 :]
-            # The program of the bundle represents servers only with these commands.
-            is_match = entry is not BUNDLE or rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
-            if is_match and _starts(entry, word, words[number - 1] if number else ""):
+            # An image has a tag after the colon.
+            is_started = word == entry.module if is_module else program in {entry.script, entry.image}
+            if is_started and (entry is not BUNDLE or has_servers):
                 return entry, rest
     return None
-
-
-def _starts(entry: Entry, word: str, before: str) -> bool:
-    """Return True if the word is its console script, its image, or its module after `-m`."""
-    last = _LAST.search(word)
-    name = last[0].removesuffix(".exe").partition(":")[0] if last else ""
-    return name in {entry.script, entry.image} if before != "-m" else word == entry.module

@@ -92,8 +92,13 @@ async def run_steps(steps: Sequence[Step]) -> list[Finding]:
 async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
     """Start a server that no client has configured, with minimal settings."""
     with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
-        arguments = _arguments(entry, folder)
-        if arguments is None:
+        required = [argument for argument in entry.arguments if argument.required]
+        if any(argument.name == "demo" for argument in entry.arguments):
+            arguments = ["--demo"]
+        elif all(argument.type == "directory" for argument in required):
+            options = [[argument.option] if argument.option else [] for argument in required]
+            arguments = [word for option in options for word in [*option, folder]]
+        else:
             return [fine(entry.name, "not started: it needs arguments, and no client has an entry for it")]
         command = local_command(entry, arguments)
         tried = TriedServer(
@@ -104,17 +109,6 @@ async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
         )
         env, home = environment_from(None, examination.machine), Path(examination.machine.home)
         return (await try_modes(tried, Start(command, env, home), examination.seconds)).findings
-
-
-def _arguments(entry: Entry, folder: str) -> list[str] | None:
-    """Return the arguments with which the server starts without a configuration: `--demo`, or the empty directory
-    `folder`; None if it requires other arguments."""
-    if any(argument.name == "demo" for argument in entry.arguments):
-        return ["--demo"]
-    required = [argument for argument in entry.arguments if argument.required]
-    if any(argument.type != "directory" for argument in required):
-        return None
-    return [word for argument in required for word in ([argument.option] if argument.option else []) + [folder]]
 
 
 def check_shell(machine: Machine, entries: Sequence[Entry]) -> Iterator[Finding]:

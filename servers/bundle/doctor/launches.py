@@ -118,23 +118,18 @@ def check_paths(launch: Launch, arguments: Sequence[tuple[Argument, str]]) -> It
     switched = {argument.option for argument, value in arguments if is_on(argument, value)}
     writes = launch.entry.permissions.writing in switched
     for argument, value in arguments:
-        written, mode = _path(argument, value)
+        written, mode = value, ""
+        if argument.type == "string":  # DIR:MODE or NAME=PATH:MODE
+            if "=" in (argument.metavar or ""):
+                written = value.partition("=")[2]
+            before, _, after = written.rpartition(":")
+            written, mode = (before, after) if after in _MODES else (written, "")
         if argument.name in launch.entry.permissions.paths and written and not written.startswith(":"):
             yield from _look(launch, argument, Path(written), "--create" in switched)
-            place = expand_home(written)
-            if writes and mode != "ro" and place.exists() and not os.access(place, os.W_OK):
-                fix = f"chmod u+w '{place}', or remove {launch.entry.permissions.writing} from {launch.file}"
-                yield warning(launch.where, f"writing is allowed, but {place} is write-protected", fix)
-
-
-def _path(argument: Argument, value: str) -> tuple[str, str]:
-    """Return the path in `DIR:MODE` or `NAME=PATH:MODE`, as the argument has it, and its mode."""
-    if argument.type != "string":
-        return value, ""
-    if "=" in (argument.metavar or ""):
-        value = value.partition("=")[2]
-    path, _, mode = value.rpartition(":")
-    return (path, mode) if mode in _MODES else (value, "")
+            path = expand_home(written)
+            if writes and mode != "ro" and path.exists() and not os.access(path, os.W_OK):
+                fix = f"chmod u+w '{path}', or remove {launch.entry.permissions.writing} from {launch.file}"
+                yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)
 
 
 def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iterator[Finding]:

@@ -43,16 +43,15 @@ async def read_problems(client: Client) -> PromptProblems:
     try:
         result = await client.plain.read_resource(_INDEX)
         problems = json.loads(result["contents"][0]["text"])["problems"]
-        return PromptProblems(tuple(_parse(problem) for problem in problems[:_MAX_NAMED_FILES]), len(problems))
+        named: list[PromptProblem] = []
+        for problem in problems[:_MAX_NAMED_FILES]:
+            file, reason = str(problem["file"])[:_MAX_LENGTH], str(problem["reason"])[:_MAX_LENGTH]
+            line = f":{problem['line']}" if problem["line"] else ""
+            named.append(PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file)))
+        return PromptProblems(tuple(named), len(problems))
     except (McpError, ValueError, LookupError, TypeError):
         # A third-party server may have the same name, and anything at the URI.
         return NO_PROBLEMS
-
-
-def _parse(problem: dict[str, object]) -> PromptProblem:
-    file, reason = str(problem["file"])[:_MAX_LENGTH], str(problem["reason"])[:_MAX_LENGTH]
-    line = f":{problem['line']}" if problem["line"] else ""
-    return PromptProblem(escape(f"{file}{line}: {reason}" if file else reason), bool(file))
 
 
 def problem_findings(where: str, problems: PromptProblems) -> Iterator[Finding]:

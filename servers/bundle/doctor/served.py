@@ -7,7 +7,7 @@ withheld by their pins, and which rules of the operator match none of them.
 import logging
 import os
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,6 @@ import anyio
 from servers.catalog import Catalog
 from servers.gateway.joined.directory import server_of
 from servers.gateway.proxy.pins import ALL_CAPABILITIES, Comparison, compare, list_tools
-from servers.gateway.rules.names import Rules
 from servers.gateway.rules.pins import Pins
 from servers.gateway.serve.choice import choose
 from servers.gateway.serve.configuration import OPTIONS, Configuration, read_configuration
@@ -68,7 +67,17 @@ async def examine_served(served: ServeConfiguration) -> list[Finding]:
         return [fault(str(path), _reason(error, path), fix)]
     ours = [name for name in names if not is_foreign((configuration.servers or {}).get(name, {}))]
     entries = [entry for entry in served.catalog.servers if entry.name in ours]
-    findings = [*check_installation(served.installation, entries, ours), *_options(served, configuration)]
+    findings = list(check_installation(served.installation, entries, ours))
+    try:
+        read_options(Options, {"transport": "http"}, os.environ, "MCP", configuration.options)
+        read_options(Joining, {}, file=configuration.joining).members(existing, existing)
+    except ValueError as error:
+        findings.append(fault(str(path), _reason(error, path), f"correct it in {path}"))
+    else:
+        findings.append(fine(str(path), f"can be read, and names {format_count(len(existing), 'server')}"))
+    exposed = configuration.exposed(configuration.options, OPTIONS)
+    if exposed is not None:
+        findings.append(_exposed(str(path), exposed, path))
     steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
     with take_records("shared.transports.process", _LastLine()):
         return findings + await run_steps(steps)
@@ -76,21 +85,6 @@ async def examine_served(served: ServeConfiguration) -> list[Finding]:
 
 def _reason(error: Exception, path: Path) -> str:
     return join_lines(str(error)).removeprefix(f"{path}: ")
-
-
-def _options(served: ServeConfiguration, configuration: Configuration) -> Iterator[Finding]:
-    """Check that the options for all servers are valid for `serve`."""
-    path, names = served.path, list(configuration.servers or ())
-    try:
-        read_options(Options, {"transport": "http"}, os.environ, "MCP", configuration.options)
-        read_options(Joining, {}, file=configuration.joining).members(names, names)
-    except ValueError as error:
-        yield fault(str(path), _reason(error, path), f"correct it in {path}")
-    else:
-        yield fine(str(path), f"can be read, and names {len(names)} {'server' if len(names) == 1 else 'servers'}")
-    exposed = configuration.exposed(configuration.options, OPTIONS)
-    if exposed is not None:
-        yield _exposed(str(path), exposed, path)
 
 
 def _exposed(where: str, secret: str, path: Path) -> Finding:
@@ -142,32 +136,23 @@ async def _ask(
     how = "it answers" if foreign.settings.command is None else "it starts"
     name, version = (escape(str(server.info.get(key, "unknown")))[:100] for key in ("name", "version"))
     what = f"{how}, is {name} {version}, speaks {server.version}, and has {format_count(len(tools), 'tool')}"
+    findings = [fine(where, what)]
     names = [tool["name"] for tool in tools]
-    see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
-    return [
-        fine(where, what),
-        *_idle(served.path, foreign.rules, names, where),
-        *_misnamed(served.path, names, others, where),
-        *([] if pins is None else [_pinned(pins, compare(pins, tools, foreign.rules), see, where)]),
-    ]
-
-
-def _idle(path: Path, rules: Rules, names: Sequence[str], where: str) -> Iterator[Finding]:
-    """Report the rules without effect."""
-    for rule, pattern in rules.idle(names):
+    for rule, pattern in foreign.rules.idle(names):
         what = f"tools.{rule} has {pattern!r}, which matches none of its tools"
-        yield warning(where, what, f"correct it in {path}")
-    for name in filter(rules.takes, names):
+        findings.append(warning(where, what, f"correct it in {served.path}"))
+    for name in filter(foreign.rules.takes, names):
         what = f"its tool {escape(name)[:100]} is withheld: another tool is renamed to that"
-        yield warning(where, what, f"rename one of the two tools to another name in {path}")
-
-
-def _misnamed(path: Path, names: Sequence[str], others: Collection[str], where: str) -> Iterator[Finding]:
-    """Report tools whose names begin with another server's prefix: joined lists would show them under that server's
-    name."""
+        findings.append(warning(where, what, f"rename one of the two tools to another name in {served.path}"))
+    # Joined lists would show a tool whose name begins with another server's prefix under that server's name.
     for name in [name for name in names if server_of(name) in others][:_MAX_NAMED_TOOLS]:
         what = f"its tool {escape(name)[:100]} looks like one of the server {server_of(name)!r}"
-        yield warning(where, what, f"check whether you trust it, or add it to its tools.deny in {path}")
+        fix = f"check whether you trust it, or add it to its tools.deny in {served.path}"
+        findings.append(warning(where, what, fix))
+    if pins is not None:
+        see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
+        findings.append(_pinned(pins, compare(pins, tools, foreign.rules), see, where))
+    return findings
 
 
 def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:

@@ -51,6 +51,10 @@ def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
         for argument in arguments
         if argument.environment and not fills_command(argument)
     }
+    fields = {argument.name: describe_field(argument) for argument in arguments}
+    for argument in filling:
+        if argument.repeated and is_path(argument):
+            fields[argument.name] |= {"multiple": True} | ({} if argument.required else {"default": []})
     return {
         "manifest_version": "0.4",
         "name": entry.script,
@@ -74,15 +78,9 @@ def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
         "keywords": ["mcp", entry.category],
         **({"license": entry.license} if entry.license else {}),
         "compatibility": {"runtimes": {"python": package.python}},
-        "user_config": {argument.name: _field(argument) for argument in arguments},
+        "user_config": fields,
     }
 
 
 def _value(argument: Argument) -> str:
     return f"${{user_config.{argument.name}}}"
-
-
-def _field(argument: Argument) -> dict[str, Any]:
-    several = argument.repeated and is_path(argument) and fills_command(argument)
-    multiple: dict[str, Any] = {"multiple": True} | ({} if argument.required else {"default": []})
-    return describe_field(argument) | (multiple if several else {})

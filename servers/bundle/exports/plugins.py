@@ -35,21 +35,47 @@ def has_plugin(entry: Entry) -> bool:
 def make_plugin(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:
     """Return the contents of the files, by their paths in the plugin. Raises ValueError if a file can't be read."""
     shown, sources = shown_files(entry, package), sources_of(entry, package, catalog)
+    arguments = [argument for argument in choose_arguments(entry) if argument.environment]
+    fields = {
+        argument.name: describe_field(argument) | {"description": _describe(argument)} for argument in arguments
+    }
+    filled = {argument.environment: f"${{user_config.{argument.name}}}" for argument in arguments}
+    names = [argument.environment for argument in arguments]
+    settings = [
+        {
+            "name": title(argument),
+            "description": _describe(argument),
+            "envVar": argument.environment,
+            **({"sensitive": True} if argument.secret else {}),
+        }
+        for argument in arguments
+    ]
     metadata = {
         "version": entry.version,
         "description": entry.summary,
         "author": {"name": package.author},
         **({"license": entry.license} if entry.license else {}),
     }
-    described = {
-        ".claude-plugin/plugin.json": {"name": entry.name, **metadata, **_claude(entry)},
+    documents: dict[str, dict[str, Any]] = {
+        ".claude-plugin/plugin.json": {
+            "name": entry.name,
+            **metadata,
+            "displayName": entry.title,
+            "mcpServers": {entry.name: _command(entry, "${CLAUDE_PLUGIN_ROOT}") | {"env": filled}},
+            "userConfig": fields,
+        },
         ".codex-plugin/plugin.json": {"name": entry.name, **metadata, "mcpServers": f"./{_CODEX_SERVERS}"},
-        _CODEX_SERVERS: _codex(entry),
-        "gemini-extension.json": {"name": entry.script, **metadata, **_gemini(entry)},
+        _CODEX_SERVERS: {"mcpServers": {entry.name: _command(entry, ".") | {"cwd": ".", "env_vars": names}}},
+        "gemini-extension.json": {
+            "name": entry.script,
+            **metadata,
+            "mcpServers": {entry.name: _command(entry, "${extensionPath}")},
+            **({"settings": settings} if settings else {}),
+        },
     }
     return {
-        **{name: as_json(document) for name, document in described.items()},
-        "README.md": _readme(entry).encode(),
+        **{name: as_json(document) for name, document in documents.items()},
+        "README.md": _readme(entry, arguments).encode(),
         **{f".claude-plugin/{name}" if name == ICON else name: content for name, content in shown.items()},
         **pack_wheel_project(entry, package, sources),
         **_skills(sources),
@@ -71,45 +97,8 @@ def make_marketplace(plugins: Sequence[tuple[Entry, Package]]) -> bytes:
     return as_json(document)
 
 
-def _claude(entry: Entry) -> dict[str, Any]:
-    variables = {argument.environment: f"${{user_config.{argument.name}}}" for argument in _arguments(entry)}
-    return {
-        "displayName": entry.title,
-        "mcpServers": {entry.name: _command(entry, "${CLAUDE_PLUGIN_ROOT}") | {"env": variables}},
-        "userConfig": {
-            argument.name: describe_field(argument) | {"description": _describe(argument)}
-            for argument in _arguments(entry)
-        },
-    }
-
-
-def _codex(entry: Entry) -> dict[str, Any]:
-    variables = [argument.environment for argument in _arguments(entry)]
-    return {"mcpServers": {entry.name: _command(entry, ".") | {"cwd": ".", "env_vars": variables}}}
-
-
-def _gemini(entry: Entry) -> dict[str, Any]:
-    settings = [
-        {
-            "name": title(argument),
-            "description": _describe(argument),
-            "envVar": argument.environment,
-            **({"sensitive": True} if argument.secret else {}),
-        }
-        for argument in _arguments(entry)
-    ]
-    return {
-        "mcpServers": {entry.name: _command(entry, "${extensionPath}")},
-        **({"settings": settings} if settings else {}),
-    }
-
-
 def _command(entry: Entry, folder: str) -> dict[str, Any]:
     return {"command": "uv", "args": ["run", "--project", folder, entry.script]}
-
-
-def _arguments(entry: Entry) -> list[Argument]:
-    return [argument for argument in choose_arguments(entry) if argument.environment]
 
 
 def _describe(argument: Argument) -> str:
@@ -118,8 +107,8 @@ def _describe(argument: Argument) -> str:
     return str(describe_field(argument)["description"]) + (several if argument.repeated else "")
 
 
-def _readme(entry: Entry) -> str:
-    settings = "".join(f"* `{argument.environment}`: {_describe(argument)}\n" for argument in _arguments(entry))
+def _readme(entry: Entry, arguments: Sequence[Argument]) -> str:
+    settings = "".join(f"* `{argument.environment}`: {_describe(argument)}\n" for argument in arguments)
     return (
         f"# {entry.title}\n\n{entry.description}\n\n"
         "The plugin starts the server with [uv](https://docs.astral.sh/uv), which must be installed. At the first "

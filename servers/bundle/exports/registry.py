@@ -53,6 +53,7 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
     extras = ",".join(extra for extra in candidates if extra in package.extras)
     runtime = {"type": "named", "name": "--with", "value": f"{package.name}[{extras}]=={package.version}"}
     words: list[dict[str, Any]] = []
+    variables: list[dict[str, Any]] = []
     if entry.script != package.name:
         # The words after the name of the package select this server.
         if package.scripts.get(package.name) != RUN_PROGRAM:
@@ -60,39 +61,32 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
                 f"{entry.name}: clients of a registry start {package.name} by its script of that name, which it lacks"
             )
         words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
+    for argument in entry.arguments:
+        described = _input(argument)
+        # In the environment a switch has a value, an empty value means the default, and other users can't read a
+        # secret.
+        if argument.environment is not None and (argument.option is not None or argument.secret):
+            if argument.repeated:
+                described.pop("format", None)  # it is a list, as a string
+                separators = "as in PATH" if is_path(argument) else "by commas"
+                described["description"] += f"; several are separated {separators}"
+            variables.append({"name": argument.environment, **described})
+            continue
+        if argument.option is None:
+            kind = {"type": "positional", "valueHint": argument.name}
+        else:
+            kind = {"type": "named", "name": argument.option}
+        words.append({**kind, **described, **({"isRepeated": True} if argument.repeated else {})})
     return {
         "registryType": "pypi",
         "identifier": package.name,
         "version": package.version,
         "runtimeHint": "uvx",
         **({"runtimeArguments": [runtime]} if extras else {}),
-        "packageArguments": words
-        + [_argument(argument) for argument in entry.arguments if not _is_variable(argument)],
-        "environmentVariables": [_variable(argument) for argument in entry.arguments if _is_variable(argument)]
-        + _HTTP[transport],
+        "packageArguments": words,
+        "environmentVariables": variables + _HTTP[transport],
         "transport": _TRANSPORTS[transport],
     }
-
-
-def _is_variable(argument: Argument) -> bool:
-    """Return True if it is best set in the environment: there a switch has a value, an empty value means the default,
-    and other users can't read a secret."""
-    return argument.environment is not None and (argument.option is not None or argument.secret)
-
-
-def _argument(argument: Argument) -> dict[str, Any]:
-    repeated = {"isRepeated": True} if argument.repeated else {}
-    if argument.option is None:
-        return {"type": "positional", "valueHint": argument.name, **_input(argument), **repeated}
-    return {"type": "named", "name": argument.option, **_input(argument), **repeated}
-
-
-def _variable(argument: Argument) -> dict[str, Any]:
-    described = _input(argument)
-    if argument.repeated:
-        described.pop("format", None)  # it is a list, as a string
-        described["description"] += "; several are separated " + ("as in PATH" if is_path(argument) else "by commas")
-    return {"name": argument.environment, **described}
 
 
 def _input(argument: Argument) -> dict[str, Any]:

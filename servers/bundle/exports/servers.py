@@ -86,23 +86,21 @@ def title(argument: Argument) -> str:
 def describe_field(argument: Argument) -> dict[str, Any]:
     """Return its field in a host's form, as in bundles and plugins. An optional one has a default, which is empty if
     the argument has none. Raises ValueError if a default would be read as a variable."""
+    default = argument.default
+    if not argument.required and isinstance(default, str) and "${" in default:
+        raise ValueError(f"a host would substitute something in the default of {argument.name!r}: {default}")
+    if argument.type == "boolean":
+        default = default is True
+    elif not isinstance(default, str):
+        default = ""
     return {
         "type": "number" if argument.type == "integer" else argument.type,
         "title": title(argument),
         "description": argument.description[:1].upper() + argument.description[1:],
         "required": argument.required,
         **({"sensitive": True} if argument.secret else {}),
-        **({} if argument.required else {"default": _default(argument)}),
+        **({} if argument.required else {"default": default}),
     }
-
-
-def _default(argument: Argument) -> bool | str:
-    default = argument.default
-    if isinstance(default, str) and "${" in default:
-        raise ValueError(f"a host would substitute something in the default of {argument.name!r}: {default}")
-    if argument.type == "boolean":
-        return default is True
-    return default if isinstance(default, str) else ""
 
 
 def as_json(document: Mapping[str, Any]) -> bytes:

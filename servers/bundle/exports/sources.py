@@ -96,17 +96,14 @@ def _project(name: str, entry: Entry, package: Package, requirements: Sequence[s
 def shown_files(entry: Entry, package: Package) -> dict[str, bytes]:
     """Return the files that hosts show: the licenses, and `icon.png` if the icon is a PNG file on this machine.
     Raises ValueError if it can't be read."""
-    return {**{name: text.encode() for name, text in package.licenses.items()}, **_icon(entry)}
-
-
-def _icon(entry: Entry) -> dict[str, bytes]:
+    files = {name: text.encode() for name, text in package.licenses.items()}
     if entry.icon is None or "://" in entry.icon:
-        return {}
+        return files
     try:
         content = Path(entry.icon).read_bytes()
     except OSError as error:
         raise ValueError(f"{entry.name}: {entry.icon}: {error.strerror}") from None
-    return {ICON: content} if content.startswith(_PNG) else {}
+    return {**files, ICON: content} if content.startswith(_PNG) else files
 
 
 def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, bytes]:

@@ -78,11 +78,6 @@ def _zed(machine: Machine) -> PurePath:
     return (base or machine.home / ".config") / "zed" / "settings.json"
 
 
-def _cline(machine: Machine) -> PurePath:
-    data = machine.variable("CLINE_DATA_DIR") or machine.home / ".cline" / "data"
-    return machine.variable("CLINE_MCP_SETTINGS_PATH") or data / "settings" / "cline_mcp_settings.json"
-
-
 CLIENTS = (
     Client(
         name="claude-desktop",
@@ -151,7 +146,12 @@ CLIENTS = (
     Client(
         name="cline",
         title="Cline",
-        user=_cline,
+        user=lambda machine: (
+            machine.variable("CLINE_MCP_SETTINGS_PATH")
+            or (machine.variable("CLINE_DATA_DIR") or machine.home / ".cline" / "data")
+            / "settings"
+            / "cline_mcp_settings.json"
+        ),
         http=HttpShape(fixed={"type": "streamableHttp"}),
         renewal="Cline starts the server at once",
         source="https://docs.cline.bot/mcp/mcp-overview",

@@ -177,8 +177,10 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     if before is None or name not in entries:
         raise ValueError(f"{path} has no server {name!r}")
     record = _record(target, entries)
-    receipt = record.entries.get(name)
-    if (receipt is None or not receipt.is_of(entries[name])) and not _starts(entries[name], program):
+    entry, receipt = entries[name], record.entries.get(name)
+    args = entry.get("args", []) if isinstance(entry, dict) else None
+    is_program = isinstance(args, list) and [entry.get("command"), *args][: len(program)] == list(program)
+    if (receipt is None or not receipt.is_of(entry)) and not is_program:
         why = "was not added by install" if receipt is None else "was changed after install added it"
         raise ValueError(f"{path}: the server {name!r} {why}: remove it by hand")
     with _named(path):
@@ -203,9 +205,3 @@ def _record(target: Target, entries: Mapping[str, Any]) -> Record:
         return record._replace(entries=remaining)
     # An interrupted change may have created directories, and no file.
     return Record() if target.path.exists() else Record(made_folders=record.made_folders)
-
-
-def _starts(entry: Any, program: Sequence[str]) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("args", []), list):
-        return False
-    return [entry.get("command"), *entry.get("args", [])][: len(program)] == list(program)

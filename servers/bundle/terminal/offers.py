@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from rich.console import Console
@@ -73,12 +73,16 @@ def show_offers(offers: Offers) -> None:
 
 def _show(out: Console, offers: Offers) -> None:
     info = offers.server
-    name = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
-    out.print(cell(join_lines(f"{name}, speaks MCP {offers.version}"), "bold"))
+    implementation = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
+    out.print(cell(join_lines(f"{implementation}, speaks MCP {offers.version}"), "bold"))
     for text in (info.get("description"), offers.instructions):
         _paragraph(out, text, 0)
     _heading(out, "Capabilities")
-    _paragraph(out, "; ".join(_capabilities(offers.capabilities)) or "none", 2)
+    capabilities: list[str] = []
+    for name, value in offers.capabilities.items():
+        parts = [key for key, setting in value.items() if setting is not False] if isinstance(value, dict) else []
+        capabilities.append(f"{name} ({', '.join(parts)})" if parts else name)
+    _paragraph(out, "; ".join(capabilities) or "none", 2)
     if offers.tools:
         _heading(out, "Tools")
     for tool in offers.tools:
@@ -123,12 +127,6 @@ def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:
         rows.append((join_lines(parameter.name), join_lines(parameter.kind), shown))
     if rows:
         out.print(Padding(table(("Argument", "Value", "What it is"), rows), (0, 0, 0, 4)), soft_wrap=False)
-
-
-def _capabilities(capabilities: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in capabilities.items():
-        inner = [key for key, setting in value.items() if setting is not False] if isinstance(value, dict) else []
-        yield f"{name} ({', '.join(inner)})" if inner else name
 
 
 def _name(record: Mapping[str, Any], key: str = "name") -> str:

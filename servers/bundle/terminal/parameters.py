@@ -89,8 +89,10 @@ class Parameter(NamedTuple):
         parsed = _parsed(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
-        # So `5` is a number if both numbers and strings are allowed, and `"5"` a string.
-        if parsed is not _NOTHING and any(_is_of(parsed, kind) for kind in self.types):
+        # So `5` is a number if both numbers and strings are allowed, and `"5"` a string. In Python a bool is also an
+        # int.
+        kinds = {"boolean"} if isinstance(parsed, bool) else self.types - {"boolean"}
+        if any(isinstance(parsed, _PYTHON.get(kind, ())) for kind in kinds & self.types):
             return parsed
         if "string" in self.types:
             return text
@@ -272,8 +274,3 @@ def _list(value: Any) -> list[Any]:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _is_of(value: Any, kind: str) -> bool:
-    is_switch = isinstance(value, bool)  # in Python a bool is also an int
-    return kind in _PYTHON and isinstance(value, _PYTHON[kind]) and is_switch is (kind == "boolean")

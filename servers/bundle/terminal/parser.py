@@ -1,9 +1,8 @@
 """Command line parsers of `call`, `read`, `watch`, `prompt` and `inspect`."""
 
 import os
-import re
 from argparse import ArgumentTypeError, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -12,12 +11,12 @@ from shared.program.messages import exit_with_error
 from shared.protocol.wire.codec import Framing
 from shared.protocol.wire.dialects import CLIENT_DIALECTS
 
+from ..variables import read_variable
 from .command_parser import CommandParser
 from .endings import Misuse
 from .session import ProtocolVariant, Session
 from .targets import FORMS, ServerChoice
 
-_VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _CODES = "Exit codes: 0 done, 1 the server returned an error, 2 incorrect usage, 3 no connection or no answer."
 
 
@@ -65,13 +64,19 @@ class SessionParser(CommandParser):
                 if not colon:
                     raise Misuse("--header takes NAME:VALUE")
                 headers[name.strip()] = value.strip()
-            token = _token(options.token_file, options.token_variable)
-            if token is not None:
-                headers["Authorization"] = f"Bearer {token}"
-            request = ServerChoice(options.server, words, options.catalog, dict(map(_variable, options.env)), headers)
+            # A token is never on the command line, where other users could read it.
+            variable = options.token_variable
+            if variable is not None and not os.environ.get(variable):
+                raise Misuse(f"--token-variable: {variable} is not set")
+            if options.token_file is not None:
+                headers["Authorization"] = f"Bearer {read_token(options.token_file)}"
+            elif variable is not None:
+                headers["Authorization"] = f"Bearer {os.environ[variable]}"
+            env = dict(map(read_variable, options.env))
+            request = ServerChoice(options.server, words, options.catalog, env, headers)
             variant = ProtocolVariant(options.dialect, options.framing)
             return options, Session(self.prog, request, options.timeout, options.verbose, variant)
-        except Misuse as error:
+        except (Misuse, ValueError) as error:
             exit_with_error(self.prog, str(error))
 
 
@@ -83,22 +88,3 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ArgumentTypeError("must be a number of seconds")
     return seconds
-
-
-def _variable(text: str, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not _VARIABLE.fullmatch(name) or (not equals and name not in environment):
-        raise Misuse("--env takes NAME=VALUE, or the NAME of a variable that is set here")
-    return name, value if equals else environment[name]
-
-
-def _token(path: Path | None, variable: str | None) -> str | None:
-    """Return the token, which is never on the command line, where other users could read it. Raises Misuse."""
-    if variable is not None and not os.environ.get(variable):
-        raise Misuse(f"--token-variable: {variable} is not set")
-    if path is None:
-        return os.environ[variable] if variable is not None else None
-    try:
-        return read_token(path)
-    except ValueError as error:
-        raise Misuse(str(error)) from None

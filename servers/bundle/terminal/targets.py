@@ -109,38 +109,18 @@ def _of_client(client_name: str, name: str, request: ServerChoice) -> Target:
     """
     client, machine, project = client_named(client_name), this_machine(), Path.cwd()
     existing: dict[str, Any] = {}
-    for path, directory, entries in _files(client, machine, project):
-        if name in entries:
-            return _target(client, machine, name, entries[name], (path, directory, request))
-        existing |= entries
-    raise Misuse(unknown("server", name, existing) + f" ({client.title})")
-
-
-def names_of(client: Client, machine: Machine, project: Path) -> list[str]:
-    """Return the names of the client's servers. Raises ValueError if its files can't be read."""
-    return list(dict.fromkeys(name for *_, entries in _files(client, machine, project) for name in entries))
-
-
-def _files(client: Client, machine: Machine, project: Path) -> Iterator[tuple[Path, Path, dict[str, Any]]]:
-    """Yield the files of the client, the directory where their servers are started, and their entries; the nearest
-    first."""
-    from ..hosts.configured import of_project, read_entries
-
-    user = client.file(machine, "user", project)
-    yield user, project, of_project(client, user, project)
-    if client.project is not None:
-        path = client.file(machine, "project", project)
-        yield path, project, read_entries(client, path)
-    yield user, Path(machine.home), read_entries(client, user)
-
-
-def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[Path, Path, ServerChoice]) -> Target:
+    for file in _files(client, machine, project):
+        existing |= file[2]
+        if name in existing:
+            break
+    else:
+        raise Misuse(unknown("server", name, existing) + f" ({client.title})")
+    path, directory, entries = file
     from ..doctor.arguments import environment_from
     from ..hosts.configured import as_configured
     from ..hosts.variables import Variables
 
-    path, directory, request = at
-    server = as_configured(client, name, value)
+    server = as_configured(client, name, entries[name])
     if server is None:
         raise Misuse(f"{name!r} belongs to an extension of {client.title}: {path} does not say how it is started")
     if not server.enabled:
@@ -159,7 +139,25 @@ def _target(client: Client, machine: Machine, name: str, value: Any, at: tuple[P
     server_env = {key: variables.fill_in(text) for key, text in server.env.items()}
     # Some clients pass on their whole environment. For all others, a program name has the same meaning as here.
     env = {**environment_from(client, machine), **inherited_environment(), **server_env, **request.env}
-    start = value.get("cwd")
+    start = entries[name].get("cwd")
     if isinstance(start, str) and start:
         directory = Path(variables.fill_in(start))
     return Target(shown, (*words, *request.words), env, directory)
+
+
+def names_of(client: Client, machine: Machine, project: Path) -> list[str]:
+    """Return the names of the client's servers. Raises ValueError if its files can't be read."""
+    return list(dict.fromkeys(name for *_, entries in _files(client, machine, project) for name in entries))
+
+
+def _files(client: Client, machine: Machine, project: Path) -> Iterator[tuple[Path, Path, dict[str, Any]]]:
+    """Yield the files of the client, the directory where their servers are started, and their entries; the nearest
+    first."""
+    from ..hosts.configured import of_project, read_entries
+
+    user = client.file(machine, "user", project)
+    yield user, project, of_project(client, user, project)
+    if client.project is not None:
+        path = client.file(machine, "project", project)
+        yield path, project, read_entries(client, path)
+    yield user, Path(machine.home), read_entries(client, user)

@@ -55,7 +55,8 @@ def main(argv: Sequence[str]) -> int:
                     session.say("the task continues")
                     raise
             return await _give(client, result, options, session)
-        tools = await _tools(client, session)
+        listed = await session.bounded(client.plain.list_tools()) if client.server.can("tools") else []
+        tools = {str(tool.get("name")): tool for tool in records_of(listed)}
         arguments = {**(whole or {}), **_arguments(options, tools, is_whole=whole is not None)}
         if options.detach:
             with _naming_tools(options.tool, tools):
@@ -112,12 +113,6 @@ def _whole(text: str | None) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         raise Misuse("--arguments takes one JSON object")
     return value
-
-
-async def _tools(client: Client, session: Session) -> Mapping[str, Any]:
-    """Return the tools that the server lists, by name."""
-    tools = await session.bounded(client.plain.list_tools()) if client.server.can("tools") else []
-    return {str(tool.get("name")): tool for tool in records_of(tools)}
 
 
 def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) -> dict[str, Any]:
