@@ -40,7 +40,7 @@ SECONDS = 2.0
 """The time limit for a server, since the user is waiting."""
 _WITHOUT_NAMES = ("list", "demo")
 
-Asking = Callable[[Client], Awaitable[Iterable[str]]]
+CandidateSource = Callable[[Client], Awaitable[Iterable[str]]]
 
 
 def complete(program: str, commands: Sequence[str]) -> None:
@@ -68,9 +68,9 @@ def complete(program: str, commands: Sequence[str]) -> None:
     argcomplete.autocomplete(parser, always_complete_options=False)
 
 
-def _servers(parsed_args: Namespace, **_: Any) -> list[str]:
+def _complete_servers(parsed_args: Namespace, **_: Any) -> list[str]:
     """Return the names in the catalog, and the names in the configurations of clients on this machine."""
-    names = _names_of_catalog(parsed_args)
+    names = _complete_names(parsed_args)
     try:
         machine = this_machine()
     except ValueError:
@@ -83,26 +83,26 @@ def _servers(parsed_args: Namespace, **_: Any) -> list[str]:
     return names
 
 
-def _names_of_catalog(parsed_args: Namespace, **_: Any) -> list[str]:
+def _complete_names(parsed_args: Namespace, **_: Any) -> list[str]:
     try:
         return [entry.name for entry in load_catalog(parsed_args.catalog).servers]
     except ValueError:
         return []
 
 
-def _listed(ask: Callable[[Client], Awaitable[Any]], key: str) -> Callable[..., list[str]]:
+def _complete_from_list(ask: Callable[[Client], Awaitable[Any]], key: str) -> Callable[..., list[str]]:
     """Return a completer for the values of `key` in a list of the server."""
 
     async def names(client: Client) -> list[str]:
         return [record[key] for record in records_of(await ask(client)) if isinstance(record.get(key), str)]
 
-    return lambda parsed_args, **_: _candidates(parsed_args, names)
+    return lambda parsed_args, **_: _request_candidates(parsed_args, names)
 
 
-_uris = _listed(lambda client: client.plain.list_resources(), "uri")
+_uris = _complete_from_list(lambda client: client.plain.list_resources(), "uri")
 
 
-def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
+def _complete_pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
     """Return the names of arguments, or the values of one argument if the schema lists them."""
 
     async def of_tool(client: Client) -> list[str]:
@@ -116,24 +116,24 @@ def _pairs(parsed_args: Namespace, prefix: str, **_: Any) -> list[str]:
 
     async def of_prompt(client: Client) -> list[str]:
         prompts = records_of(await client.plain.list_prompts())
-        takes = next((item.get("arguments") for item in prompts if item.get("name") == parsed_args.prompt), None)
+        declared = next((item.get("arguments") for item in prompts if item.get("name") == parsed_args.prompt), None)
         name, equals, value = prefix.partition("=")
         if not equals:
-            return [f"{item.get('name')}=" for item in records_of(takes)]
+            return [f"{item.get('name')}=" for item in records_of(declared)]
         completion = await client.complete(PromptReference(name=parsed_args.prompt), name, value)
         return [f"{name}={item}" for item in completion.values]
 
-    return _candidates(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
+    return _request_candidates(parsed_args, of_tool if "tool" in parsed_args else of_prompt)
 
 
 _COMPLETERS: dict[str, Callable[..., list[str]]] = {
-    "names": _names_of_catalog,
-    "server": _servers,
-    "tool": _listed(lambda client: client.plain.list_tools(), "name"),
-    "prompt": _listed(lambda client: client.plain.list_prompts(), "name"),
+    "names": _complete_names,
+    "server": _complete_servers,
+    "tool": _complete_from_list(lambda client: client.plain.list_tools(), "name"),
+    "prompt": _complete_from_list(lambda client: client.plain.list_prompts(), "name"),
     "uri": _uris,
     "uris": _uris,
-    "pairs": _pairs,
+    "pairs": _complete_pairs,
 }
 """The completers by the names of the commands' arguments."""
 _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
@@ -145,7 +145,7 @@ _PARSERS: dict[str, Callable[[], ArgumentParser]] = {
 }
 
 
-def _candidates(parsed_args: Namespace, asking: Asking) -> list[str]:
+def _request_candidates(parsed_args: Namespace, source: CandidateSource) -> list[str]:
     """Return the answer of a server within the time that a user waits; an empty list if it fails."""
     try:
         line = shlex.split(os.environ.get("COMP_LINE", ""))
@@ -155,13 +155,13 @@ def _candidates(parsed_args: Namespace, asking: Asking) -> list[str]:
 
     async def ask() -> list[str]:
         target = find_target(ServerChoice(parsed_args.server, words, parsed_args.catalog))
-        how: dict[str, Any] = {} if target.url else {"env": target.env, "cwd": target.directory}
+        connection_options: dict[str, Any] = {} if target.url else {"env": target.env, "cwd": target.directory}
         if target.headers:
-            how["headers"] = target.headers
+            connection_options["headers"] = target.headers
         with anyio.move_on_after(SECONDS):
             options = ClientOptions(probe_seconds=SECONDS / 2)
-            async with connect(target.url or target.command, options, **how) as client:
-                return list(await asking(client))
+            async with connect(target.url or target.command, options, **connection_options) as client:
+                return list(await source(client))
         return []
 
     try:

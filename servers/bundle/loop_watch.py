@@ -30,22 +30,9 @@ def watch_loop(folder: Path) -> None:
                 loop.call_soon_threadsafe(turned.set)
             except RuntimeError:  # the loop is closed
                 return
-            if turned.wait(BLOCKED_SECONDS):
-                continue
-            frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and there is no other way
-            stack = traceback.extract_stack(frame) if frame is not None else []
-            theirs = [index for index, line in enumerate(stack) if is_authors(Path(line.filename), folder)]
-            if theirs:  # otherwise the machine is slow, or the loop waits
-                reason = (
-                    "a `def` tool runs in a thread, and `await anyio.to_thread.run_sync(...)` runs a function in one"
-                )
-                shown = "".join(traceback.format_list(stack[theirs[0] :]))
-                log.warning(
-                    "the event loop has been blocked for over 100 ms, and every client is waiting; %s:\n%s",
-                    reason,
-                    shown,
-                )
-            turned.wait()
+            if not turned.wait(BLOCKED_SECONDS):
+                _report(thread, folder)
+                turned.wait()
 
     Thread(target=watch, daemon=True).start()
 
@@ -53,4 +40,18 @@ def watch_loop(folder: Path) -> None:
 def is_authors(file: Path, folder: Path) -> bool:
     """Return True for a file in `folder` that is not part of the bundle and not installed, since a project often
     contains its virtual environment."""
-    return file.is_relative_to(folder) and not any(file.is_relative_to(place) for place in _LIBRARIES)
+    return file.is_relative_to(folder) and not any(file.is_relative_to(library) for library in _LIBRARIES)
+
+
+def _report(thread: int, folder: Path) -> None:
+    """Log the stack of the thread from the first line of an author's code on, if there is one."""
+    frame = sys._current_frames().get(thread)  # noqa: SLF001 - documented, and there is no other way
+    stack = traceback.extract_stack(frame) if frame is not None else []
+    theirs = [index for index, line in enumerate(stack) if is_authors(Path(line.filename), folder)]
+    if not theirs:  # a slow machine, or a loop that waits
+        return
+    reason = "a `def` tool runs in a thread, and `await anyio.to_thread.run_sync(...)` runs a function in one"
+    shown = "".join(traceback.format_list(stack[theirs[0] :]))
+    log.warning(
+        "the event loop has been blocked for over 100 ms, and every client is waiting; %s:\n%s", reason, shown
+    )

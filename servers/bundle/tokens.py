@@ -12,14 +12,14 @@ import tomli_w
 from shared.auth.tokens_file import NamedToken, digest_of, read_tokens
 
 from .hosts.files import hold_lock, write_atomically
-from .hosts.toml_tree import separator, spans, without
+from .hosts.toml_tree import remove_spans, separator, table_spans
 
 _RANDOM_BYTES = 32
-_BEGINNING = "mcp_"
+_PREFIX = "mcp_"
 """The prefix by which secret scanners find tokens."""
 
 
-class TokensToChange:
+class EditableTokens:
     """The tokens in a file, which may not exist yet."""
 
     def __init__(self, path: Path) -> None:
@@ -33,13 +33,13 @@ class TokensToChange:
         """Create a token called `name` with these scopes, or all, that is valid for the given number of days, or
         without limit. Return the token, which is not stored. Raises ValueError with a one-line message if that
         fails."""
-        token = _BEGINNING + secrets.token_urlsafe(_RANDOM_BYTES)
+        token = _PREFIX + secrets.token_urlsafe(_RANDOM_BYTES)
         fields: dict[str, Any] = {"digest": digest_of(token)}
         if scopes is not None:
             fields["scopes"] = scopes
         if days is not None:
             fields["expires"] = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-        with self._locked():
+        with self._lock():
             text = self._text()
             if name in self.all():
                 raise ValueError(f"{self.path}: there is already a token {name!r}; `token revoke` removes it")
@@ -50,17 +50,17 @@ class TokensToChange:
 
     def revoke(self, name: str) -> None:
         """Remove the token called `name`. Raises ValueError with a one-line message if that fails."""
-        with self._locked():
+        with self._lock():
             text, tokens = self._text(), self.all()
             if name not in tokens:
                 raise ValueError(f"{self.path}: there is no token {name!r}")
             try:
-                self._write(without(text, spans(text, [name])))
+                self._write(remove_spans(text, table_spans(text, [name])))
             except ValueError as error:
                 raise ValueError(f"{self.path}: {error}") from None
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock(self) -> Iterator[None]:
         with hold_lock(self.path.with_name(f".{self.path.name}.lock")):
             yield
 

@@ -20,7 +20,7 @@ from shared.program.settings.options import is_secret, variable_of
 
 from ..host_entries import BUNDLE, JOINED, RemoteServer, joined_entry, name_of, remote_entry
 from ..hosts.checking import check
-from ..hosts.clients import CLIENTS, SCOPES, Client, client_named
+from ..hosts.clients import CLIENTS, SCOPES, Client, get_client
 from ..hosts.configured import ConfiguredServer, write_snippet
 from ..hosts.launching import launch_command, launch_environment
 from ..terminal.command_parser import CommandParser
@@ -42,11 +42,11 @@ def main(argv: Sequence[str]) -> int:
         # The files of all clients are UTF-8; a pipe with another encoding gets ASCII.
         ascii_only = codecs.lookup(sys.stdout.encoding).name != "utf-8"
         text = write_snippet(choice.client, [choice.server], ascii_only)
-        place = choice.client.file(this_machine(), "user", Path.cwd())
+        path = choice.client.file(this_machine(), "user", Path.cwd())
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     print(text)  # noqa: T201 - it is the output
-    print(f"add this to {place}; then {choice.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
+    print(f"add this to {path}; then {choice.client.renewal}", file=sys.stderr)  # noqa: T201 - for people
     return 0
 
 
@@ -137,21 +137,23 @@ class HostParser(CommandParser):
         named = [
             number for item in line.given if item.name is not None for number in range(item.first, item.word + 1)
         ]
-        ours = {*named, *(fault.word for fault in line.faults if fault.reason)}
-        theirs = [word for number, word in enumerate(argv) if number not in {*ours, *names} and number != end]
-        options = self.parse_args([argv[number] for number in (*names, *sorted(ours))])
+        own_words = {*named, *(fault.word for fault in line.faults if fault.reason)}
+        server_words = [
+            word for number, word in enumerate(argv) if number not in {*own_words, *names} and number != end
+        ]
+        options = self.parse_args([argv[number] for number in (*names, *sorted(own_words))])
         if not names and getattr(options, "url", None) is None and not is_joined:
             self.error("the following arguments are required: NAME")
-        return options, theirs
+        return options, server_words
 
 
 def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
     """Return the checked entry. Raises ValueError with a one-line message for a combination that can't work."""
-    is_bundled = options.join or not options.servers
-    if is_bundled and not options.join:
+    is_bundle_entry = options.join or not options.servers
+    if is_bundle_entry and not options.join:
         check_url(options.url)
-    is_file = not is_bundled and options.servers[0].endswith(".py")
-    default = (JOINED if options.join else name_of(options.url)) if is_bundled else options.servers[0]
+    is_file = not is_bundle_entry and options.servers[0].endswith(".py")
+    default = (JOINED if options.join else name_of(options.url)) if is_bundle_entry else options.servers[0]
     if is_file:
         default = Path(options.servers[0]).stem
     name = options.name or default
@@ -161,7 +163,7 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
             "client accepts it"
         )
     if not is_file:
-        return (_of_bundle if is_bundled else _of_catalog)(options, arguments, name)
+        return (_bundle_choice if is_bundle_entry else _catalog_choice)(options, arguments, name)
     # A user's own server in one Python file, which this Python starts.
     file, environment = Path(options.servers[0]).absolute(), dict(map(_variable, options.env))
     if not file.is_file():
@@ -169,12 +171,12 @@ def choose_entry(options: Namespace, arguments: Sequence[str]) -> EntryChoice:
     if options.url is not None or options.config is not None or options.connect or options.token_variable is not None:
         raise ValueError("--url, --config, --connect and --token-variable can't be used with FILE.py")
     server = ConfiguredServer(name, sys.executable, (str(file), *arguments), environment)
-    return EntryChoice(client_named(options.client), BUNDLE, server, (), frozenset(environment.values()))
+    return EntryChoice(get_client(options.client), BUNDLE, server, (), frozenset(environment.values()))
 
 
-def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
+def _bundle_choice(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
     """Return an entry that is not a server of the catalog."""
-    client, environment = client_named(options.client), dict(map(_variable, options.env))
+    client, environment = get_client(options.client), dict(map(_variable, options.env))
     if arguments:
         raise ValueError(f"without the name of a server, the argument {arguments[0]!r} is not allowed")
     if options.join and options.url is not None:
@@ -188,8 +190,8 @@ def _of_bundle(options: Namespace, arguments: Sequence[str], name: str) -> Entry
     return EntryChoice(client, BUNDLE, server, (), _secrets_of(options.url) | hidden)
 
 
-def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
-    client, entry = client_named(options.client), load_catalog(options.catalog).entry(options.servers[0])
+def _catalog_choice(options: Namespace, arguments: Sequence[str], name: str) -> EntryChoice:
+    client, entry = get_client(options.client), load_catalog(options.catalog).entry(options.servers[0])
     if options.connect or options.config is not None:
         raise ValueError("--connect needs --url without NAME, and --config needs --join")
     if options.url is not None:
@@ -200,8 +202,8 @@ def _of_catalog(options: Namespace, arguments: Sequence[str], name: str) -> Entr
         parts = urlsplit(options.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("--url takes the URL of an endpoint, such as http://127.0.0.1:8000/mcp")
-        there = ConfiguredServer(name, url=options.url, token_variable=_token_variable(options))
-        return EntryChoice(client, entry, there, (), _secrets_of(options.url))
+        remote = ConfiguredServer(name, url=options.url, token_variable=_token_variable(options))
+        return EntryChoice(client, entry, remote, (), _secrets_of(options.url))
     if options.token_variable is not None:
         raise ValueError("--token-variable needs --url: a server that the client starts needs no token")
     if "stdio" not in entry.transports:

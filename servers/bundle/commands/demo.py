@@ -39,9 +39,9 @@ def main(argv: Sequence[str]) -> int:
             say(f"{part.server}: skipped, because {part.needs} names no database to use")
             continue
         with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
-            anyio.run(_show, part, Path(folder).resolve(), verbose)
+            anyio.run(_run_part, part, Path(folder).resolve(), verbose)
     with tempfile.TemporaryDirectory(prefix="mcp-demo-") as folder:
-        anyio.run(_show_all, Path(folder).resolve(), verbose)
+        anyio.run(_run_joined, Path(folder).resolve(), verbose)
     # With its path, so that the commands work in any directory and shell.
     program, names = local_command(BUNDLE)[0], " ".join(part.server for part in _JOINED)
     say("\nTo let Claude Desktop use one of them on your Documents, or all of them as one entry:")
@@ -50,29 +50,29 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-async def _show(part: Part, folder: Path, verbose: bool) -> None:
+async def _run_part(part: Part, folder: Path, verbose: bool) -> None:
     arguments = part.arguments(folder)
     command = local_command(load_catalog().entry(part.server), arguments)
     # The first of several databases.
     env = {} if part.needs is None else {part.needs: os.environ[part.needs].partition(",")[0]}
     versions = []
     for mode in MODES:
-        teller = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
-        teller.show(f"\n=== {part.server}, stdio, {mode}")
+        output = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
+        output.show(f"\n=== {part.server}, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode), env=env, stderr="inherit") as client:
-            await _work(part, client, folder, teller)
+            await _work(part, client, folder, output)
             versions.append(client.server.version)
     token = secrets.token_urlsafe(24)
     async with _http_server(command, {**os.environ, **env, "MCP_TOKEN": token}) as url:
         for mode in MODES:
-            teller = DemoOutput(full=verbose, brief=False)
-            teller.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
+            output = DemoOutput(full=verbose, brief=False)
+            output.show(f"\n=== {part.server}, HTTP at {url} with a token, {mode}")
             async with connect_http(url, ClientOptions(mode=mode), token=token) as client:
-                await _work(part, client, folder, teller)
+                await _work(part, client, folder, output)
     say(f"  the same over HTTP with a token; both transports with versions {' and '.join(versions)} of the protocol")
 
 
-async def _show_all(folder: Path, verbose: bool) -> None:
+async def _run_joined(folder: Path, verbose: bool) -> None:
     """Do the work through one program that joins all servers."""
     for part in _JOINED:
         (folder / part.server).mkdir()
@@ -82,26 +82,26 @@ async def _show_all(folder: Path, verbose: bool) -> None:
     command = local_command(BUNDLE, ["run", "--join", "--config", str(folder / "bundle.yaml")])
     versions = []
     for mode in MODES:
-        teller = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
-        teller.show(f"\n=== all as one, stdio, {mode}")
+        output = DemoOutput(full=verbose, brief=not verbose and mode == MODES[0])
+        output.show(f"\n=== all as one, stdio, {mode}")
         async with connect_stdio(command, ClientOptions(mode=mode), stderr="inherit") as client:
-            if teller.brief:
+            if output.brief:
                 say(f"all as one, {len(await client.list_tools())} tools")
             for part in _JOINED:
-                await part.work(client, folder / part.server, teller._replace(brief=False))
-            teller.sum_up("all of the above", "the same work through one program that joins them")
+                await part.work(client, folder / part.server, output._replace(brief=False))
+            output.summarize("all of the above", "the same work through one program that joins them")
             versions.append(client.server.version)
     say(f"  in versions {' and '.join(versions)} of the protocol")
 
 
-async def _work(part: Part, client: Client, folder: Path, teller: DemoOutput) -> None:
+async def _work(part: Part, client: Client, folder: Path, output: DemoOutput) -> None:
     tools = await client.list_tools()
     names = ", ".join(tool.name for tool in tools)
     name, version = client.server.info["name"], client.server.info["version"]
-    teller.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
-    if teller.brief:
+    output.show(f"{name} {version} speaks {client.server.version} and offers {len(tools)} tools: {names}")
+    if output.brief:
         say(f"{name} {version}, {len(tools)} tools")
-    await part.work(client, folder, teller)
+    await part.work(client, folder, output)
 
 
 @asynccontextmanager
@@ -110,12 +110,12 @@ async def _http_server(command: list[str], env: dict[str, str]) -> AsyncIterator
     served = [*command, "--transport", "http", "--port", "0"]
     async with await anyio.open_process(served, env=env, stdout=None) as process:
         try:
-            yield await _announced(process)
+            yield await _read_url(process)
         finally:
             process.terminate()
 
 
-async def _announced(process: anyio.abc.Process) -> str:
+async def _read_url(process: anyio.abc.Process) -> str:
     output = b""
     stderr = process.stderr
     with anyio.fail_after(20):

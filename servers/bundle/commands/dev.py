@@ -36,11 +36,11 @@ _ENDING = {"-h", "--help", "--help-all", "--version"}
 def main(argv: Sequence[str]) -> int:
     """Serve until a signal ends it; return the exit code."""
     program = f"{program_name()} dev"
-    what = (
+    description = (
         "Serve FILE.py with the workbench, and restart the server when that file or a Python file next to it changes."
     )
     parser = LineParser(
-        program, "%(prog)s [OPTION ...] FILE.py [-- ARGUMENT ...]", what,
+        program, "%(prog)s [OPTION ...] FILE.py [-- ARGUMENT ...]", description,
         epilog="Everything after `--` is passed to the server. It is always served over HTTP, to this machine only.",
     )  # fmt: skip
     parser.add_argument("file", metavar="FILE.py", type=Path, help="file with a Server called `app`")
@@ -55,10 +55,10 @@ def main(argv: Sequence[str]) -> int:
         exit_with_error(program, f"Python can't import {file.name}: name it NAME.py, without another dot")
     if missing_extra():
         exit_with_error(program, needs_extra("http"))
-    ours = ["--transport=http", "--host=127.0.0.1", "--workers=1"]
+    fixed_options = ["--transport=http", "--host=127.0.0.1", "--workers=1"]
     if args.port is not None:
-        ours.append(f"--port={args.port}")
-    arguments = with_options(argv[end + 1 :], ours)
+        fixed_options.append(f"--port={args.port}")
+    arguments = add_options(argv[end + 1 :], fixed_options)
     if not _ENDING.isdisjoint(arguments):
         serve(program, file, arguments, browse=False)
     # Its lines about its own shutdown don't help the author.
@@ -81,7 +81,7 @@ def watched_folders(file: Path) -> set[Path]:
     return {file.parent, *(module.parent for module in file.parent.glob("*/*.py"))}
 
 
-def with_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
+def add_options(arguments: Sequence[str], options: Sequence[str]) -> list[str]:
     """Return the arguments with these options, which override them."""
     # After a `--` an option would be a value.
     end = arguments.index("--") if "--" in arguments else len(arguments)
@@ -102,14 +102,14 @@ def serve(program: str, file: Path, arguments: Sequence[str], browse: bool) -> N
     except ValueError as error:
         exit_with_error(program, str(error))
 
-    def started(url: str) -> None:
+    def announce(url: str) -> None:
         watch_loop(file.parent)
         print(f"the workbench is at {url}; press Ctrl+C to stop", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if browse and os.environ.get("WATCHFILES_CHANGES") == "[]":  # this is the first start, not one after a change
             Thread(target=webbrowser.open, args=[url], daemon=True).start()
 
     choice = Choice([ChosenServer(file.stem, app, settings, None, rules=options.rules)])
-    sys.exit(run_all(program, options, choice, exposed, Workbench().answer, started))
+    sys.exit(run_all(program, options, choice, exposed, Workbench().answer, announce))
 
 
 def load_module(file: Path) -> ModuleType:

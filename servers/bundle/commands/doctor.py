@@ -15,11 +15,11 @@ from ..doctor.examination import Examination, examine
 from ..doctor.findings import Finding, Severity
 from ..doctor.installation import this_installation
 from ..doctor.served import ServeConfiguration, examine_served
-from ..hosts.clients import CLIENTS, client_named
+from ..hosts.clients import CLIENTS, get_client
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import console, print_json, wrap
 
-Look = Callable[[], Awaitable[list[Finding]]]
+Check = Callable[[], Awaitable[list[Finding]]]
 
 _STYLES = {Severity.OK: "green", Severity.WARNING: "yellow", Severity.FAULT: "bold red"}
 
@@ -43,19 +43,19 @@ def main(argv: Sequence[str]) -> int:
         catalog = load_catalog(args.catalog)
         if args.config is None:
             entries = [catalog.entry(name) for name in dict.fromkeys(args.names)] or catalog.servers
-            clients = [client_named(args.client)] if args.client is not None else []
+            clients = [get_client(args.client)] if args.client is not None else []
             machine, here, is_named = this_machine(), this_installation(), bool(args.names)
-            look: Look = partial(
+            check: Check = partial(
                 examine, Examination(machine, here, Path.cwd(), entries, is_named=is_named, clients=clients)
             )
         elif args.client is not None:
             raise ValueError("--client and --config can't be used together")
         else:
-            look = partial(examine_served, ServeConfiguration(args.config, catalog, this_installation(), args.names))
+            check = partial(examine_served, ServeConfiguration(args.config, catalog, this_installation(), args.names))
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     with console().status("starting the servers"):
-        findings = anyio.run(look)
+        findings = anyio.run(check)
     if args.json:
         print_json([finding._asdict() for finding in findings])
     else:

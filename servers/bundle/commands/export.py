@@ -48,18 +48,18 @@ def main(argv: Sequence[str]) -> int:
             files |= {f"{entry.name}/plugin/{name}": content for name, content in contents.items()}
         if plugins:
             files[MARKETPLACE] = make_marketplace(plugins)
-        written = write_files(options.output, files, force=options.force)
+        paths = write_files(options.output, files, force=options.force)
     except ValueError as error:
         exit_with_error(parser.prog, str(error))
     except OSError as error:
         exit_with_error(parser.prog, f"{error.filename}: {error.strerror}")
-    for path in written:
-        if use := _use(path):
-            print(f"{path}: {use}")  # noqa: T201 - it is the output
+    for path in paths:
+        if step := _next_step(path):
+            print(f"{path}: {step}")  # noqa: T201 - it is the output
     return 0
 
 
-def _use(path: Path) -> str | None:
+def _next_step(path: Path) -> str | None:
     """Return the next step for the file, or None for part of a plugin."""
     match path.name:
         case "server.json":

@@ -26,7 +26,7 @@ from ..doctor.trials import MODES
 from ..host_entries import BUNDLE
 from ..hosts import installing
 from ..hosts.checking import public_arguments
-from ..hosts.clients import client_named
+from ..hosts.clients import get_client
 from ..hosts.configured import as_configured, read_entries
 from ..hosts.differences import find_differences
 from ..hosts.installing import Change, Target
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
             change = installing.install(target, selection.server, options.replace)
             notes, title = [*change.notes], target.client.title
             former = _former_arguments(target, selection)
-            if former is not None and not change.is_none:
+            if former is not None and not change.is_empty:
                 notes.append(f"the previous arguments: {former}")
             if options.scope == "project" and has_own_paths(target.machine, Path.cwd(), selection.server):
                 notes.append(f"the file is shared, and {title} has no notation for paths on this machine")
@@ -144,8 +144,8 @@ def _parser(name: str, description: str) -> HostParser:
 @contextmanager
 def _target_of(options: Namespace) -> Iterator[Target]:
     """Yield the file to change, locked against other such commands except for a dry run. Raises ValueError."""
-    target = Target.of(client_named(options.client), this_machine(), options.scope, Path.cwd())
-    with nullcontext() if options.dry_run else target.held():
+    target = Target.of(get_client(options.client), this_machine(), options.scope, Path.cwd())
+    with nullcontext() if options.dry_run else target.lock():
         yield target
 
 
@@ -156,7 +156,7 @@ def _show_and_make(change: Change, secrets: Set[str], dry_run: bool) -> None:
     """
     out = console()
     path = change.target.path
-    if change.is_none:
+    if change.is_empty:
         out.print(f"{path} already has this entry")
         return
     is_new, is_gone = change.before is None, change.after is None

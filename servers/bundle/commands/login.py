@@ -29,7 +29,7 @@ from shared.text import plain
 from ..terminal.command_parser import CommandParser
 from ..terminal.endings import DONE, REFUSED, UNREACHED
 from ..terminal.output import console, print_json, table
-from ..terminal.waking import woken_by_signals
+from ..terminal.waking import wake_on_signals
 
 
 def main(argv: Sequence[str]) -> int:
@@ -149,15 +149,15 @@ def _client_of(args: Namespace) -> ClientInformation | None:
 
 
 async def _log_in(args: Namespace, client: ClientInformation | None, accounts: Accounts) -> int:
-    def say_where(url: str) -> None:
+    def say_url(url: str) -> None:
         _say(f"if your browser does not open, log in on this page:\n{url}")
 
     try:
         # A client registered in advance has a fixed redirect URI, which an invented path would not match.
         path = None if client is None and args.client_metadata_url is None else "/callback"
-        loopback = Loopback(say_where, opens_browser=not args.no_browser, path=path, port=args.port)
+        loopback = Loopback(say_url, opens_browser=not args.no_browser, path=path, port=args.port)
         # Nothing else may happen while it waits for the browser, so Ctrl+C must wake the loop itself.
-        with woken_by_signals(), loopback as redirect:
+        with wake_on_signals(), loopback as redirect:
             grant = AuthorizationCode(redirect, client, args.client_metadata_url)
             # An existing login would be reused, and stays until this one has succeeded. The other commands, which
             # renew its tokens, do not know the client.
@@ -179,11 +179,11 @@ async def _log_in(args: Namespace, client: ClientInformation | None, accounts: A
 
 
 async def _log_out(accounts: Accounts, url: str | None) -> int:
-    named = None if url is None else server_key(url)[1]
+    resource = None if url is None else server_key(url)[1]
     logins = [
         login
         for login in accounts.all()
-        if named is None or named in [login.resource, *accounts.urls(login.resource)]
+        if resource is None or resource in [login.resource, *accounts.urls(login.resource)]
     ]
     if not logins and url is not None:
         _say(f"not logged in to {place_of(url)}")

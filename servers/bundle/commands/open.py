@@ -60,11 +60,12 @@ def main(argv: Sequence[str]) -> int:
         print(f"the workbench is at {url}; press Ctrl+C to stop", file=sys.stderr, flush=True)  # noqa: T201 - for people
         if not own.no_browser:
             # A browser in the terminal blocks until the user leaves it.
-            Thread(target=browse, args=[url], daemon=True).start()
-
-    def browse(url: str) -> None:
-        if not webbrowser.open(url):
-            print(f"no browser could be opened: open {url} yourself", file=sys.stderr, flush=True)  # noqa: T201
+            Thread(target=_browse, args=[url], daemon=True).start()
 
     exposed = next(filter(None, secrets), None)
     return run_all(parser.program, options, choice, exposed, Workbench().answer, announce)
+
+
+def _browse(url: str) -> None:
+    if not webbrowser.open(url):
+        print(f"no browser could be opened: open {url} yourself", file=sys.stderr, flush=True)  # noqa: T201

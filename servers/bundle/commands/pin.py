@@ -24,7 +24,7 @@ from ..terminal.targets import ServerChoice
 SECONDS = 60.0
 """The time limit for a server to start, and for each answer."""
 
-Tools = Sequence[dict[str, Any]]
+ToolDefinitions = Sequence[dict[str, Any]]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -61,25 +61,25 @@ def main(argv: Sequence[str]) -> int:
         session.say(f"{foreign.name} has no `pin: true` in {args.config}: its pins have no effect")
 
     async def work(client: Client) -> int:
-        return _judge(args, foreign, pins, await session.bounded(list_tools(client)))
+        return _report(args, foreign, pins, await session.wait_for(list_tools(client)))
 
     # The server's credentials are in the configuration, and no option of this command sets them.
-    return session.reach(Connector(foreign.name, foreign.connect, has_token=True), work, ALL_CAPABILITIES)
+    return session.run_on(Connector(foreign.name, foreign.connect, has_token=True), work, ALL_CAPABILITIES)
 
 
-def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
+def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinitions) -> int:
     """Print the comparison and accept the tools; return the exit code. Raises Misuse for unknown tools."""
-    now = {tool["name"]: tool for tool in tools}
+    current = {tool["name"]: tool for tool in tools}
     named = list(args.accept or ())
     for name in named:
-        if name not in now and name not in pins.names:
-            close = nearest(name, now)
+        if name not in current and name not in pins.names:
+            close = nearest(name, current)
             raise Misuse(f"there is no tool {name!r}" + (f"; did you mean {escape(close)}?" if close else ""))
     was_new, comparison = pins.is_new, compare(pins, tools, foreign.rules)
     _print(
         [
-            f"{foreign.name}: {len(now)} {'tool' if len(now) == 1 else 'tools'}",
-            *_comparison_lines(comparison, pins, now),
+            f"{foreign.name}: {len(current)} {'tool' if len(current) == 1 else 'tools'}",
+            *_comparison_lines(comparison, pins, current),
         ]
     )
     if args.accept is not None:
@@ -97,15 +97,15 @@ def _judge(args: Namespace, foreign: Foreign, pins: Pins, tools: Tools) -> int:
     return REFUSED if comparison.hidden else DONE
 
 
-def _comparison_lines(comparison: Comparison, pins: Pins, now: dict[str, Any]) -> Iterator[str]:
+def _comparison_lines(comparison: Comparison, pins: Pins, current: dict[str, Any]) -> Iterator[str]:
     if not pins.is_new:
         yield f"matching their pins: {len(comparison.fitting)}"
     for name in comparison.changed:
         yield f"changed: {escape(name)}"
-        yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(now[name])))
+        yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(current[name])))
     for name in comparison.new:
         yield f"new: {escape(name)}"
-        yield from (f"  {line}" for line in summary(now[name]))
+        yield from (f"  {line}" for line in summary(current[name]))
     for name in comparison.removed:
         yield f"gone: {escape(name)}"
 

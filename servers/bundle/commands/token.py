@@ -14,7 +14,7 @@ from shared.text import nearest, plain
 
 from ..terminal.command_parser import CommandParser
 from ..terminal.output import console, print_json, table
-from ..tokens import TokensToChange
+from ..tokens import EditableTokens
 
 VARIABLE = "MCP_TOKENS_FILE"
 """The variable of the option `--tokens-file` of every server."""
@@ -48,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         named = os.environ.get(VARIABLE)
         usual = Path(named) if named else Path(state_folder(this_machine())) / "tokens.toml"
-        tokens = TokensToChange(args.tokens_file or usual)
+        tokens = EditableTokens(args.tokens_file or usual)
         if args.action == "new":
             scopes = None if args.scope is None else sorted(read_scopes(" ".join(args.scope)))
             if not args.custom_scopes:
@@ -84,7 +84,7 @@ def _check_scopes(scopes: Iterable[str]) -> None:
         raise ValueError(f"--scope: no server uses the scope {scope}; {advice} (--custom-scopes accepts any)")
 
 
-def _list(tokens: TokensToChange, *, as_json: bool) -> None:
+def _list(tokens: EditableTokens, *, as_json: bool) -> None:
     rows = [
         (
             token.name,

@@ -22,7 +22,7 @@ class DemoOutput(NamedTuple):
         if self.full:
             say(text)
 
-    def sum_up(self, what: str, text: str) -> None:
+    def summarize(self, what: str, text: str) -> None:
         """Print a line of the brief form: the tool, and its effect."""
         if self.brief:
             say(f"  {what:18} {text}")
@@ -36,14 +36,14 @@ class DemoOutput(NamedTuple):
     async def call(self, client: Client, tool: str, **arguments: Any) -> list[str]:
         """Call a tool; return the lines of its text, without the fence if there is one. Raises RuntimeError if it
         failed."""
-        return await self._called(client, tool, arguments, refused=False)
+        return await self._call(client, tool, arguments, refused=False)
 
     async def refused(self, client: Client, tool: str, **arguments: Any) -> list[str]:
         """Call a tool that must refuse, and return the lines with the reason. Raises RuntimeError if it did not
         refuse."""
-        return await self._called(client, tool, arguments, refused=True)
+        return await self._call(client, tool, arguments, refused=True)
 
-    async def _called(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
+    async def _call(self, client: Client, tool: str, arguments: dict[str, Any], *, refused: bool) -> list[str]:
         result = await client.call_tool(tool, arguments)
         if bool(result.is_error) != refused:
             raise RuntimeError(f"{tool} {'was not refused' if refused else 'failed'}: {result.text}")

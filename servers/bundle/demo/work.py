@@ -76,7 +76,7 @@ class Part:
         """Return the same for a prepared folder, as settings in a configuration of several servers."""
         raise NotImplementedError
 
-    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
+    async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
         """Do the work in the prepared `folder`."""
         raise NotImplementedError
 
@@ -97,27 +97,27 @@ class _Files(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"roots": [str(folder)], "allow-write": True, "no-undo": True}
 
-    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
+    async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
         """List, read and edit files, and receive a change made outside."""
         (folder / "notes.md").write_text(NOTES)
-        listed = await teller.call(client, "list_directory", path=str(folder))
-        teller.sum_up("list_directory", f"a project has {', '.join(listed)}")
-        matches = await teller.call(client, "search_files", path=str(folder), pattern="*.py")
-        teller.sum_up("search_files", f"its Python files: {', '.join(matches)}")
-        await teller.call(client, "read_text_file", path="notes.md")
+        listed = await output.call(client, "list_directory", path=str(folder))
+        output.summarize("list_directory", f"a project has {', '.join(listed)}")
+        matches = await output.call(client, "search_files", path=str(folder), pattern="*.py")
+        output.summarize("search_files", f"its Python files: {', '.join(matches)}")
+        await output.call(client, "read_text_file", path="notes.md")
         edits = [{"oldText": "- milk", "newText": "- oat milk\n- coffee"}]
-        diff = await teller.call(client, "edit_file", path="notes.md", edits=edits)
-        teller.sum_up("edit_file", "one line of notes.md becomes two")
-        teller.quote(line for line in diff if line[:1] in ("-", "+") and line[:3] not in ("---", "+++"))
+        diff = await output.call(client, "edit_file", path="notes.md", edits=edits)
+        output.summarize("edit_file", "one line of notes.md becomes two")
+        output.quote(line for line in diff if line[:1] in ("-", "+") and line[:3] not in ("---", "+++"))
         file = folder / "notes.md"
 
         async def change() -> None:
             file.write_text(NOTES + "- tea\n")
 
-        await _watch(client, teller, file.as_uri(), "another program writes to it", change)
+        await _watch(client, output, file.as_uri(), "another program writes to it", change)
         lines = (await client.read_resource(file.as_uri())).text.splitlines()
-        teller.show(f"   it ends with {lines[-1]!r} now")
-        teller.sum_up("subscription", f"another program changed {file.name}, and the client was notified")
+        output.show(f"   it ends with {lines[-1]!r} now")
+        output.summarize("subscription", f"another program changed {file.name}, and the client was notified")
 
 
 class _Database(Part):
@@ -133,32 +133,32 @@ class _Database(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"databases": [str(folder / "shop.db")], "allow-write": True}
 
-    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
+    async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
         """Describe and query the database, preview a change, import data, and receive a change by another program."""
-        described = await teller.call(client, "describe_database")
+        described = await output.call(client, "describe_database")
         tables = [line.split()[1] for line in described if line.startswith("table ")]
-        teller.sum_up("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
-        await teller.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
-        spent = await teller.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
-        teller.sum_up("read_query", "customers who spent the most: name, orders, sum")
-        teller.quote(line for line in spent if line.startswith("["))
-        change = await teller.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
-        teller.sum_up("write_query", f"what a change would do, without doing it: {change[0]}")
+        output.summarize("describe_database", f"{len(tables)} tables: {', '.join(tables)}")
+        await output.call(client, "explain_query", query=_SPENT, parameters=["2025-07-01"])
+        spent = await output.call(client, "read_query", query=_SPENT, parameters=["2025-07-01"])
+        output.summarize("read_query", "customers who spent the most: name, orders, sum")
+        output.quote(line for line in spent if line.startswith("["))
+        change = await output.call(client, "write_query", query=_RAISED, parameters=["cocoa"], dry_run=True)
+        output.summarize("write_query", f"what a change would do, without doing it: {change[0]}")
         started = await client.start_tool("import_csv", {"table_name": "visits", "csv": _VISITS})
         how = "at once" if started.id is None else "as a task"
-        teller.show(f"-> import_csv(table_name='visits', csv=...), {how}")
-        await teller.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
+        output.show(f"-> import_csv(table_name='visits', csv=...), {how}")
+        await output.call(client, "read_query", query="SELECT count(*) AS customers FROM customers")
         done = (await started.result()).text.splitlines()[0]
-        teller.show(f"   {done}")
-        teller.sum_up("import_csv", f"{how}, while a query is answered: {done.partition(';')[0]}")
+        output.show(f"   {done}")
+        output.summarize("import_csv", f"{how}, while a query is answered: {done.partition(';')[0]}")
         file = folder / "shop.db"
 
         async def order() -> None:
             await anyio.run_process([sys.executable, "-c", _ORDER, str(file)])
 
-        await _watch(client, teller, "sqlite:///shop/orders", "another program writes to it", order)
-        await teller.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
-        teller.sum_up("subscription", f"another program changed {file.name}, and the client was notified")
+        await _watch(client, output, "sqlite:///shop/orders", "another program writes to it", order)
+        await output.call(client, "read_query", query="SELECT count(*) AS orders FROM orders")
+        output.summarize("subscription", f"another program changed {file.name}, and the client was notified")
 
 
 class _UsersDatabase(Part):
@@ -172,20 +172,20 @@ class _UsersDatabase(Part):
         """Return no arguments: the server reads the address from its environment, since it may contain a password."""
         return []
 
-    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
+    async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
         """Describe and query the database, and try a change, which is refused."""
-        described = await teller.call(client, "describe_database")
+        described = await output.call(client, "describe_database")
         tables = [line for line in described if line.startswith("table ")]
-        teller.sum_up("describe_database", f"{len(tables)} tables")
-        rests = await teller.call(client, "read_query", query=_RESTS, parameters=[10_000])
-        teller.sum_up(
+        output.summarize("describe_database", f"{len(tables)} tables")
+        rests = await output.call(client, "read_query", query=_RESTS, parameters=[10_000])
+        output.summarize(
             "read_query", f"numbers by their remainder: {', '.join(line for line in rests if line[0] == '[')}"
         )
-        await teller.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
-        why = await teller.refused(client, "read_query", query="DELETE FROM pg_class")
-        teller.sum_up("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
-        health = await teller.call(client, "check_health")
-        teller.sum_up("check_health", health[1].strip())
+        await output.call(client, "explain_query", query=_RESTS, parameters=[10_000], analyze=True)
+        why = await output.refused(client, "read_query", query="DELETE FROM pg_class")
+        output.summarize("read_query, refused", why[0].partition(": ")[2].partition(". ")[0])
+        health = await output.call(client, "check_health")
+        output.summarize("check_health", health[1].strip())
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -214,19 +214,19 @@ class _Pages(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"allow-private": [(folder / "host").read_text()]}
 
-    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
+    async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
         """Read a page, a section and data, and get forbidden requests refused."""
         site = f"http://{(folder / 'host').read_text()}"
-        page = await teller.call(client, "fetch", url=f"{site}/")
-        teller.sum_up("fetch", "a page, as Markdown without its menu:")
+        page = await output.call(client, "fetch", url=f"{site}/")
+        output.summarize("fetch", "a page, as Markdown without its menu:")
         heading = next(at for at, line in enumerate(page) if line.startswith("# "))
-        teller.quote(shorten(line, 90, placeholder=" ...") for line in page[heading : heading + 3] if line)
-        part = await teller.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
-        teller.sum_up("fetch", f"one section of it, as text: {', '.join(part[-2:])}")
-        await teller.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
-        await teller.refused(client, "fetch", url=f"{site}/basket")
-        why = await teller.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
-        teller.sum_up("fetch, refused", why[0].partition(": ")[2])
+        output.quote(shorten(line, 90, placeholder=" ...") for line in page[heading : heading + 3] if line)
+        part = await output.call(client, "fetch", url=f"{site}/", section="What it takes", format="text")
+        output.summarize("fetch", f"one section of it, as text: {', '.join(part[-2:])}")
+        await output.call(client, "fetch_many", urls=[f"{site}/prices.json", f"{site}/nothing.html"])
+        await output.refused(client, "fetch", url=f"{site}/basket")
+        why = await output.refused(client, "fetch", url="http://169.254.169.254/latest/meta-data/")
+        output.summarize("fetch, refused", why[0].partition(": ")[2])
 
 
 class _Prompts(Part):
@@ -243,46 +243,46 @@ class _Prompts(Part):
     def settings(self, folder: Path) -> dict[str, Any]:
         return {"libraries": [str(folder)], "starter": True}
 
-    async def work(self, client: Client, folder: Path, teller: DemoOutput) -> None:
+    async def work(self, client: Client, folder: Path, output: DemoOutput) -> None:
         """List the prompts, fill one in, search, and receive an edit."""
         names = [prompt.name for prompt in await client.list_prompts()]
-        teller.show(f"-> prompts/list: {', '.join(names)}")
-        filled = await _get(client, teller, done=DONE, mood="proud")
-        teller.sum_up("prompts/get", f"a prompt, with an argument that stays text: {filled[-2]}")
-        matches = await teller.call(client, "search_prompts", query="database question")
+        output.show(f"-> prompts/list: {', '.join(names)}")
+        filled = await _get(client, output, done=DONE, mood="proud")
+        output.summarize("prompts/get", f"a prompt, with an argument that stays text: {filled[-2]}")
+        matches = await output.call(client, "search_prompts", query="database question")
         first = matches[0].split()[0]
-        teller.sum_up("search_prompts", f"of {len(names)} prompts, {first} fits a question to a database best")
+        output.summarize("search_prompts", f"of {len(names)} prompts, {first} fits a question to a database best")
         file = folder / "standup.md"
 
         async def change() -> None:
             shorter = STANDUP.replace("three sentences", "one sentence")
             file.write_text(STANDUP if file.read_text() == shorter else shorter)
 
-        await _watch(client, teller, "prompt://standup", "someone edits the file", change)
-        await _get(client, teller, done="the prompt library")
-        teller.sum_up("subscription", f"someone edited {file.name}, and the client was notified")
+        await _watch(client, output, "prompt://standup", "someone edits the file", change)
+        await _get(client, output, done="the prompt library")
+        output.summarize("subscription", f"someone edited {file.name}, and the client was notified")
 
 
-async def _get(client: Client, teller: DemoOutput, **arguments: str) -> list[str]:
+async def _get(client: Client, output: DemoOutput, **arguments: str) -> list[str]:
     """Return the lines of the prompt."""
     result = await client.plain.get_prompt("standup", arguments)
-    teller.show(f"-> prompts/get standup {arguments}")
+    output.show(f"-> prompts/get standup {arguments}")
     lines = [line for message in result["messages"] for line in message["content"]["text"].splitlines()]
     for line in lines:
-        teller.show(f"   {line}")
+        output.show(f"   {line}")
     return lines
 
 
 async def _watch(
-    client: Client, teller: DemoOutput, uri: str, event: str, change: Callable[[], Awaitable[None]]
+    client: Client, output: DemoOutput, uri: str, event: str, change: Callable[[], Awaitable[None]]
 ) -> None:
     """Make a change from outside, and wait for its notification."""
     async with client.changes([uri], lists=False) as changes:
-        teller.show(f"-> subscribed to {uri}; now {event}")
+        output.show(f"-> subscribed to {uri}; now {event}")
         await change()
         with anyio.fail_after(10):
             notification = await anext(changes)
-        teller.show(f"<- notifications/resources/updated {notification.uri}")
+        output.show(f"<- notifications/resources/updated {notification.uri}")
 
 
 PARTS = (_Files(), _Database(), _UsersDatabase(), _Pages(), _Prompts())

@@ -15,12 +15,12 @@ from shared.text import format_count
 from ..host_entries import BUNDLE
 from ..hosts import jsonc
 from ..hosts.clients import CLIENTS, SCOPES, Client
-from ..hosts.configured import ConfiguredServer, as_configured, of_project, read_bytes, read_entries
+from ..hosts.configured import ConfiguredServer, as_configured, project_entries, read_bytes, read_entries
 from ..hosts.launching import launch_command
 from .findings import Finding, fault, fine, warning
 
 _LISTS = ("mcpServers", "servers", "context_servers")
-_LAST = re.compile(r"[^\\/]*$")
+_FILE_NAME = re.compile(r"[^\\/]*$")
 
 
 class Launch(NamedTuple):
@@ -83,7 +83,7 @@ def find_servers(
     for source in sources:
         if source.path not in seen and os.path.lexists(source.path):
             seen.add(source.path)
-            _read(configuration, source, project, entries)
+            _read_file(configuration, source, project, entries)
     return configuration
 
 
@@ -99,10 +99,10 @@ class _Source(NamedTuple):
         return f"{self.client.title}, {self.path}"
 
 
-def _read(configuration: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
+def _read_file(configuration: Configuration, source: _Source, project: Path, entries: Sequence[Entry]) -> None:
     client, path, where = source.client, source.path, source.where
     try:
-        listed = {**read_entries(client, path), **of_project(client, path, project)}
+        listed = {**read_entries(client, path), **project_entries(client, path, project)}
         members = []
         if not listed and client.format != "toml":
             root = jsonc.parse(read_bytes(path) or b"", client.format == "jsonc")
@@ -129,13 +129,15 @@ def _read(configuration: Configuration, source: _Source, project: Path, entries:
         )
     before = len(configuration.launches)
     for name, value in listed.items():
-        _add(configuration, source, name, value, entries)
+        _add_launch(configuration, source, name, value, entries)
     count = len(configuration.launches) - before
     ours = f"{count} of {format_count(len(listed), 'server')} {'is' if count == 1 else 'are'} ours"
     configuration.findings.append(fine(where, f"can be read; {ours}"))
 
 
-def _add(configuration: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]) -> None:
+def _add_launch(
+    configuration: Configuration, source: _Source, name: str, value: Any, entries: Sequence[Entry]
+) -> None:
     """Add the server that `value` describes, if it belongs to the bundle."""
     client = source.client
     try:
@@ -146,13 +148,13 @@ def _add(configuration: Configuration, source: _Source, name: str, value: Any, e
             what = f"{client.title} can't use it: {error}"
             configuration.findings.append(fault(source.where, what, f"correct the entry in {source.path}"))
         return
-    ours = None if server is None else _ours(server, entries)
+    ours = None if server is None else _match_entry(server, entries)
     if server is not None and ours is not None:
         is_foreign = ours[0] is BUNDLE
         configuration.launches.append(Launch(client, source.path, source.directory, server, *ours, is_foreign))
 
 
-def _ours(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
+def _match_entry(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tuple[str, ...]] | None:
     """Return its entry among `entries`, and its own arguments; None if it does not belong to the bundle."""
     if server.url is not None:
         # `serve` has each at `/NAME/mcp`; the URL of a single server does not contain its name.
@@ -165,7 +167,7 @@ def _ours(server: ConfiguredServer, entries: Sequence[Entry]) -> tuple[Entry, tu
         rest = words[number + 1 :]
         # The program of the bundle represents servers only with these commands.
         has_servers = rest[:1] == ("connect",) or (rest[:1] == ("run",) and "--join" in rest)
-        file_name = _LAST.search(word)
+        file_name = _FILE_NAME.search(word)
         program = file_name[0].removesuffix(".exe").partition(":")[0] if file_name else ""
         is_module = number > 0 and words[number - 1] == "-m"
         for entry in entries:

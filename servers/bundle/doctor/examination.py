@@ -70,7 +70,7 @@ async def examine(examination: Examination) -> list[Finding]:
     if not configuration.launches or examination.is_named:
         # Without names, servers that no client has configured are of interest only if there is no configured one.
         rest = [entry for entry in entries if entry.name not in configured | broken]
-        steps += [partial(_try_out, examination, entry) for entry in rest]
+        steps += [partial(_try_unconfigured, examination, entry) for entry in rest]
     return findings + await run_steps(steps)
 
 
@@ -89,7 +89,7 @@ async def run_steps(steps: Sequence[Step]) -> list[Finding]:
     return [finding for findings in by_step for finding in findings]
 
 
-async def _try_out(examination: Examination, entry: Entry) -> list[Finding]:
+async def _try_unconfigured(examination: Examination, entry: Entry) -> list[Finding]:
     """Start a server that no client has configured, with minimal settings."""
     with tempfile.TemporaryDirectory(prefix="mcp-doctor-") as folder:
         required = [argument for argument in entry.arguments if argument.required]

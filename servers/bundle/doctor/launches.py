@@ -29,7 +29,7 @@ def check_launch(launch: Launch, machine: Machine) -> Iterator[Finding]:
     """Check the command, its Python environment, its arguments and variables, and the files that these name."""
     if launch.server.command is None or is_filled_in(launch):
         return
-    yield from _command(launch, Path(launch.server.command), machine)
+    yield from _check_command(launch, Path(launch.server.command), machine)
     words = launch.server.args
     if Path(launch.server.command).stem in _RUNNERS and "--from" in words[:-1]:
         wheel = Path(words[words.index("--from") + 1].partition("[")[0])
@@ -74,7 +74,7 @@ def is_filled_in(launch: Launch) -> bool:
     return any("${" in word for word in (server.command or "", *server.args, *server.env.values()))
 
 
-def _command(launch: Launch, command: Path, machine: Machine) -> Iterator[Finding]:
+def _check_command(launch: Launch, command: Path, machine: Machine) -> Iterator[Finding]:
     advice = launch.advice
     if not command.is_absolute():
         if shutil.which(command, path=environment_from(launch.client, machine)["PATH"]) is None:
@@ -118,40 +118,40 @@ def check_paths(launch: Launch, arguments: Sequence[tuple[Argument, str]]) -> It
     switched = {argument.option for argument, value in arguments if is_on(argument, value)}
     writes = launch.entry.permissions.writing in switched
     for argument, value in arguments:
-        written, mode = value, ""
+        given, mode = value, ""
         if argument.type == "string":  # DIR:MODE or NAME=PATH:MODE
             if "=" in (argument.metavar or ""):
-                written = value.partition("=")[2]
-            before, _, after = written.rpartition(":")
-            written, mode = (before, after) if after in _MODES else (written, "")
-        if argument.name in launch.entry.permissions.paths and written and not written.startswith(":"):
-            yield from _look(launch, argument, Path(written), "--create" in switched)
-            path = expand_home(written)
+                given = value.partition("=")[2]
+            before, _, after = given.rpartition(":")
+            given, mode = (before, after) if after in _MODES else (given, "")
+        if argument.name in launch.entry.permissions.paths and given and not given.startswith(":"):
+            yield from _check_path(launch, argument, Path(given), "--create" in switched)
+            path = expand_home(given)
             if writes and mode != "ro" and path.exists() and not os.access(path, os.W_OK):
                 fix = f"chmod u+w '{path}', or remove {launch.entry.permissions.writing} from {launch.file}"
                 yield warning(launch.where, f"writing is allowed, but {path} is write-protected", fix)
 
 
-def _look(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iterator[Finding]:
+def _check_path(launch: Launch, argument: Argument, path: Path, creates: bool) -> Iterator[Finding]:
     kind = "directory" if argument.type == "directory" or "DIR" in (argument.metavar or "") else "file"
-    there = expand_home(path)
+    absolute = expand_home(path)
     where, correct = launch.where, f"correct the path in {launch.file}"
-    if not there.is_absolute():
-        fix = f"in {launch.file}, write {launch.directory / there}, if that is the intended place"
+    if not absolute.is_absolute():
+        fix = f"in {launch.file}, write {launch.directory / absolute}, if that is the intended place"
         yield fault(where, f"{path} is not an absolute path, so it means a different place in each client", fix)
-    elif not there.exists():
+    elif not absolute.exists():
         if kind != "file" or not creates:
             make = "create the directory" if kind == "directory" else "put the file there"
             yield fault(where, f"the {kind} {path} does not exist", f"{make}, or {correct}")
-        elif not there.parent.is_dir():
+        elif not absolute.parent.is_dir():
             yield fault(
-                where, f"{path} can't be created: {there.parent} is not a directory", f"make it, or {correct}"
+                where, f"{path} can't be created: {absolute.parent} is not a directory", f"make it, or {correct}"
             )
-    elif there.is_dir() != (kind == "directory"):
-        yield fault(where, f"{path} is {'a directory' if there.is_dir() else 'a file'}, not a {kind}", correct)
-    elif not os.access(there, os.R_OK | (os.X_OK if kind == "directory" else 0)):
+    elif absolute.is_dir() != (kind == "directory"):
+        yield fault(where, f"{path} is {'a directory' if absolute.is_dir() else 'a file'}, not a {kind}", correct)
+    elif not os.access(absolute, os.R_OK | (os.X_OK if kind == "directory" else 0)):
         yield fault(
-            where, f"you are not allowed to read the {kind} {path}", f"make it readable: chmod u+rX '{there}'"
+            where, f"you are not allowed to read the {kind} {path}", f"make it readable: chmod u+rX '{absolute}'"
         )
 
 

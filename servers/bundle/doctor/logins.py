@@ -19,38 +19,42 @@ from .findings import Finding, fault, fine
 Read = TypeVar("Read")
 
 
-async def check_logins(where: str, place: str, url: str) -> Finding | None:
+async def check_logins(where: str, shown_url: str, url: str) -> Finding | None:
     """Return the finding about the login for the server at `url`, which requires a token; None if it does not name
-    its issuers, or if the library is missing. `place` is the URL in messages."""
+    its issuers, or if the library is missing. `shown_url` is the URL in messages."""
     if find_spec("httpx") is None:
         return None
     from shared.auth.web import Web
 
     web = Web()
     try:
-        resource = await _first(
+        resource = await _first_document(
             web, resource_metadata_urls(url), lambda document: read_resource_metadata(document, url), None
         )
     except AuthError as error:
-        return fault(where, f"{place} does not name the issuer of its tokens: {error}", "correct its --public-url")
+        return fault(
+            where, f"{shown_url} does not name the issuer of its tokens: {error}", "correct its --public-url"
+        )
     if resource is None or not resource.authorization_servers:
         return None
     issuer = resource.authorization_servers[0]
     try:
-        metadata = await _first(
+        metadata = await _first_document(
             web, issuer_metadata_urls(issuer), lambda document: read_issuer_metadata(document, issuer), url
         )
     except AuthError as error:
         return fault(
-            where, f"{place} requires a login at {issuer}, but {error}", "correct its --auth-issuer, or wait"
+            where, f"{shown_url} requires a login at {issuer}, but {error}", "correct its --auth-issuer, or wait"
         )
     if metadata is None:
-        what = f"{place} requires a login at {issuer}, which has no metadata at its well-known URLs"
+        what = f"{shown_url} requires a login at {issuer}, which has no metadata at its well-known URLs"
         return fault(where, what, "correct the --auth-issuer of the server")
-    return fine(where, f"{place} requires a login at {issuer}, which is available; the client will ask for it")
+    return fine(where, f"{shown_url} requires a login at {issuer}, which is available; the client will ask for it")
 
 
-async def _first(web: Any, urls: Sequence[str], read: Callable[[Any], Read], resource_url: str | None) -> Read | None:
+async def _first_document(
+    web: Any, urls: Sequence[str], read: Callable[[Any], Read], resource_url: str | None
+) -> Read | None:
     """Return the first document that exists at one of the URLs; None if there is no such document. Raises AuthError
     for an invalid one, or a failed request."""
     for url in urls:

@@ -77,8 +77,8 @@ async def examine_served(served: ServeConfiguration) -> list[Finding]:
         findings.append(fine(str(path), f"can be read, and names {format_count(len(existing), 'server')}"))
     exposed = configuration.exposed(configuration.options, OPTIONS)
     if exposed is not None:
-        findings.append(_exposed(str(path), exposed, path))
-    steps: list[Step] = [partial(_server, served, configuration, name) for name in names]
+        findings.append(_exposure_warning(str(path), exposed, path))
+    steps: list[Step] = [partial(_check_server, served, configuration, name) for name in names]
     with take_records("shared.transports.process", _LastLine()):
         return findings + await run_steps(steps)
 
@@ -87,13 +87,13 @@ def _reason(error: Exception, path: Path) -> str:
     return join_lines(str(error)).removeprefix(f"{path}: ")
 
 
-def _exposed(where: str, secret: str, path: Path) -> Finding:
+def _exposure_warning(where: str, secret: str, path: Path) -> Finding:
     what = f"other users on this machine can read a secret: {secret.removeprefix(f'{path}: ')}"
     fix = "chmod 600 the file that contains it, and replace the secret if others use this machine"
     return warning(where, what, fix)
 
 
-async def _server(served: ServeConfiguration, configuration: Configuration, name: str) -> list[Finding]:
+async def _check_server(served: ServeConfiguration, configuration: Configuration, name: str) -> list[Finding]:
     """Return the findings about one server."""
     path, where = served.path, f"{served.path}, {name!r}"
     alone = configuration._replace(servers={name: (configuration.servers or {})[name]})
@@ -103,14 +103,14 @@ async def _server(served: ServeConfiguration, configuration: Configuration, name
         pins = Pins(pins_path(path, name)) if foreign is not None and foreign.settings.pin else None
     except ValueError as error:
         return [fault(where, _reason(error, path), f"correct it in {path}")]
-    findings = [_exposed(where, server.exposed, path) for server in chosen if server.exposed is not None]
+    findings = [_exposure_warning(where, server.exposed, path) for server in chosen if server.exposed is not None]
     if foreign is None:
         return [*findings, fine(where, "its settings are valid")]
     others = [server for server in configuration.servers or () if server != name]
-    return findings + await _ask(served, foreign, pins, where, others)
+    return findings + await _check_foreign(served, foreign, pins, where, others)
 
 
-async def _ask(
+async def _check_foreign(
     served: ServeConfiguration, foreign: Foreign, pins: Pins | None, where: str, others: Collection[str]
 ) -> list[Finding]:
     """Connect to a third-party server and check its tools; `others` are the names of all other servers."""
@@ -151,11 +151,11 @@ async def _ask(
         findings.append(warning(where, what, fix))
     if pins is not None:
         see = f"{program_name()} pin {foreign.name} --config '{served.path}'"
-        findings.append(_pinned(pins, compare(pins, tools, foreign.rules), see, where))
+        findings.append(_pin_finding(pins, compare(pins, tools, foreign.rules), see, where))
     return findings
 
 
-def _pinned(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:
+def _pin_finding(pins: Pins, comparison: Comparison, see: str, where: str) -> Finding:
     """Return the finding about tools that are withheld because they differ from their pins; `see` is the command that
     shows them."""
     if pins.is_new:

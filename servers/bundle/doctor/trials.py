@@ -68,12 +68,12 @@ class Attempt(NamedTuple):
     noise: int = 0
     """The number of lines on its stdout that are not messages."""
     exit_code: int | None = None
-    last_words: str = ""
+    last_line: str = ""
     """The last line that it wrote to stderr."""
     problems: PromptProblems = NO_PROBLEMS
 
 
-class _Listening:
+class _CountingTransport:
     """The pipes of a child; counts the lines that a client ignores."""
 
     def __init__(self, transport: ClosableTransport) -> None:
@@ -103,18 +103,18 @@ async def try_server(start: Start, mode: str, seconds: float) -> Attempt:
     try:
         process = start_process(start.command, env=start.env, cwd=start.directory, stderr="keep")
         async with process as child:
-            listening = _Listening(framed(child, Codec(is_client=True)))
-            result = await converse(Client(listening, ClientOptions(mode=mode)), mode, seconds)
+            transport = _CountingTransport(framed(child, Codec(is_client=True)))
+            result = await converse(Client(transport, ClientOptions(mode=mode)), mode, seconds)
     except (OSError, ValueError) as error:
         # ValueError is raised for an argument or a variable that no system accepts, such as one with a null
         # character.
         reason = error.strerror if isinstance(error, OSError) else None
         return Attempt(mode, Outcome.UNSTARTABLE, reason or str(error))
-    if result.outcome is Outcome.REFUSED and listening.ended:
+    if result.outcome is Outcome.REFUSED and transport.ended:
         result = result._replace(outcome=Outcome.ENDED)
     lines = [line.strip() for line in child.stderr.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
-    return result._replace(noise=listening.noise, exit_code=child.exit_code, last_words=last)
+    return result._replace(noise=transport.noise, exit_code=child.exit_code, last_line=last)
 
 
 async def converse(client: AbstractAsyncContextManager[Client], mode: str, seconds: float) -> Attempt:
@@ -158,7 +158,7 @@ def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
     """Yield the findings from the results of all eras."""
     failed = [attempt for attempt in attempts if attempt.outcome is not Outcome.ANSWERED]
     if len(failed) == len(attempts):
-        yield _failed(tried, failed[0])
+        yield _explain_failure(tried, failed[0])
     else:
         for attempt in failed:
             what = f"it does not speak {_ERAS[attempt.mode]}: {mask(attempt.reason, tried.secrets)}"
@@ -172,8 +172,8 @@ def judge(tried: TriedServer, attempts: Sequence[Attempt]) -> Iterator[Finding]:
         fix = "make everything that it starts write to stderr: look for print or echo in a wrapper or a shell profile"
         yield fault(tried.where, f"{lines}, so clients may disconnect", fix)
     elif not failed:
-        spoken = " and ".join(attempt.version for attempt in attempts)
-        yield fine(tried.where, f"it starts, speaks {spoken}, and has {format_count(attempts[0].tools, 'tool')}")
+        versions = " and ".join(attempt.version for attempt in attempts)
+        yield fine(tried.where, f"it starts, speaks {versions}, and has {format_count(attempts[0].tools, 'tool')}")
     yield from problem_findings(tried.where, attempts[0].problems)
 
 
@@ -203,8 +203,8 @@ def split_secrets(values: Iterable[str]) -> list[str]:
     return [part for value in values for part in (value, *re.split(r"[=:@\s]+", value))]
 
 
-def _failed(tried: TriedServer, attempt: Attempt) -> Finding:
-    words = attempt.last_words.removeprefix(f"python -m {tried.entry.module}: ")
+def _explain_failure(tried: TriedServer, attempt: Attempt) -> Finding:
+    words = attempt.last_line.removeprefix(f"python -m {tried.entry.module}: ")
     where, last_output = tried.where, f"; its last output: {mask(words, tried.secrets)}" if words else ""
     by_hand = "start it in a terminal, and read its whole output"
     match attempt.outcome:
@@ -225,11 +225,11 @@ def _failed(tried: TriedServer, attempt: Attempt) -> Finding:
 
 def _fix(tried: TriedServer, attempt: Attempt) -> str:
     """Return the advice for its last line of output; "" if there is no special advice."""
-    if "No module named" in attempt.last_words or "ImportError" in attempt.last_words:
+    if "No module named" in attempt.last_line or "ImportError" in attempt.last_line:
         return tried.advice
-    if attempt.exit_code == 0 and not attempt.last_words and tried.own_file:
+    if attempt.exit_code == 0 and not attempt.last_line and tried.own_file:
         return f"end {tried.own_file} with `run(app)`"
-    if "it needs the extra" in attempt.last_words:
+    if "it needs the extra" in attempt.last_line:
         return "run the command that it names"
     if attempt.exit_code == 2 and tried.is_foreign:
         return tried.correct

@@ -58,29 +58,29 @@ async def check_url(
         login = await check_logins(launch.where, place_of(url), url)
         if login is not None:
             return [login], None
-    findings = list(_judge(launch, attempts, [*split_secrets(headers.values()), token, url]))
+    findings = list(_judge_attempts(launch, attempts, [*split_secrets(headers.values()), token, url]))
     return findings, None if any(finding.severity is Severity.FAULT for finding in findings) else attempts[0].tools
 
 
-def _judge(launch: Launch, attempts: list[Attempt], secrets: Sequence[str]) -> Iterator[Finding]:
+def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[str]) -> Iterator[Finding]:
     failed = [attempt for attempt in attempts if attempt.outcome is not Outcome.ANSWERED]
     if failed:
-        yield _failed(launch, failed[0], secrets)
+        yield _explain_failure(launch, failed[0], secrets)
         return
     place = place_of(launch.server.url or "")
     tried = TriedServer(
         launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign
     )
-    strange = list(judge_version(tried, attempts[0]))
-    yield from strange
-    if not strange:
+    mismatches = list(judge_version(tried, attempts[0]))
+    yield from mismatches
+    if not mismatches:
         yield fine(
             launch.where, f"{place} answers, and speaks {' and '.join(attempt.version for attempt in attempts)}"
         )
     yield from problem_findings(launch.where, attempts[0].problems)
 
 
-def _failed(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding:
+def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding:
     where, place, entry = launch.where, place_of(launch.server.url or ""), launch.entry
     reason = mask(attempt.reason, secrets)
     if reason.startswith(_UNREACHED):

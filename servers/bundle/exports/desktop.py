@@ -34,9 +34,9 @@ def make_bundle(entry: Entry, package: Package, catalog: Catalog) -> bytes:
     """Return the ZIP file; the same sources give the same bytes. Raises ValueError if one of its files can't be
     read."""
     shown = shown_files(entry, package)
-    described = make_manifest(entry, package) | ({"icon": ICON} if ICON in shown else {})
+    manifest = make_manifest(entry, package) | ({"icon": ICON} if ICON in shown else {})
     packed = pack_project(entry, package, sources_of(entry, package, catalog))
-    return make_zip({"manifest.json": as_json(described), **shown, **packed})
+    return make_zip({"manifest.json": as_json(manifest), **shown, **packed})
 
 
 def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
@@ -44,10 +44,12 @@ def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
     arguments = choose_arguments(entry)
     filling = [argument for argument in arguments if fills_command(argument)]
     command = [
-        part for argument in filling for part in (*([argument.option] if argument.option else []), _value(argument))
+        part
+        for argument in filling
+        for part in (*([argument.option] if argument.option else []), _placeholder(argument))
     ]
     variables = {
-        argument.environment: _value(argument)
+        argument.environment: _placeholder(argument)
         for argument in arguments
         if argument.environment and not fills_command(argument)
     }
@@ -82,5 +84,5 @@ def make_manifest(entry: Entry, package: Package) -> dict[str, Any]:
     }
 
 
-def _value(argument: Argument) -> str:
+def _placeholder(argument: Argument) -> str:
     return f"${{user_config.{argument.name}}}"

@@ -62,7 +62,7 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
             )
         words = [{"type": "positional", "value": word} for word in ("run", entry.name)]
     for argument in entry.arguments:
-        described = _input(argument)
+        described = _describe_input(argument)
         # In the environment a switch has a value, an empty value means the default, and other users can't read a
         # secret.
         if argument.environment is not None and (argument.option is not None or argument.secret):
@@ -89,7 +89,7 @@ def _package(entry: Entry, package: Package, transport: str) -> dict[str, Any]:
     }
 
 
-def _input(argument: Argument) -> dict[str, Any]:
+def _describe_input(argument: Argument) -> dict[str, Any]:
     described: dict[str, Any] = {"description": argument.description}
     if argument.required:
         described["isRequired"] = True

@@ -37,18 +37,20 @@ def package_of(entry: Entry) -> Package:
     script = next(iter(entry_points(group="console_scripts", name=entry.script)), None)
     if script is None or script.dist is None:
         raise ValueError(f"{entry.name}: no package installed here has the console script {entry.script}")
-    brings = script.dist
-    texts = {name: brings.read_text(f"licenses/{name}") for name in brings.metadata.get_all("License-File", [])}
-    lines = [(_EXTRA.search(line), line) for line in brings.requires or ()]
+    distribution = script.dist
+    texts = {
+        name: distribution.read_text(f"licenses/{name}") for name in distribution.metadata.get_all("License-File", [])
+    }
+    lines = [(_EXTRA.search(line), line) for line in distribution.requires or ()]
     requirements = [_EXTRA.sub("", line) for match, line in lines if match is None or match[1] == entry.extra]
     return Package(
-        name=brings.name,
-        version=brings.version,
-        author=brings.metadata.get_all("Author", [f"The authors of {brings.name}"])[0],
-        python=brings.metadata.get_all("Requires-Python", [">=3"])[0],
-        extras=brings.metadata.get_all("Provides-Extra", []),
+        name=distribution.name,
+        version=distribution.version,
+        author=distribution.metadata.get_all("Author", [f"The authors of {distribution.name}"])[0],
+        python=distribution.metadata.get_all("Requires-Python", [">=3"])[0],
+        extras=distribution.metadata.get_all("Provides-Extra", []),
         requirements=requirements,
-        scripts={point.name: point.value for point in brings.entry_points if point.group == "console_scripts"},
+        scripts={point.name: point.value for point in distribution.entry_points if point.group == "console_scripts"},
         licenses={name.rpartition("/")[2]: text for name, text in texts.items() if text},
     )
 

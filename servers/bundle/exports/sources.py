@@ -66,13 +66,13 @@ def pack_wheel_project(entry: Entry, package: Package, sources: Mapping[str, byt
     name = re.sub(r"[-_.]+", "_", str(entry.script)).lower()
     info = f"{name}-{package.version}.dist-info"
     requirements = "".join(f"Requires-Dist: {line}\n" for line in package.requirements)
-    described = {
+    metadata = {
         "METADATA": f"Metadata-Version: 2.1\nName: {entry.script}\nVersion: {package.version}\n"
         f"Requires-Python: {package.python}\n{requirements}",
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: {OURS}\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         "entry_points.txt": f"[console_scripts]\n{entry.script} = {package.scripts[str(entry.script)]}\n",
     }
-    files = {**sources, **{f"{info}/{part}": text.encode() for part, text in described.items()}}
+    files = {**sources, **{f"{info}/{part}": text.encode() for part, text in metadata.items()}}
     digests = {path: base64.urlsafe_b64encode(hashlib.sha256(content).digest()) for path, content in files.items()}
     lines = [f"{path},sha256={digest.decode().rstrip('=')},{len(files[path])}\n" for path, digest in digests.items()]
     files[f"{info}/RECORD"] = f"{''.join(lines)}{info}/RECORD,,\n".encode()
@@ -119,13 +119,15 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
     if spec is None:
         raise ValueError(f"the Python module {top!r} is not installed here")
     folders = list(spec.submodule_search_locations or ())
-    place = Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
-    own_files = _files(place.joinpath(*inner)) if _has_siblings(entry, catalog) else _files(place)
-    above = [place.joinpath(*inner[:depth], "__init__.py") for depth in range(len(inner))]
-    roots = [(place.parent, path) for path in (*above, *own_files) if path.is_file()]
+    location = Path(folders[0]) if folders else Path(spec.origin or top).with_suffix("")
+    own_files = _files(location.joinpath(*inner)) if _has_siblings(entry, catalog) else _files(location)
+    above = [location.joinpath(*inner[:depth], "__init__.py") for depth in range(len(inner))]
+    roots = [(location.parent, path) for path in (*above, *own_files) if path.is_file()]
     try:
         if _has_siblings(entry, catalog):
-            roots += [(place.parent, path) for path in _imported(place.joinpath(*inner[:-1]), entry, roots)]
+            roots += [
+                (location.parent, path) for path in _imported_files(location.joinpath(*inner[:-1]), entry, roots)
+            ]
         if package.name == OURS:
             roots += [(_SHARED.parent, path) for path in _files(_SHARED) if _SERVERS not in path.parents]
         contents = {path.relative_to(root).as_posix(): path.read_bytes() for root, path in roots}
@@ -134,7 +136,7 @@ def sources_of(entry: Entry, package: Package, catalog: Catalog) -> dict[str, by
     return dict(sorted(contents.items()))
 
 
-def _imported(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
+def _imported_files(folder: Path, entry: Entry, roots: Sequence[tuple[Path, Path]]) -> Iterator[Path]:
     """Yield the files of those modules and packages in the folder that any of the sources imports by full name."""
     above = re.escape(entry.module.rpartition(".")[0])
     texts = [path.read_bytes() for _, path in roots if path.suffix == ".py"]
@@ -150,12 +152,12 @@ def _has_siblings(entry: Entry, catalog: Catalog) -> bool:
     return bool(above) and any(module.rpartition(".")[0] == above for module in modules)
 
 
-def _files(place: Path) -> Iterator[Path]:
+def _files(location: Path) -> Iterator[Path]:
     """Yield all files of a package, or the single file of a module."""
-    if not place.is_dir():
-        yield place.with_suffix(".py")
+    if not location.is_dir():
+        yield location.with_suffix(".py")
         return
-    for path in place.rglob("*"):
-        hidden = any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(place).parts)
+    for path in location.rglob("*"):
+        hidden = any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(location).parts)
         if path.is_file() and not hidden:
             yield path

@@ -55,28 +55,28 @@ def check(entry: Entry, words: Sequence[str], environment: Mapping[str, str], bu
     unnamed = next((argument.metavar for argument in entry.arguments if argument.option is None), None) or "argument"
     secret = {argument.option for argument in entry.arguments if argument.secret}
     line = read_command_line(words, options)
-    faulty_places = {fault.word for fault in line.faults}
-    option_places = faulty_places.union(item.first for item in line.given if item.name is not None)
-    given_options = {words[number].partition("=")[0] for number in option_places}
+    faulty_indexes = {fault.word for fault in line.faults}
+    option_indexes = faulty_indexes.union(item.first for item in line.given if item.name is not None)
+    given_options = {words[number].partition("=")[0] for number in option_indexes}
     if "--transport" in given_options:
         raise ValueError(
             "a client uses stdio with a server that it starts; for one that is already running, pass --url"
         )
     absolute_words, hidden = list(words), set[str]()
-    for name, value, first, place, start in line.given:
+    for name, value, first, index, start in line.given:
         option = unnamed if name is None else words[first].partition("=")[0]
         field = fields.get(name)
         # The word after an unknown option may be its value.
         if (
             field is not None
             and paths_after(field) is not None
-            and (name is not None or place - 1 not in faulty_places)
+            and (name is not None or index - 1 not in faulty_indexes)
         ):
             absolute_value = _absolute_value(
                 value, field, option, may_create=not given_options.isdisjoint(_CREATING_OPTIONS)
             )
-            absolute_words[place] = words[place][:start] + absolute_value
-        hidden.update([absolute_words[place]] if value and (None if name is None else option) in secret else [])
+            absolute_words[index] = words[index][:start] + absolute_value
+        hidden.update([absolute_words[index]] if value and (None if name is None else option) in secret else [])
     # A word that looks like an option is not treated as a value, but may still be the secret.
     for number, _ in line.faults:
         hidden.update(words[number + 1 : number + 2] if words[number] in secret else [])
@@ -92,9 +92,9 @@ def public_arguments(entry: Entry, words: Sequence[str]) -> list[str] | None:
         return None
     secret = {argument.option for argument in entry.arguments if argument.secret}
     shown = list(words)
-    for name, _, first, place, start in line.given:
+    for name, _, first, index, start in line.given:
         if (None if name is None else words[first].partition("=")[0]) in secret:
-            shown[place] = words[place][:start] + HIDDEN
+            shown[index] = words[index][:start] + HIDDEN
     return shown
 
 

@@ -181,7 +181,7 @@ CLIENTS = (
 )
 
 
-def client_named(name: str) -> Client:
+def get_client(name: str) -> Client:
     """Return the client called `name`. Raises ValueError that lists the existing names."""
     for client in CLIENTS:
         if client.name == name:

@@ -46,7 +46,7 @@ def read_entries(client: Client, path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: {error}") from None
 
 
-def of_project(client: Client, path: Path, project: Path) -> dict[str, Any]:
+def project_entries(client: Client, path: Path, project: Path) -> dict[str, Any]:
     """Return the servers that Claude Code stores for one project only: the default place for `claude mcp add`
     (https://code.claude.com/docs/en/mcp, "Local scope"); nothing for other clients.
 

@@ -53,22 +53,22 @@ def find_differences(
         view = _View(shown, secrets)
         start = _common_bytes(before, after)
         tail = _common_bytes(before[start:][::-1], after[start:][::-1])
-        removed = _masked(client, before, (start, len(before) - tail), view._replace(shown=None))
-        added = _masked(client, after, (start, len(after) - tail), view)
-        return [_cut(Line(sign, text)) for sign, texts in (("-", removed), ("+", added)) for text in texts]
+        removed = _mask(client, before, (start, len(before) - tail), view._replace(shown=None))
+        added = _mask(client, after, (start, len(after) - tail), view)
+        return [_shorten(Line(sign, text)) for sign, texts in (("-", removed), ("+", added)) for text in texts]
     first, end = max(0, head - CONTEXT_LINES), min(len(old), len(old) - tail + CONTEXT_LINES)
     growth = len(new) - len(old)
-    old_texts = _masked(client, before, _offsets(old, first, end), _View(None, secrets))
-    new_texts = _masked(client, after, _offsets(new, first, end + growth), _View(shown, secrets))
+    old_texts = _mask(client, before, _offsets(old, first, end), _View(None, secrets))
+    new_texts = _mask(client, after, _offsets(new, first, end + growth), _View(shown, secrets))
     above, below = head - first, end - (len(old) - tail)
     lines = [Line(" ", text) for text in new_texts[:above]]
     lines += [Line("-", text) for text in old_texts[above : len(old_texts) - below]]
     lines += [Line("+", text) for text in new_texts[above : len(new_texts) - below]]
     lines += [Line(" ", text) for text in new_texts[len(new_texts) - below :]]
-    return [_cut(line) for line in lines]
+    return [_shorten(line) for line in lines]
 
 
-def _cut(line: Line) -> Line:
+def _shorten(line: Line) -> Line:
     return line if len(line.text) <= MAX_LINE else Line(line.sign, f"{line.text[:MAX_LINE]} {HIDDEN}")
 
 
@@ -95,7 +95,7 @@ def _offsets(lines: list[bytes], first: int, end: int) -> tuple[int, int]:
     return start, start + sum(len(line) for line in lines[first:end])
 
 
-def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
+def _mask(client: Client, text: bytes, part: tuple[int, int], view: _View) -> list[str]:
     """Return the lines of part of the text, with hidden values replaced."""
     root = parse_toml(text) if client.format == "toml" else parse(text, client.format == "jsonc")
     first, last = (root.start, root.end) if root is not None else (len(text), len(text))
@@ -103,12 +103,12 @@ def _masked(client: Client, text: bytes, part: tuple[int, int], view: _View) -> 
     pieces: list[bytes] = []
     try:
         # Before and after the outermost value there are only comments.
-        places = list(_comments(text, part[0], min(part[1], first)))
-        places += _values(root, part, view) if root is not None else ()
-        places += _comments(text, max(part[0], last), part[1])
+        hidden = list(_comments(text, part[0], min(part[1], first)))
+        hidden += _hidden_values(root, part, view) if root is not None else ()
+        hidden += _comments(text, max(part[0], last), part[1])
     except RecursionError:
         raise ValueError("the file is nested too deeply") from None
-    for hidden_start, hidden_end in places:
+    for hidden_start, hidden_end in hidden:
         covered = text[max(at, hidden_start) : min(end, hidden_end)]
         pieces += [text[at : max(at, hidden_start)], b"\n".join([HIDDEN.encode()] * (covered.count(b"\n") + 1))]
         at = min(end, hidden_end)
@@ -126,7 +126,7 @@ def _comments(text: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
         start += len(line)
 
 
-def _values(element: Element, part: tuple[int, int], view: _View) -> Iterator[tuple[int, int]]:
+def _hidden_values(element: Element, part: tuple[int, int], view: _View) -> Iterator[tuple[int, int]]:
     if element.end <= part[0] or element.start >= part[1]:
         return
     inside = view.shown is not None and view.shown[0] <= element.start and element.end <= view.shown[1]
@@ -139,4 +139,4 @@ def _values(element: Element, part: tuple[int, int], view: _View) -> Iterator[tu
         parts = list(element.parts())
         # The first part of a pair is its key.
         for child in parts[1:] if element.kind == "pair" else parts:
-            yield from _values(child, part, view)
+            yield from _hidden_values(child, part, view)

@@ -47,12 +47,12 @@ class Receipts:
 
     def keep(self, path: Path, record: Record) -> None:
         """Store the additions to the file at `path`. Raises ValueError if they can't be written."""
-        every = dict(self._all())
+        records = dict(self._all())
         if record.entries:
-            every[str(path)] = record
+            records[str(path)] = record
         else:
-            every.pop(str(path), None)
-        write_atomically(self._path, _FILE.dump_json(every, indent=2))
+            records.pop(str(path), None)
+        write_atomically(self._path, _FILE.dump_json(records, indent=2))
 
     def _all(self) -> Mapping[str, Record]:
         text = read_bytes(self._path)
@@ -79,7 +79,7 @@ class Target(NamedTuple):
             raise ValueError(f"{path}: {error}") from None
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock it and the receipts against other processes during the block.
 
         Raises ValueError if the lock can't be acquired.
@@ -101,7 +101,7 @@ class Change(NamedTuple):
     """Notes about it for the user."""
 
     @property
-    def is_none(self) -> bool:
+    def is_empty(self) -> bool:
         """True if there is nothing to change."""
         return self.before == self.after
 
@@ -156,7 +156,7 @@ def install(target: Target, server: ConfiguredServer, replace: bool) -> Change:
     is_ours = installed is not None and installed.is_of(present)
     if server.name in entries and not replace and not is_ours:
         raise ValueError(f"{path} already has a server {server.name!r}: use --replace, or another --name")
-    with _named(path):
+    with _name_file(path):
         edit = _EDITS[client.format].put(text, client, server.name, entry, installed)
     if is_ours:
         notes.append(f"{server.name!r} had other arguments, which are replaced; to keep both, use another --name")
@@ -183,14 +183,14 @@ def uninstall(target: Target, name: str, program: Sequence[str]) -> Change:
     if (receipt is None or not receipt.is_of(entry)) and not is_program:
         why = "was not added by install" if receipt is None else "was changed after install added it"
         raise ValueError(f"{path}: the server {name!r} {why}: remove it by hand")
-    with _named(path):
-        text, remaining = _EDITS[client.format].take(before, client, name, record.entries)
+    with _name_file(path):
+        text, remaining = _EDITS[client.format].remove(before, client, name, record.entries)
     deletes = not text and record.made_file
     return Change(target, before, None if deletes else text, record._replace(entries=remaining))
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_file(path: Path) -> Iterator[None]:
     try:
         yield
     except ValueError as error:

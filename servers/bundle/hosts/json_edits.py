@@ -73,25 +73,27 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
         before = lead + b"{" + outer.before_member + outer.member(client.key, b"{") + inner.before_member
         after = inner.before_brace + b"}" + outer.before_brace + b"}" + newline
         slot = _Slot(len(text), before, after, None)
-        return _inserted(text, slot, inner.member(name, inner.rendered(entry)), Receipt(digest_of(entry), "document"))
+        return _insert(text, slot, inner.member(name, inner.render(entry)), Receipt(digest_of(entry), "document"))
     outer = style_of(text, root)
     if servers is None:
         slot, inner = _slot(text, root, outer), inner_style(outer)
         before = slot.before + outer.member(client.key, b"{") + inner.before_member
         slot = slot._replace(before=before, after=inner.before_brace + b"}" + slot.after)
-        return _inserted(text, slot, inner.member(name, inner.rendered(entry)), Receipt(digest, "key"))
+        return _insert(text, slot, inner.member(name, inner.render(entry)), Receipt(digest, "key"))
     style = style_of(text, servers.value, outer)
     present = servers.value.member(name)
     if present is not None:
-        value, place = style.rendered(entry), present.value
-        changed = text[: place.start] + value + text[place.end :]
+        value, value_element = style.render(entry), present.value
+        changed = text[: value_element.start] + value + text[value_element.end :]
         receipt = (previous or Receipt(""))._replace(digest=digest)
-        return Edit(changed, receipt, present.whole.start, place.start + len(value))
+        return Edit(changed, receipt, present.whole.start, value_element.start + len(value))
     slot = _slot(text, servers.value, style)
-    return _inserted(text, slot, style.member(name, style.rendered(entry)), Receipt(digest))
+    return _insert(text, slot, style.member(name, style.render(entry)), Receipt(digest))
 
 
-def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
+def remove(
+    text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
+) -> tuple[bytes, dict[str, Receipt]]:
     """Return the text without an entry, and the receipts of the other entries, in the order that the entries were
     inserted.
 
@@ -103,26 +105,26 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
     """
     others = {other: receipt for other, receipt in receipts.items() if other != name}
     receipt = receipts.get(name)
-    restored = _taken(text, client, name, receipt) if receipt is not None else None
+    restored = _restore(text, client, name, receipt) if receipt is not None else None
     if restored is None and receipt is not None:
         # Later entries may be inside the elements that were created for it, so they are removed first and inserted
         # again.
         order = list(receipts)
-        again = _without_later(text, client, order[order.index(name) :], receipts)
-        if again is not None:
-            return again[0], {**others, **again[1]}
+        reinserted = _restore_and_reinsert(text, client, order[order.index(name) :], receipts)
+        if reinserted is not None:
+            return reinserted[0], {**others, **reinserted[1]}
     if restored is not None:
         return restored, others
-    servers = _servers(text, client, name)
-    text = _removed(text, servers.value, _entry(servers, name))
+    servers = _require_servers(text, client, name)
+    text = _remove_member(text, servers.value, _get_entry(servers, name))
     remaining, root = servers_member(text, client), parse(text, client.format == "jsonc")
     if receipt is None or receipt.created == "entry" or remaining is None or root is None:
         return text, others
     is_bare = [part.kind for part in remaining.value.parts()] == ["{", "}"]
-    return _removed(text, root, remaining) if is_bare else text, others
+    return _remove_member(text, root, remaining) if is_bare else text, others
 
 
-def _without_later(
+def _restore_and_reinsert(
     text: bytes, client: Client, order: Sequence[str], receipts: Mapping[str, Receipt]
 ) -> tuple[bytes, dict[str, Receipt]] | None:
     """Return the text without the first of these, inserted in this `order`; None if one of them has been changed
@@ -131,7 +133,7 @@ def _without_later(
     for name in reversed(order):
         if name not in entries or not receipts[name].is_of(entries[name]):
             return None
-        restored = _taken(text, client, name, receipts[name])
+        restored = _restore(text, client, name, receipts[name])
         if restored is None:
             return None
         text = restored
@@ -142,10 +144,10 @@ def _without_later(
     return text, renewed
 
 
-def _taken(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | None:
+def _restore(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | None:
     """Return the text before the insertion; None if the text around the entry has been changed."""
-    servers = _servers(text, client, name)
-    entry = _entry(servers, name).whole
+    servers = _require_servers(text, client, name)
+    entry = _get_entry(servers, name).whole
     before, after = receipt.before.encode(), receipt.after.encode()
     start, end = entry.start - len(before), entry.end + len(after)
     if text[start : entry.start] != before or text[entry.end : end] != after:
@@ -154,7 +156,7 @@ def _taken(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | 
     container, member = (servers.value, entry) if receipt.created == "entry" else (root, servers.whole)
     if container is None:
         return None
-    comma = _comma_of(text, container, member, receipt)
+    comma = _find_comma(text, container, member, receipt)
     if comma is None:
         return None
     for cut, past in sorted([(start, end), comma], reverse=True):
@@ -162,7 +164,7 @@ def _taken(text: bytes, client: Client, name: str, receipt: Receipt) -> bytes | 
     return text
 
 
-def _comma_of(text: bytes, container: Element, member: Element, receipt: Receipt) -> tuple[int, int] | None:
+def _find_comma(text: bytes, container: Element, member: Element, receipt: Receipt) -> tuple[int, int] | None:
     """Return the range of the comma that was inserted with the member, empty if there was no comma; None if
     unknown."""
     commas = [part.start for part in container.parts() if part.kind == ","]
@@ -178,14 +180,14 @@ def _comma_of(text: bytes, container: Element, member: Element, receipt: Receipt
     return (ends[-1], ends[-1] + 1) if ends and text[ends[-1] : ends[-1] + 1] == b"," else None
 
 
-def _servers(text: bytes, client: Client, name: str) -> Member:
+def _require_servers(text: bytes, client: Client, name: str) -> Member:
     servers = servers_member(text, client)
     if servers is None or servers.value.member(name) is None:
         raise ValueError(f"has no server {name!r}")
     return servers
 
 
-def _entry(servers: Member, name: str) -> Member:
+def _get_entry(servers: Member, name: str) -> Member:
     return next(member for member in servers.value.members() if member.name == name)
 
 
@@ -204,15 +206,15 @@ def _slot(text: bytes, container: Element, style: Style) -> _Slot:
     last = pairs[-1] if pairs else 0
     trailing = next((index for index in range(last, len(parts)) if parts[index].kind == ","), None)
     anchor = parts[last if trailing is None else trailing]
-    at, lined = anchor.end, False
+    at, ends_with_line_comment = anchor.end, False
     for part in parts[parts.index(anchor) + 1 : -1]:
         if part.kind != "comment" or (pairs and b"\n" in text[at : part.start]):
             break
-        at, lined = part.end, text.startswith(b"//", part.start)
+        at, ends_with_line_comment = part.end, text.startswith(b"//", part.start)
     gap = style.before_member
     if not gap and pairs:
         gap = style.comma[1:]
-    if lined and not style.newline:
+    if ends_with_line_comment and not style.newline:
         gap = b"\n"
     after = b"," if trailing is not None else b""
     if not pairs and b"\n" not in text[at : parts[-1].start]:
@@ -221,7 +223,7 @@ def _slot(text: bytes, container: Element, style: Style) -> _Slot:
     return _Slot(at, gap, after, comma_at)
 
 
-def _inserted(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit:
+def _insert(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit:
     comma = b"" if slot.comma_at is None else b","
     head = text[: slot.at] if slot.comma_at is None else text[: slot.comma_at] + comma + text[slot.comma_at : slot.at]
     start = len(head) + len(slot.before)
@@ -230,7 +232,7 @@ def _inserted(text: bytes, slot: _Slot, member: bytes, receipt: Receipt) -> Edit
     return Edit(changed, complete, start, start + len(member))
 
 
-def _removed(text: bytes, container: Element, member: Member) -> bytes:
+def _remove_member(text: bytes, container: Element, member: Member) -> bytes:
     """Return the text without one member and one comma; an empty line that remains is removed, and comments stay."""
     commas = [part for part in container.parts() if part.kind == ","]
     following = next((comma for comma in commas if comma.start >= member.whole.end), None)

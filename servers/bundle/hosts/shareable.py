@@ -10,11 +10,11 @@ from servers.common.machine import Machine
 from .clients import Client
 from .configured import ConfiguredServer
 
-_NAMED = {"workspaceFolder": "${workspaceFolder}", "userHome": "${userHome}"}
+_CURLY = {"workspaceFolder": "${workspaceFolder}", "userHome": "${userHome}"}
 _FORMS = {
     # VS Code: https://code.visualstudio.com/docs/reference/variables-reference; Cursor: https://cursor.com/docs/mcp
-    "vscode": _NAMED,
-    "cursor": _NAMED,
+    "vscode": _CURLY,
+    "cursor": _CURLY,
     # https://code.claude.com/docs/en/mcp, "Environment variable expansion"; Gemini CLI has the same in its settings.
     "claude-code": {"userHome": "${HOME}"},
     "gemini": {"userHome": "${HOME}"},
@@ -32,23 +32,23 @@ def shareable(client: Client, machine: Machine, project: Path, server: Configure
         if name in forms
     ]
 
-    def replaced(text: str) -> str:
+    def replace(text: str) -> str:
         for folder, form in folders:
-            text = _within(folder).sub(lambda _, form=form: form, text)  # type: ignore[misc]
+            text = _folder_pattern(folder).sub(lambda _, form=form: form, text)  # type: ignore[misc]
         return text
 
-    command = None if server.command is None else replaced(server.command)
-    env = {name: replaced(value) for name, value in server.env.items()}
-    return server._replace(command=command, args=tuple(map(replaced, server.args)), env=env)
+    command = None if server.command is None else replace(server.command)
+    env = {name: replace(value) for name, value in server.env.items()}
+    return server._replace(command=command, args=tuple(map(replace, server.args)), env=env)
 
 
 def has_own_paths(machine: Machine, project: Path, server: ConfiguredServer) -> bool:
     """Return True if a path in the entry is specific to this machine: in the project or the user's home directory."""
     texts: Iterable[str] = (server.command or "", *server.args, *server.env.values())
-    own = [_within(str(folder)) for folder in (project, machine.home)]
+    own = [_folder_pattern(str(folder)) for folder in (project, machine.home)]
     return any(pattern.search(text) for text in texts for pattern in own)
 
 
-def _within(folder: str) -> re.Pattern[str]:
+def _folder_pattern(folder: str) -> re.Pattern[str]:
     """Match the folder at the beginning of a path in text."""
     return re.compile(rf"(?<![\w./\\-]){re.escape(folder)}(?=[/\\:]|$)")

@@ -30,7 +30,7 @@ class Style(NamedTuple):
         """The text before the closing brace."""
         return self.newline + self.indent.removesuffix(self.unit) if self.newline else b""
 
-    def rendered(self, value: Any) -> bytes:
+    def render(self, value: Any) -> bytes:
         """Return the text of a value after a key."""
         separators = (",", self.colon.decode()) if self.newline else (self.comma.decode(), self.colon.decode())
         indent = self.unit.decode() if self.newline else None

@@ -12,7 +12,7 @@ import tomli_w
 
 from .clients import Client
 from .json_edits import Edit, Receipt, digest_of
-from .toml_tree import separator, spans, toml_value, without
+from .toml_tree import remove_spans, separator, table_spans, toml_value
 
 
 def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous: Receipt | None = None) -> Edit:
@@ -26,8 +26,8 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
     newline = b"\r\n" if text.partition(b"\n")[0].endswith(b"\r") else b"\n"
     block = tomli_w.dumps({client.key: {name: entry}}).rstrip("\n").encode().replace(b"\n", newline)
     if name in servers:
-        first, *others = spans(text, [client.key, name])
-        changed, receipt = without(text, others), previous or Receipt("")
+        first, *others = table_spans(text, [client.key, name])
+        changed, receipt = remove_spans(text, others), previous or Receipt("")
         changed, start = changed[: first[0]] + block + changed[first[1] :], first[0]
     else:
         before = separator(text, newline)
@@ -40,7 +40,9 @@ def put(text: bytes, client: Client, name: str, entry: dict[str, Any], previous:
     return Edit(changed, receipt._replace(digest=digest_of(entry)), start, start + len(block))
 
 
-def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]) -> tuple[bytes, dict[str, Receipt]]:
+def remove(
+    text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
+) -> tuple[bytes, dict[str, Receipt]]:
     """Return the text without an entry, and the receipts of the other entries.
 
     The text inserted with the entry is removed too, which restores the text before the insertion. If that is unknown,
@@ -51,7 +53,7 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
     servers = dict(document.get(client.key, {}))
     if servers.pop(name, None) is None:
         raise ValueError(f"has no server {name!r}")
-    tables, receipt = spans(text, [client.key, name]), receipts.get(name)
+    tables, receipt = table_spans(text, [client.key, name]), receipts.get(name)
     (start, end), before, after = tables[0], b"", b""
     if receipt is not None:
         before, after = receipt.before.encode(), receipt.after.encode()
@@ -59,7 +61,7 @@ def take(text: bytes, client: Client, name: str, receipts: Mapping[str, Receipt]
     if receipt is not None and is_whole:
         changed = text[: start - len(before)] + text[end + len(after) :]
     else:
-        changed = without(text, tables)
+        changed = remove_spans(text, tables)
     _check(changed, {**document, client.key: servers}, client)
     return changed, {other: other_receipt for other, other_receipt in receipts.items() if other != name}
 

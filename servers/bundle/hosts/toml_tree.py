@@ -57,7 +57,7 @@ def toml_value(text: bytes) -> dict[str, Any]:
 Span = tuple[int, int]
 
 
-def spans(text: bytes, path: list[str]) -> list[Span]:
+def table_spans(text: bytes, path: list[str]) -> list[Span]:
     """Return the positions of the tables at `path`, in order; tables with only whitespace between them are merged.
 
     Comments after the last pair of a table do not belong to it, except one on the same line.
@@ -91,7 +91,7 @@ def separator(text: bytes, newline: bytes) -> bytes:
     return b"" if text.endswith((b"\n\n", b"\n\r\n")) else newline
 
 
-def without(text: bytes, removed: list[Span]) -> bytes:
+def remove_spans(text: bytes, removed: list[Span]) -> bytes:
     """Return the text without these ranges, and without one of the empty lines around each."""
     for start, end in reversed(removed):
         past = text.find(b"\n", end) + 1 or len(text)

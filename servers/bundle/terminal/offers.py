@@ -45,14 +45,14 @@ async def find_offers(client: Client) -> Offers:
         server.version,
         dict(server.capabilities),
         server.instructions,
-        await _listed(plain.list_tools) if server.can("tools") else [],
-        await _listed(plain.list_resources) if server.can("resources") else [],
-        await _listed(plain.list_resource_templates) if server.can("resources") else [],
-        await _listed(plain.list_prompts) if server.can("prompts") else [],
+        await _request_list(plain.list_tools) if server.can("tools") else [],
+        await _request_list(plain.list_resources) if server.can("resources") else [],
+        await _request_list(plain.list_resource_templates) if server.can("resources") else [],
+        await _request_list(plain.list_prompts) if server.can("prompts") else [],
     )
 
 
-async def _listed(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
+async def _request_list(ask: Callable[[], Awaitable[list[dict[str, Any]]]]) -> list[dict[str, Any]]:
     """Return a list; empty if the server does not support it, since many servers with resources have no templates."""
     try:
         return records_of(await ask())
@@ -67,11 +67,11 @@ def show_offers(offers: Offers) -> None:
     out = console()
     with writing(sys.stdout):
         with out.capture() as shown:
-            _show(out, offers)
+            _print_offers(out, offers)
         sys.stdout.write(_END.sub(lambda end: end[0].replace(" ", ""), shown.get()))
 
 
-def _show(out: Console, offers: Offers) -> None:
+def _print_offers(out: Console, offers: Offers) -> None:
     info = offers.server
     implementation = " ".join(str(info[key]) for key in ("name", "version") if info.get(key))
     out.print(cell(join_lines(f"{implementation}, speaks MCP {offers.version}"), "bold"))
@@ -107,11 +107,11 @@ def _show(out: Console, offers: Offers) -> None:
     for prompt in offers.prompts:
         out.print(cell(f"  {_name(prompt)}", "bold"))
         _paragraph(out, prompt.get("description") or prompt.get("title"), 4)
-        takes: list[Parameter] = []
+        parameters: list[Parameter] = []
         for item in records_of(prompt.get("arguments")):
             described, required = str(item.get("description") or ""), item.get("required") is True
-            takes.append(Parameter(_name(item), frozenset({"string"}), required=required, description=described))
-        _arguments(out, takes)
+            parameters.append(Parameter(_name(item), frozenset({"string"}), required=required, description=described))
+        _arguments(out, parameters)
 
 
 def _arguments(out: Console, parameters: Iterable[Parameter]) -> None:

@@ -15,9 +15,9 @@ from .endings import Misuse
 
 _MAX_DEPTH = 8
 """Maximum depth of nested references and choices."""
-_WORDS = {"string": "text", "array": "list", "null": "nothing"}
-_SWITCHES = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_PYTHON: dict[str, tuple[type, ...]] = {
+_TYPE_NAMES = {"string": "text", "array": "list", "null": "nothing"}
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
     "boolean": (bool,),
@@ -53,10 +53,13 @@ class Parameter(NamedTuple):
     @property
     def kind(self) -> str:
         """A short description of the values that it accepts."""
-        named = [", ".join(map(as_text, self.choices))] if self.choices else []
+        listed = [", ".join(map(as_text, self.choices))] if self.choices else []
         kinds = sorted(self.types - {"null", "array"} - ({"integer"} if "number" in self.types else set()))
         lists = [f"list of {self.items.kind}" if self.items else "list"] if "array" in self.types else []
-        return " or ".join([*named, *(_WORDS.get(type_name, type_name) for type_name in kinds), *lists]) or "anything"
+        return (
+            " or ".join([*listed, *(_TYPE_NAMES.get(type_name, type_name) for type_name in kinds), *lists])
+            or "anything"
+        )
 
     def read(self, texts: Sequence[str]) -> Any:
         """Return the value for the strings that were given for it, one for each time. Raises Misuse."""
@@ -67,7 +70,7 @@ class Parameter(NamedTuple):
             if self.types or self.choices:
                 raise Misuse(f"{self.name} takes one value, but got {len(texts)}")
             return [self.read_one(text) for text in texts]
-        whole = _parsed(texts[0]) if len(texts) == 1 else _NOTHING
+        whole = _parse(texts[0]) if len(texts) == 1 else _NOTHING
         if isinstance(whole, list):
             return whole
         # Neither an item of it nor a string, since some servers accept an object where they only declare a list.
@@ -86,18 +89,18 @@ class Parameter(NamedTuple):
             raise Misuse(
                 f"{self.name}: expected {self.kind}, got {text!r}" + (f"; did you mean {close!r}?" if close else "")
             )
-        parsed = _parsed(text)
+        parsed = _parse(text)
         if not self.types:
             return text if parsed is _NOTHING else parsed
         # So `5` is a number if both numbers and strings are allowed, and `"5"` a string. In Python a bool is also an
         # int.
         kinds = {"boolean"} if isinstance(parsed, bool) else self.types - {"boolean"}
-        if any(isinstance(parsed, _PYTHON.get(kind, ())) for kind in kinds & self.types):
+        if any(isinstance(parsed, _PYTHON_TYPES.get(kind, ())) for kind in kinds & self.types):
             return parsed
         if "string" in self.types:
             return text
-        if "boolean" in self.types and text.lower() in _SWITCHES:
-            return _SWITCHES[text.lower()]
+        if "boolean" in self.types and text.lower() in _BOOLEANS:
+            return _BOOLEANS[text.lower()]
         example = f"; for example {self.name}='{as_text(make_example(self))}'" if "object" in self.types else ""
         raise Misuse(f"{self.name}: expected {self.kind}, got {text!r}{example}")
 
@@ -125,7 +128,7 @@ def from_json(text: str) -> Any:
     """Return the value of a JSON text. Raises ValueError, including for NaN and for a number that would become
     infinite."""
     try:
-        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_read_finite)
     except RecursionError:
         raise ValueError("too deep") from None
 
@@ -189,11 +192,11 @@ def _parameter(name: str, schema: Any, root: Mapping[str, Any], depth: int = 0) 
     choices: list[tuple[Any, str]] = []
     lists, is_open = [], False
     for part in _alternatives(whole, root):
-        named = list(_choices(part))
-        choices += named
+        listed = list(_choices(part))
+        choices += listed
         kinds = [part["type"]] if isinstance(part.get("type"), str) else _list(part.get("type"))
-        declared = {kind for kind in kinds if isinstance(kind, str) and (kind == "string" or kind in _PYTHON)}
-        if not named:
+        declared = {kind for kind in kinds if isinstance(kind, str) and (kind == "string" or kind in _PYTHON_TYPES)}
+        if not listed:
             types |= declared
             is_open = is_open or not declared
         if "array" in declared:
@@ -230,9 +233,9 @@ def _alternatives(
             key = step.replace("~1", "/").replace("~0", "~")
             target = target.get(key) if isinstance(target, dict) else None
         parts.append(target)
-    if not parts or "properties" in schema or _named(parts):
+    if not parts or "properties" in schema or _are_constants(parts):
         yield schema
-    for part in () if _named(parts) else parts:
+    for part in () if _are_constants(parts) else parts:
         if isinstance(part, dict):
             yield from _alternatives(part, root, depth + 1, seen)
 
@@ -247,25 +250,25 @@ def _choices(part: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
             yield option["const"], _text(option.get("title")) or as_text(option["const"])
 
 
-def _named(parts: Sequence[Any]) -> bool:
+def _are_constants(parts: Sequence[Any]) -> bool:
     """Return True if they are values with titles (2025-11-25, Elicitation, Enum Schemas)."""
     return bool(parts) and all(isinstance(part, dict) and "const" in part for part in parts)
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return from_json(text)
     except ValueError:
         return _NOTHING
 
 
-def _refused(text: str) -> Any:
+def _refuse_constant(text: str) -> Any:
     raise ValueError(f"{text} is not valid JSON")
 
 
-def _finite(text: str) -> float:
+def _read_finite(text: str) -> float:
     value = float(text)
-    return value if isfinite(value) else _refused(text)
+    return value if isfinite(value) else _refuse_constant(text)
 
 
 def _list(value: Any) -> list[Any]:

@@ -36,7 +36,7 @@ class SessionParser(CommandParser):
         """Add the options that all of these commands have; they come last in the help."""
         self.add_json()
         self.add_argument(
-            "--timeout", type=_seconds, default=60.0, metavar="SECONDS",
+            "--timeout", type=_read_seconds, default=60.0, metavar="SECONDS",
             help="time limit for startup and for each answer (default: 60)",
         )  # fmt: skip
         text = "dialect of the server, if it does not follow the specification"
@@ -80,7 +80,7 @@ class SessionParser(CommandParser):
             exit_with_error(self.prog, str(error))
 
 
-def _seconds(text: str) -> float:
+def _read_seconds(text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:

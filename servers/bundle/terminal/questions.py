@@ -20,7 +20,7 @@ from .endings import Misuse
 from .line_input import ask, has_terminal, write_line
 from .parameters import Parameter, as_text, parameters_of
 from .session import Session
-from .showing import harmless
+from .showing import remove_controls
 
 Pause = Callable[[], AbstractContextManager[None]]
 """Keeps the terminal free of other output during a block."""
@@ -32,7 +32,7 @@ class _Declined(Exception):
     """The user has declined to answer."""
 
 
-def asking(session: Session, pause: Pause = nullcontext) -> ClientOptions:
+def interactive_options(session: Session, pause: Pause = nullcontext) -> ClientOptions:
     """Return the options of a client that asks the user the server's questions."""
 
     def log(level: str, _: str | None, data: Any) -> None:
@@ -52,7 +52,7 @@ async def _elicit(session: Session, pause: Pause, request: ElicitForm | ElicitUr
         session.say(f"the server asks: {request.message}; declined, because there is no terminal to ask in")
         return ElicitResult(action="decline")
     with pause():
-        write_line(f"The server asks: {harmless(request.message)}")
+        write_line(f"The server asks: {remove_controls(request.message)}")
         try:
             if isinstance(request, ElicitUrl):
                 # The link is not opened here, since opening it may be harmful.
@@ -81,13 +81,13 @@ async def fill_in(schema: Any) -> dict[str, Any]:
         return content
     write_line("(an empty line takes the value in brackets, or none; Ctrl+D declines)")
     for parameter in parameters.values():
-        value = await _field(parameter)
+        value = await _ask_for(parameter)
         if value is not None:
             content[parameter.name] = value
     return content
 
 
-async def _field(parameter: Parameter) -> Any:
+async def _ask_for(parameter: Parameter) -> Any:
     """Ask for one field; return None if it is left out."""
     many = parameter.items if "array" in parameter.types else None
     described = parameter.description and parameter.description != parameter.name
@@ -113,9 +113,9 @@ async def _field(parameter: Parameter) -> Any:
             if not line:
                 raise Misuse("this value is required")
             if many is None:
-                return _checked(parameter, _chosen(parameter, line))
-            values = [_chosen(many, part.strip()) for part in line.split(",") if part.strip()]
-            return _checked(parameter, values)
+                return _check(parameter, _choose(parameter, line))
+            values = [_choose(many, part.strip()) for part in line.split(",") if part.strip()]
+            return _check(parameter, values)
         except Misuse as error:
             write_line(f"  {plain(str(error))}")
 
@@ -132,7 +132,7 @@ def _hint(parameter: Parameter, many: Parameter | None) -> str:
     return " ".join([form if isinstance(form, str) else parameter.kind, *bounds])
 
 
-def _chosen(parameter: Parameter, text: str) -> Any:
+def _choose(parameter: Parameter, text: str) -> Any:
     """Return the choice by its number or its title, or the value of the text for the field. Raises Misuse."""
     if text.isdecimal() and 1 <= int(text) <= len(parameter.titles):
         return parameter.choices[int(text) - 1]
@@ -143,7 +143,7 @@ def _chosen(parameter: Parameter, text: str) -> Any:
     return parameter.read([text])
 
 
-def _checked(parameter: Parameter, value: Any) -> Any:
+def _check(parameter: Parameter, value: Any) -> Any:
     """Return the value if the server would accept it: an invalid form would end the call. Raises Misuse."""
     try:
         fault = CheckedSchema(dict(parameter.schema), form=True).fault(value)

@@ -26,7 +26,7 @@ from shared.text import plain
 from ..log_records import take_records
 from .endings import MISUSED, REFUSED, UNREACHED, Misuse
 from .targets import ServerChoice, find_target
-from .waking import woken_by_signals
+from .waking import wake_on_signals
 
 Answer = TypeVar("Answer")
 Work = Callable[[Client], Awaitable[int]]
@@ -45,7 +45,7 @@ _ARGUMENTS = re.compile(
     r"(?:usage|arguments?|options?|required|give|specify|provide|missing|at least)\b|(?<!\S)-\w|--\w", re.IGNORECASE
 )
 """Matches an error that other arguments would fix, as opposed to variables or files."""
-_PLACE = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
+_UNHELPFUL = re.compile(r"at |[{}^]|Node\.js v|For further information visit ")
 """Matches lines after it that explain nothing."""
 _MAX_PARTS = 3
 """Maximum number of lines of an error that are shown. In pydantic's errors, the second is the field, and the third
@@ -80,7 +80,7 @@ class Session:
         sys.stderr.write(f"{self.program}: {plain('; '.join(text.splitlines()))}\n")
         sys.stderr.flush()
 
-    async def bounded(self, answer: Awaitable[Answer]) -> Answer:
+    async def wait_for(self, answer: Awaitable[Answer]) -> Answer:
         """Await `answer` within the time limit. Raises TimeoutError, and the errors raised by `answer`."""
         with anyio.fail_after(self.seconds):
             return await answer
@@ -105,10 +105,12 @@ class Session:
         if target.url:
             connect_to_server = partial(connect_as_user, target.url, headers=target.headers)
         advice = "; its arguments are given after `--`" if target.command and not self.choice.words else ""
-        silence = "; does it end with `run(app)`?" if self.choice.server.endswith(".py") and not target.url else ""
-        return self.reach(Connector(target.name, connect_to_server, has_token, advice, silence), work, options)
+        silent_advice = (
+            "; does it end with `run(app)`?" if self.choice.server.endswith(".py") and not target.url else ""
+        )
+        return self.run_on(Connector(target.name, connect_to_server, has_token, advice, silent_advice), work, options)
 
-    def reach(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
+    def run_on(self, server: "Connector", work: Work, options: ClientOptions | None = None) -> int:
         """Do the same with a known server."""
         return anyio.run(self._run, server, work, options or ClientOptions())
 
@@ -117,8 +119,8 @@ class Session:
         # A server that does not know the newest protocol may not answer, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self.seconds / 2))
         try:
-            with take_records("shared", log), woken_by_signals():
-                async with self._opened(server.connect, options, phase) as client:
+            with take_records("shared", log), wake_on_signals():
+                async with self._open(server.connect, options, phase) as client:
                     return await work(client)
         except BrokenPipeError:  # the output's reader has closed it; the server's broken pipe raises ConnectionError
             raise
@@ -126,7 +128,7 @@ class Session:
             self.say(str(error))
             return MISUSED
         except (OSError, McpError) as error:
-            self.say(phase.message(error, log.last_words))
+            self.say(phase.message(error, log.last_line))
             if isinstance(error, PeerError) and error.code == InternalError.code:
                 for line in log.failure:
                     sys.stderr.write(f"{plain(line)}\n")
@@ -135,10 +137,12 @@ class Session:
             return REFUSED if has_answered or _is_refusal(error) else UNREACHED
 
     @asynccontextmanager
-    async def _opened(self, begin: Connect, options: ClientOptions, phase: "_Phase") -> AsyncIterator[Client]:
+    async def _open(
+        self, connect_to_server: Connect, options: ClientOptions, phase: "_Phase"
+    ) -> AsyncIterator[Client]:
         with anyio.fail_after(self.seconds) as opening:
             try:
-                async with begin(options) as client:
+                async with connect_to_server(options) as client:
                     phase.is_open, opening.deadline = True, inf
                     yield client
             except ModuleNotFoundError as error:
@@ -159,7 +163,7 @@ class Connector(NamedTuple):
     """True if the client identifies itself."""
     advice: str = ""
     """A hint that is added to the server's own reason for not starting, if that is a missing argument."""
-    silence: str = ""
+    silent_advice: str = ""
     """A hint for a server that ends without giving a reason."""
 
 
@@ -171,7 +175,7 @@ class _Phase:
     server: Connector
     is_open: bool = False
 
-    def message(self, error: Exception, last_words: str) -> str:
+    def message(self, error: Exception, last_line: str) -> str:
         """Return the message for an error."""
         name = self.server.name
         reason = (str(error) or type(error).__name__).rstrip(".")
@@ -183,15 +187,15 @@ class _Phase:
             reason += "; send a token with --token-file or --token-variable, or run `login`"
         if (isinstance(error, McpError) and self.is_open) or _is_refusal(error):
             return f"{name} refused the request: {reason}" if isinstance(error, PeerError) else f"{name}: {reason}"
-        last_output = f"; its last output: {last_words}" if last_words else ""
+        last_output = f"; its last output: {last_line}" if last_line else ""
         is_lost = self.is_open and not isinstance(error, TimeoutError)
         what = f"the connection to {name} was lost" if is_lost else f"no connection to {name}"
         hint = ""
-        if not self.is_open and last_words:
-            is_mended_by_arguments = _ARGUMENTS.search(last_words) and not _ERROR.match(last_words)
-            hint = self.server.advice if is_mended_by_arguments else ""
+        if not self.is_open and last_line:
+            lacks_arguments = _ARGUMENTS.search(last_line) and not _ERROR.match(last_line)
+            hint = self.server.advice if lacks_arguments else ""
         elif not self.is_open and isinstance(error, ConnectionError):
-            hint = self.server.silence
+            hint = self.server.silent_advice
         return f"{what}: {reason}{last_output}{hint}"
 
 
@@ -209,7 +213,7 @@ class _Log(logging.Handler):
         self._lines: deque[str] = deque(maxlen=_MAX_LINES)
 
     @property
-    def last_words(self) -> str:
+    def last_line(self) -> str:
         """The last error that the server wrote to stderr, which is the innermost one of a group, with the lines that
         explain it, otherwise the last line."""
         shown = (" ".join(line.split()) for line in self._lines if not _GROUP_RULE.match(line))
@@ -217,7 +221,7 @@ class _Log(logging.Handler):
         begins = [number for number, line in enumerate(lines) if _ERROR.match(line)]
         if not begins:
             return lines[-1] if lines else ""
-        explained = (line for line in lines[begins[-1] :] if not _PLACE.match(line))
+        explained = (line for line in lines[begins[-1] :] if not _UNHELPFUL.match(line))
         return "; ".join(islice(explained, _MAX_PARTS))
 
     @property

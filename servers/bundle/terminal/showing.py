@@ -35,12 +35,12 @@ class Piece(NamedTuple):
 
 def pieces_of(content: Any) -> list[Piece]:
     """Return the parts of the result of a tool or a prompt."""
-    return [_piece(block) for block in records_of(content if isinstance(content, list) else [content])]
+    return [_block_piece(block) for block in records_of(content if isinstance(content, list) else [content])]
 
 
 def pieces_of_contents(contents: Any) -> list[Piece]:
     """Return the parts of the result of reading a resource."""
-    return [_of_resource(contents_item) for contents_item in records_of(contents)]
+    return [_resource_piece(contents_item) for contents_item in records_of(contents)]
 
 
 def show(pieces: Sequence[Piece], *, as_error: bool = False) -> None:
@@ -54,7 +54,7 @@ def write_text(text: str, stream: Any = None) -> None:
     """Write text from the server to stdout, or to another stream. Raises Misuse if it can't be written."""
     out = stream or sys.stdout
     with writing(out):
-        out.write(harmless(text) if out.isatty() else text)
+        out.write(remove_controls(text) if out.isatty() else text)
 
 
 def write_bytes(data: bytes) -> None:
@@ -77,7 +77,7 @@ def writing(stream: Any) -> Iterator[None]:
         raise Misuse(f"the output can't be written: {error.strerror}") from None
 
 
-def check_out(path: Path | None) -> None:
+def check_output_path(path: Path | None) -> None:
     """Check that a file can be saved at the path, before any other work. Raises Misuse."""
     if path is not None and path.is_dir():
         raise Misuse(f"--out: {path} is a directory")
@@ -88,16 +88,16 @@ def check_out(path: Path | None) -> None:
 def save(pieces: Sequence[Piece], path: Path, say: Callable[[str], None]) -> None:
     """Write the first to `path`, and each other next to it, with a number before the suffix. Raises Misuse."""
     for number, piece in enumerate(pieces, 1):
-        place = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        target = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         content = piece.text.encode("utf-8", "surrogatepass") if piece.data is None else piece.data
         try:
-            place.write_bytes(content)
+            target.write_bytes(content)
         except OSError as error:
-            raise Misuse(f"--out: {place}: {error.strerror}") from None
-        say(f"saved {place}: {piece.mime or ('text' if piece.data is None else 'binary')}, {len(content):,} bytes")
+            raise Misuse(f"--out: {target}: {error.strerror}") from None
+        say(f"saved {target}: {piece.mime or ('text' if piece.data is None else 'binary')}, {len(content):,} bytes")
 
 
-def harmless(text: str) -> str:
+def remove_controls(text: str) -> str:
     """Return the text with its line breaks, and without control characters."""
     return "\n".join(plain(line.expandtabs()) for line in text.replace("\r\n", "\n").split("\n"))
 
@@ -114,27 +114,27 @@ def records_of(value: Any) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def _piece(block: Mapping[str, Any]) -> Piece:
+def _block_piece(block: Mapping[str, Any]) -> Piece:
     match block.get("type"):
         case "text" if isinstance(block.get("text"), str):
             return Piece(block["text"])
         case "image" | "audio":
-            return _binary(block, "data")
+            return _binary_piece(block, "data")
         case "resource" if isinstance(block.get("resource"), dict):
-            return _of_resource(block["resource"])
+            return _resource_piece(block["resource"])
         case "resource_link":
             named = [block.get(key) for key in ("uri", "title", "description")]
             return Piece(" ".join(text for text in named if isinstance(text, str) and text))
     return Piece(json.dumps(block, indent=2, ensure_ascii=False))
 
 
-def _of_resource(contents: Mapping[str, Any]) -> Piece:
+def _resource_piece(contents: Mapping[str, Any]) -> Piece:
     if isinstance(contents.get("text"), str):
         return Piece(contents["text"], mime=str(contents.get("mimeType") or ""))
-    return _binary(contents, "blob")
+    return _binary_piece(contents, "blob")
 
 
-def _binary(block: Mapping[str, Any], key: str) -> Piece:
+def _binary_piece(block: Mapping[str, Any], key: str) -> Piece:
     mime = str(block.get("mimeType") or "")
     try:
         return Piece(data=base64.b64decode(str(block.get(key, "")), validate=True), mime=mime)

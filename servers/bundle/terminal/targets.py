@@ -13,7 +13,7 @@ from servers.common.machine import Machine, this_machine
 from servers.gateway.proxy.urls import SCHEMES, place_of
 from shared.transports.child.process import inherited_environment
 
-from ..hosts.clients import CLIENTS, Client, client_named
+from ..hosts.clients import CLIENTS, Client, get_client
 from ..hosts.launching import local_command
 from .endings import Misuse
 from .parameters import unknown
@@ -69,10 +69,10 @@ def find_target(request: ServerChoice) -> Target:
             raise Misuse("- means a command: specify it after `--`")
         return Target(Path(request.words[0]).name, request.words, request.env)
     if request.server.endswith(".py"):
-        return _of_file(Path(request.server).absolute(), request)
+        return _file_target(Path(request.server).absolute(), request)
     client, colon, name = request.server.partition(":")
     if colon:
-        return _of_client(client, name, request)
+        return _client_target(client, name, request)
     catalog = load_catalog(request.catalog)
     names = [entry.name for entry in catalog.servers]
     if request.server not in names:
@@ -87,7 +87,7 @@ def find_target(request: ServerChoice) -> Target:
     return Target(entry.name, tuple(local_command(entry, request.words)), request.env)
 
 
-def _of_file(file: Path, request: ServerChoice) -> Target:
+def _file_target(file: Path, request: ServerChoice) -> Target:
     """Return a user's own server in one Python file, which this Python starts, with its options and modules from this
     process's environment. Raises Misuse if it does not exist."""
     if not file.is_file():
@@ -102,12 +102,12 @@ def _of_file(file: Path, request: ServerChoice) -> Target:
 # that read the formats of all clients are imported on use, since most calls do not need them.
 
 
-def _of_client(client_name: str, name: str, request: ServerChoice) -> Target:
+def _client_target(client_name: str, name: str, request: ServerChoice) -> Target:
     """Return the server that the client has as `name`; the project in this directory comes first, as in the clients.
 
     Raises Misuse, or ValueError, if it does not exist or can't be used.
     """
-    client, machine, project = client_named(client_name), this_machine(), Path.cwd()
+    client, machine, project = get_client(client_name), this_machine(), Path.cwd()
     existing: dict[str, Any] = {}
     for file in _files(client, machine, project):
         existing |= file[2]
@@ -153,10 +153,10 @@ def names_of(client: Client, machine: Machine, project: Path) -> list[str]:
 def _files(client: Client, machine: Machine, project: Path) -> Iterator[tuple[Path, Path, dict[str, Any]]]:
     """Yield the files of the client, the directory where their servers are started, and their entries; the nearest
     first."""
-    from ..hosts.configured import of_project, read_entries
+    from ..hosts.configured import project_entries, read_entries
 
     user = client.file(machine, "user", project)
-    yield user, project, of_project(client, user, project)
+    yield user, project, project_entries(client, user, project)
     if client.project is not None:
         path = client.file(machine, "project", project)
         yield path, project, read_entries(client, path)

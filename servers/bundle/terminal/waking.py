@@ -12,7 +12,7 @@ _BYTES = 4096
 
 
 @contextmanager
-def woken_by_signals() -> Iterator[None]:
+def wake_on_signals() -> Iterator[None]:
     """Wake the event loop with every signal that arrives in the block."""
     if os.name == "nt" or current_thread() is not main_thread():  # Python handles signals in the main thread only
         yield

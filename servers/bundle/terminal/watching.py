@@ -43,13 +43,13 @@ async def watch(client: Client, options: Namespace, session: Session) -> int:
                 record = {"time": now.isoformat(), "kind": change.kind, **({"uri": change.uri} if change.uri else {})}
                 write_text(json.dumps(record) + "\n")
             else:
-                write_text(f"{now:%H:%M:%S}  {described(change)}\n")
+                write_text(f"{now:%H:%M:%S}  {describe(change)}\n")
             if options.exec is not None:
-                await _run(options.exec, change, session)
+                await _run_command(options.exec, change, session)
     return DONE
 
 
-def described(change: Change) -> str:
+def describe(change: Change) -> str:
     """Return a change as one line."""
     if change.kind == "missed":
         return "missed: the connection was lost, and anything may have changed"
@@ -59,7 +59,7 @@ def described(change: Change) -> str:
     return f"changed: the list of {change.kind}"
 
 
-async def _run(command: str, change: Change, session: Session) -> None:
+async def _run_command(command: str, change: Change, session: Session) -> None:
     """Run a command of the user for one change."""
     uri = change.uri or ""
     if not is_unicode(uri) or "\0" in uri:

@@ -38,9 +38,9 @@ class Workbench:
 
     def __init__(self) -> None:
         """Start to assemble the page in a thread, which is done by the time that a browser has started."""
-        with_one = ThreadPoolExecutor(1, "workbench")
-        self._page = with_one.submit(_Page, INDEX)
-        with_one.shutdown(wait=False)
+        executor = ThreadPoolExecutor(1, "workbench")
+        self._page = executor.submit(_Page, INDEX)
+        executor.shutdown(wait=False)
 
     async def answer(self, request: Request) -> Response:
         """Return the page, or the response that the browser's copy is current."""

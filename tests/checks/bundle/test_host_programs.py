@@ -11,7 +11,7 @@ import pytest
 
 from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
 from servers.catalog import load_catalog
@@ -103,7 +103,7 @@ def test_a_server_that_the_program_adds_meanwhile_stays(host: Host, run: Run, ho
     assert install([*words, "notes"]) == 0
     run("add", *host.add)
     assert uninstall(words) == 0
-    client = client_named(host.client)
+    client = get_client(host.client)
     entries = read_entries(client, client.file(this_machine(), "user", home))
     assert [entry["command"] for entry in entries.values()] == ["/bin/true"]
 
@@ -111,7 +111,7 @@ def test_a_server_that_the_program_adds_meanwhile_stays(host: Host, run: Run, ho
 @each
 def test_what_the_program_has_written_stays_byte_for_byte(host: Host, run: Run, home: Path) -> None:
     run("add", *host.add)
-    path = client_named(host.client).file(this_machine(), "user", home)
+    path = get_client(host.client).file(this_machine(), "user", home)
     before = path.read_bytes()
     words = ("filesystem", "--client", host.client)
     assert install([*words, "notes"]) == 0

@@ -19,9 +19,18 @@ from ...terminal.endings import DONE, REFUSED, Misuse
 from ...terminal.parameters import as_text, from_json, parameters_of, read_arguments, unknown
 from ...terminal.parser import SessionParser
 from ...terminal.progress import Bar, Status
-from ...terminal.questions import asking
+from ...terminal.questions import interactive_options
 from ...terminal.session import Session
-from ...terminal.showing import Piece, check_out, pieces_of, pieces_of_contents, records_of, save, show, write_json
+from ...terminal.showing import (
+    Piece,
+    check_output_path,
+    pieces_of,
+    pieces_of_contents,
+    records_of,
+    save,
+    show,
+    write_json,
+)
 
 _MAX_LINKS = 100
 """Maximum number of links in one answer that are read."""
@@ -32,14 +41,14 @@ def main(argv: Sequence[str]) -> int:
     parser = call_parser()
     options, session = parser.read(argv)
     try:
-        check_out(options.out)
+        check_output_path(options.out)
         if (options.task is None) == (options.tool is None):
             raise Misuse("specify a TOOL, or --task ID instead")
         if options.task is not None and (options.detach or options.whole is not None):
             raise Misuse("--task continues an earlier call: it takes neither arguments nor --detach")
         if (options.detach or options.task is not None) and "://" not in options.server:
             raise Misuse("a server started for a single command stops with it, and so do its tasks: specify a URL")
-        whole = _whole(options.whole)
+        whole = _read_whole(options.whole)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
     bar = Bar()
@@ -54,16 +63,16 @@ def main(argv: Sequence[str]) -> int:
                 except anyio.get_cancelled_exc_class():
                     session.say("the task continues")
                     raise
-            return await _give(client, result, options, session)
-        listed = await session.bounded(client.plain.list_tools()) if client.server.can("tools") else []
+            return await _output(client, result, options, session)
+        listed = await session.wait_for(client.plain.list_tools()) if client.server.can("tools") else []
         tools = {str(tool.get("name")): tool for tool in records_of(listed)}
         arguments = {**(whole or {}), **_arguments(options, tools, is_whole=whole is not None)}
         if options.detach:
-            with _naming_tools(options.tool, tools):
+            with _suggest_tool(options.tool, tools):
                 started = await client.start_tool(options.tool, arguments, timeout=session.seconds)
             if started.id is None:
                 session.say("the server did not run the call as a task, and has already answered")
-                return await _give(client, await started.plain_result(), options, session)
+                return await _output(client, await started.plain_result(), options, session)
             if options.json:
                 write_json(started.saved())
             else:
@@ -71,13 +80,13 @@ def main(argv: Sequence[str]) -> int:
             session.say("the task continues; to wait for it, use --task with this id instead of the tool")
             return DONE
         params = {"name": options.tool, "arguments": arguments}
-        with bar, _naming_tools(options.tool, tools):
+        with bar, _suggest_tool(options.tool, tools):
             result = await client.request(
                 "tools/call", params, timeout=session.seconds, on_progress=bar.report, on_task=status.take
             )
-        return await _give(client, result, options, session)
+        return await _output(client, result, options, session)
 
-    return session.run(work, asking(session, bar.pause))
+    return session.run(work, interactive_options(session, bar.pause))
 
 
 def call_parser() -> SessionParser:
@@ -102,7 +111,7 @@ def call_parser() -> SessionParser:
     return parser
 
 
-def _whole(text: str | None) -> dict[str, Any] | None:
+def _read_whole(text: str | None) -> dict[str, Any] | None:
     """Return the object in `--arguments`; None if it is not set. Raises Misuse if it is not one JSON object."""
     if text is None:
         return None
@@ -128,7 +137,7 @@ def _arguments(options: Namespace, tools: Mapping[str, Any], *, is_whole: bool) 
 
 
 @contextmanager
-def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
+def _suggest_tool(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
     """Raise Misuse with the most similar tool name if the server refuses a call of a tool that it does not list."""
     try:
         yield
@@ -140,7 +149,7 @@ def _naming_tools(name: str, tools: Mapping[str, Any]) -> Iterator[None]:
         raise Misuse("; ".join([unknown("tool", name, tools), *further])) from None
 
 
-async def _give(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:
+async def _output(client: Client, result: dict[str, Any], options: Namespace, session: Session) -> int:
     """Show a result, save the parts for `--out`, and return the exit code. Raises Misuse if they can't be saved, but
     only after the rest is shown, since the call can't be repeated for its answer."""
     links = [block for block in records_of(result.get("content")) if block.get("type") == "resource_link"]

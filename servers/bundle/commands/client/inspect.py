@@ -15,7 +15,7 @@ def main(argv: Sequence[str]) -> int:
     options, session = inspect_parser().read(argv)
 
     async def work(client: Client) -> int:
-        offers = await session.bounded(find_offers(client))
+        offers = await session.wait_for(find_offers(client))
         if options.json:
             write_json(offers._asdict())
         else:

@@ -10,7 +10,7 @@ from shared.text import nearest
 from ...terminal.endings import DONE, Misuse
 from ...terminal.parameters import texts_of, unknown
 from ...terminal.parser import SessionParser
-from ...terminal.questions import asking
+from ...terminal.questions import interactive_options
 from ...terminal.showing import Piece, pieces_of, records_of, show, write_json
 
 
@@ -19,7 +19,7 @@ def main(argv: Sequence[str]) -> int:
     options, session = prompt_parser().read(argv)
 
     async def work(client: Client) -> int:
-        prompts = await session.bounded(client.plain.list_prompts()) if client.server.can("prompts") else []
+        prompts = await session.wait_for(client.plain.list_prompts()) if client.server.can("prompts") else []
         offered = {str(prompt.get("name")): prompt for prompt in records_of(prompts)}
         arguments = _arguments(offered, options.prompt, options.pairs)
         params = {"name": options.prompt, "arguments": arguments}
@@ -42,7 +42,7 @@ def main(argv: Sequence[str]) -> int:
             show(pieces)
         return DONE
 
-    return session.run(work, asking(session))
+    return session.run(work, interactive_options(session))
 
 
 def prompt_parser() -> SessionParser:

@@ -9,8 +9,8 @@ from shared.program.messages import exit_with_error
 
 from ...terminal.endings import DONE, Misuse
 from ...terminal.parser import SessionParser
-from ...terminal.questions import asking
-from ...terminal.showing import check_out, pieces_of_contents, save, show, write_bytes, write_json
+from ...terminal.questions import interactive_options
+from ...terminal.showing import check_output_path, pieces_of_contents, save, show, write_bytes, write_json
 
 
 def main(argv: Sequence[str]) -> int:
@@ -18,7 +18,7 @@ def main(argv: Sequence[str]) -> int:
     parser = read_parser()
     options, session = parser.read(argv)
     try:
-        check_out(options.out)
+        check_output_path(options.out)
     except Misuse as error:
         exit_with_error(parser.prog, str(error))
 
@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
             show(pieces)
         return DONE
 
-    return session.run(work, asking(session))
+    return session.run(work, interactive_options(session))
 
 
 def read_parser() -> SessionParser:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from shared.client.client import Client
 
 from ...terminal.parser import SessionParser
-from ...terminal.questions import asking
+from ...terminal.questions import interactive_options
 from ...terminal.watching import watch
 
 
@@ -17,7 +17,7 @@ def main(argv: Sequence[str]) -> int:
     async def work(client: Client) -> int:
         return await watch(client, options, session)
 
-    return session.run(work, replace(asking(session), restart=True))
+    return session.run(work, replace(interactive_options(session), restart=True))
 
 
 def watch_parser() -> SessionParser:

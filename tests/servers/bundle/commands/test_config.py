@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from servers.bundle.commands import config
 from servers.bundle.commands.config import HostParser
-from servers.bundle.hosts.clients import CLIENTS, Client, client_named
+from servers.bundle.hosts.clients import CLIENTS, Client, get_client
 from servers.bundle.hosts.configured import read_entries
 from servers.bundle.hosts.launching import launch_command
 from servers.catalog import CATALOG, load_catalog
@@ -98,7 +98,7 @@ def test_a_pipe_of_few_letters_gets_escapes_that_mean_the_same(
         check=True,
     )
     (tmp_path / "settings").write_bytes(found.stdout)
-    entry = read_entries(client_named(name), tmp_path / "settings")["filesystem"]
+    entry = read_entries(get_client(name), tmp_path / "settings")["filesystem"]
     assert entry["args"][-1:] == [str(tmp_path / folder)]
     assert entry["env"] == {"FÜR": "é"}
 

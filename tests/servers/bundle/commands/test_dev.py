@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from servers.bundle.commands.dev import find_server, load_module, main, serve, watched_folders, with_options
+from servers.bundle.commands.dev import add_options, find_server, load_module, main, serve, watched_folders
 from shared.client.connect import connect_http
 from shared.errors import PeerError
 from tests.ports import free_port
@@ -122,7 +122,7 @@ def test_dev_ends_after_the_help_of_the_file(
     ],
 )
 def test_options_of_dev_override_the_arguments(given: list[str], passed: list[str]) -> None:
-    assert with_options(given, ["--host=x"]) == passed
+    assert add_options(given, ["--host=x"]) == passed
 
 
 def test_not_all_of_a_home_directory_is_watched(dice: Path) -> None:

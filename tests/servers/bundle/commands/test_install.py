@@ -13,7 +13,7 @@ import pytest
 from servers.bundle.commands.install import main as install
 from servers.bundle.commands.install import uninstall
 from servers.bundle.hosts.checking import check
-from servers.bundle.hosts.clients import CLIENTS, client_named
+from servers.bundle.hosts.clients import CLIENTS, get_client
 from servers.bundle.hosts.configured import ConfiguredServer, as_configured, read_entries
 from servers.bundle.hosts.installing import Receipts, Target
 from servers.bundle.hosts.installing import install as plan
@@ -47,7 +47,7 @@ def machine(system: str, home: Path) -> Machine:
 
 
 def target(name: str, home: Path, system: str = "linux") -> Target:
-    return Target.of(client_named(name), machine(system, home), "user", home)
+    return Target.of(get_client(name), machine(system, home), "user", home)
 
 
 def put(client: str, home: Path, *arguments: str) -> None:
@@ -103,7 +103,7 @@ def test_what_does_not_start_is_told_and_stays(home: Path, capsys: pytest.Captur
     assert ". Fix: " in fault
     assert not any(line.startswith("done: ") for line in before)
     assert last == "the server does not work yet, but its entry was kept; run install again, or uninstall"
-    assert "fetch" in read_entries(client_named("cursor"), home / ".cursor" / "mcp.json")
+    assert "fetch" in read_entries(get_client("cursor"), home / ".cursor" / "mcp.json")
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_a_project_has_a_file_of_its_own(home: Path) -> None:
     }  # fmt: skip
     before = files(home)
     for name, place in places.items():
-        spot = Target.of(client_named(name), machine("linux", home), "project", home / "work")
+        spot = Target.of(get_client(name), machine("linux", home), "project", home / "work")
         assert spot.path == home / "work" / place
         plan(spot, SERVER, replace=False).make()
         exit_code(uninstall, "fetch", "--client", name, "--scope", "project", "--name", "notes")
@@ -158,7 +158,7 @@ def test_what_is_there_already_is_no_change(home: Path, capsys: pytest.CaptureFi
     before = path.stat()
     exit_code(install, "fetch", "--client", "cursor")
     after = path.stat()
-    then = f"works: 2 tools\ndone: now {client_named('cursor').renewal}\n"
+    then = f"works: 2 tools\ndone: now {get_client('cursor').renewal}\n"
     assert capsys.readouterr().out == f"{path} already has this entry\n{then}"
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from servers.bundle.program import main
-from servers.bundle.tokens import TokensToChange
+from servers.bundle.tokens import EditableTokens
 from shared.auth.tokens_file import TokensFile
 from tests.servers.bundle.refusals import exit_code, refused
 
@@ -121,6 +121,6 @@ def test_what_it_refuses_changes_nothing(path: Path, capsys: pytest.CaptureFixtu
 
 def test_none_of_those_made_at_once_is_lost(path: Path) -> None:
     with ThreadPoolExecutor(4) as threads:
-        made = list(threads.map(lambda name: TokensToChange(path).make(name, None, None), "abcdefgh"))
+        made = list(threads.map(lambda name: EditableTokens(path).make(name, None, None), "abcdefgh"))
     tokens = TokensFile(path)
     assert [one.name for one in map(tokens.owner_of, made) if one is not None] == list("abcdefgh")

@@ -19,7 +19,7 @@ from servers.bundle.doctor.examination import SECONDS, Examination, examine
 from servers.bundle.doctor.findings import Finding, Severity
 from servers.bundle.doctor.installation import this_installation
 from servers.bundle.host_entries import BUNDLE
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.clients import get_client
 from servers.bundle.program import main
 from tests.servers.bundle.doctor.machines import CATALOG, OLD_SERVER, ROOT, Home, home
 from tests.servers.bundle.refusals import refused
@@ -52,7 +52,7 @@ async def test_an_entry_for_several_servers_is_ours(home: Home) -> None:
     variables = {"MCP_FILESYSTEM_ROOTS": str(home.path / "notes")}
     home.cursor("bundle", command=sys.executable, args=words, env=variables)
     machine, here = home.machine, this_installation()
-    found = await examine(Examination(machine, here, home.path, CATALOG.servers, clients=[client_named("cursor")]))
+    found = await examine(Examination(machine, here, home.path, CATALOG.servers, clients=[get_client("cursor")]))
     assert [one for one in found if one.severity is not Severity.OK] == []
     assert f"Cursor, {home.path}/.cursor/mcp.json: can be read; 1 of 1 server is ours" in map(joined, found)
     assert "Cursor, 'bundle': it starts, speaks 2025-11-25 and 2026-07-28, and has 19 tools" in map(joined, found)

@@ -11,9 +11,9 @@ WELL = Attempt(MODES[0], Outcome.ANSWERED, info=INFO)
 
 SAYING = [
     ([Attempt(MODES[0], Outcome.REFUSED, f"bad token {TOKEN}")], "bad token ***"),
-    ([Attempt(MODES[0], Outcome.REFUSED, "refused", last_words=f"bad token {TOKEN}")], "bad token ***"),
-    ([Attempt(MODES[0], Outcome.ENDED, exit_code=1, last_words=f"bad token {TOKEN}")], "bad token ***"),
-    ([Attempt(MODES[0], Outcome.SILENT, "nothing", last_words=f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.REFUSED, "refused", last_line=f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.ENDED, exit_code=1, last_line=f"bad token {TOKEN}")], "bad token ***"),
+    ([Attempt(MODES[0], Outcome.SILENT, "nothing", last_line=f"bad token {TOKEN}")], "bad token ***"),
     ([WELL, Attempt(MODES[1], Outcome.REFUSED, f"bad token {TOKEN}")], "bad token ***"),
     ([WELL._replace(info={**INFO, "name": f"for {TOKEN}"})], "it calls itself 'for ***'"),
     ([WELL._replace(info={**INFO, "version": f"1 for {TOKEN}"})], "it is version 1 for ***"),

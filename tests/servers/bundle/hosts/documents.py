@@ -59,7 +59,7 @@ def go_in_order(
         text, receipts[name] = edit.text, edit.receipt
     left = read(text)
     for name in order:
-        text, receipts = edits.take(text, client, name, receipts)
+        text, receipts = edits.remove(text, client, name, receipts)
         del left[name]
         assert told(read(text)) == told(left)
     assert text == before
@@ -81,11 +81,11 @@ def _wild(draw: st.DrawFn, value: Any, gaps: st.SearchStrategy[str], commas: boo
         trailing = "," + draw(gaps) if items and commas and draw(st.booleans()) else ""
         return brackets[0] + (text or draw(gaps)) + trailing + brackets[1]
 
-    def rendered(one: Any) -> str:
+    def render(one: Any) -> str:
         if isinstance(one, dict):
             return parts(
-                "{}", [f"{json.dumps(key)}{draw(gaps)}:{draw(gaps)}{rendered(item)}" for key, item in one.items()]
+                "{}", [f"{json.dumps(key)}{draw(gaps)}:{draw(gaps)}{render(item)}" for key, item in one.items()]
             )
-        return parts("[]", [rendered(item) for item in one]) if isinstance(one, list) else json.dumps(one)
+        return parts("[]", [render(item) for item in one]) if isinstance(one, list) else json.dumps(one)
 
-    return draw(gaps) + rendered(value) + draw(gaps)
+    return draw(gaps) + render(value) + draw(gaps)

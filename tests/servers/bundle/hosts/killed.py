@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.configured import ConfiguredServer, read_bytes
 from servers.bundle.hosts.installing import Target, install, uninstall
 from servers.common.machine import Machine
@@ -23,8 +23,8 @@ ASKED = {"open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.rmdir", "
 
 def change(client: str, word: str | None) -> None:
     """Puts a server there that is given a word, or takes it out."""
-    target = Target.of(client_named(client), Machine("linux", HOME, {}), "user", HOME)
-    with target.held():
+    target = Target.of(get_client(client), Machine("linux", HOME, {}), "user", HOME)
+    with target.lock():
         new = ConfiguredServer("a", "/opt/mcp", (word,)) if word else None
         (install(target, new, replace=False) if new else uninstall(target, "a", [])).make()
 

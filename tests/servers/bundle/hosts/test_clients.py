@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from servers.bundle.hosts.clients import CLIENTS, client_named
+from servers.bundle.hosts.clients import CLIENTS, get_client
 from servers.common.machine import Machine, state_folder
 
 LINUX = Machine("linux", PurePosixPath("/home/ann"), {})
@@ -56,7 +56,7 @@ def test_the_file_of_the_user_is_where_the_client_looks() -> None:
 
 def test_claude_desktop_from_the_store_has_a_folder_of_its_own() -> None:
     local = WINDOWS._replace(packages=("Claude.Other", "Claude_pzs8sxrjxfjjc", "Other_1"))
-    found = client_named("claude-desktop").user(local)
+    found = get_client("claude-desktop").user(local)
     folder = r"C:\Users\ann\AppData\Local\Packages\Claude_pzs8sxrjxfjjc\LocalCache\Roaming"
     assert str(found) == rf"{folder}\Claude\claude_desktop_config.json"
 
@@ -77,14 +77,14 @@ MOVED = [
 def test_variables_that_a_client_honors_move_its_file() -> None:
     for name, variable, place in MOVED:
         machine = LINUX._replace(environment={variable: "/other"})
-        assert client_named(name).user(machine) == PurePosixPath(place)
+        assert get_client(name).user(machine) == PurePosixPath(place)
     # A relative directory in a variable moves nothing.
     machine = LINUX._replace(environment={"XDG_CONFIG_HOME": "other"})
-    assert client_named("vscode").user(machine) == PurePosixPath("/home/ann/.config/Code/User/mcp.json")
+    assert get_client("vscode").user(machine) == PurePosixPath("/home/ann/.config/Code/User/mcp.json")
 
 
 def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="Claude Desktop has no project configuration"):
-        client_named("claude-desktop").file(LINUX, "project", Path("/work"))
+        get_client("claude-desktop").file(LINUX, "project", Path("/work"))
     with pytest.raises(ValueError, match="no client 'emacs'; available: claude-desktop, claude-code, vscode"):
-        client_named("emacs")
+        get_client("emacs")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.clients import CLIENTS, client_named
+from servers.bundle.hosts.clients import CLIENTS, get_client
 from servers.bundle.hosts.configured import ConfiguredServer, as_configured, as_entry, read_entries
 
 STARTED = ConfiguredServer("a", command="/bin/a", args=("--x", "1"), env={"K": "V"})
@@ -17,10 +17,10 @@ def test_what_is_written_for_a_server_is_read_back() -> None:
         assert as_configured(client, "a", as_entry(client, STARTED)) == STARTED
         if client.http:
             assert as_configured(client, "a", as_entry(client, REACHED)) == REACHED
-    codex, server = client_named("codex"), REACHED._replace(token_variable="MCP_TOKEN")
+    codex, server = get_client("codex"), REACHED._replace(token_variable="MCP_TOKEN")
     assert as_configured(codex, "a", as_entry(codex, server)) == server
     with pytest.raises(ValueError, match="the file of Claude Desktop can list only servers that it starts"):
-        as_entry(client_named("claude-desktop"), REACHED)
+        as_entry(get_client("claude-desktop"), REACHED)
 
 
 def write(folder: Path, text: str | bytes) -> Path:
@@ -31,12 +31,12 @@ def write(folder: Path, text: str | bytes) -> Path:
 
 def test_servers_are_read_from_json_with_comments_and_from_toml(tmp_path: Path) -> None:
     path = write(tmp_path, '\ufeff{// mine\r\n"other": [1,], "servers": {"a": {"command": "/bin/a",},},}')
-    assert read_entries(client_named("vscode"), path) == {"a": {"command": "/bin/a"}}
+    assert read_entries(get_client("vscode"), path) == {"a": {"command": "/bin/a"}}
     path = write(tmp_path, 'model = "x"\n[mcp_servers.a]\ncommand = "/bin/a"\n[mcp_servers.a.env]\nK = "V"\n')
-    assert read_entries(client_named("codex"), path) == {"a": {"command": "/bin/a", "env": {"K": "V"}}}
+    assert read_entries(get_client("codex"), path) == {"a": {"command": "/bin/a", "env": {"K": "V"}}}
     for name in ("claude-desktop", "vscode", "codex"):
-        found = [read_entries(client_named(name), write(tmp_path, text)) for text in ("", "\n")]
-        assert [*found, read_entries(client_named(name), tmp_path / "missing")] == [{}, {}, {}]
+        found = [read_entries(get_client(name), write(tmp_path, text)) for text in ("", "\n")]
+        assert [*found, read_entries(get_client(name), tmp_path / "missing")] == [{}, {}, {}]
 
 
 UNREADABLE: list[tuple[str, str | bytes, str]] = [
@@ -60,7 +60,7 @@ def test_a_file_the_client_could_not_read_is_refused(tmp_path: Path) -> None:
     for name, text, reason in UNREADABLE:
         path = write(tmp_path, text)
         with pytest.raises(ValueError, match=re.escape(f"{path}: {reason}")):
-            read_entries(client_named(name), path)
+            read_entries(get_client(name), path)
 
 
 UNUSABLE: list[tuple[object, str]] = [
@@ -76,13 +76,13 @@ UNUSABLE: list[tuple[object, str]] = [
 def test_an_entry_the_client_could_not_use_is_refused() -> None:
     for entry, reason in UNUSABLE:
         with pytest.raises(ValueError, match=reason):
-            as_configured(client_named("vscode"), "a", entry)
-    assert as_configured(client_named("vscode"), "a", {"url": "x", "headers": []}) == ConfiguredServer("a", url="x")
+            as_configured(get_client("vscode"), "a", entry)
+    assert as_configured(get_client("vscode"), "a", {"url": "x", "headers": []}) == ConfiguredServer("a", url="x")
 
 
 def test_some_entries_start_nothing() -> None:
     """Servers that are switched off, and what an extension of Zed brings."""
-    found = as_configured(client_named("cline"), "a", {"command": "x", "disabled": True})
+    found = as_configured(get_client("cline"), "a", {"command": "x", "disabled": True})
     assert found is not None
     assert not found.enabled
-    assert as_configured(client_named("zed"), "a", {"settings": {}}) is None
+    assert as_configured(get_client("zed"), "a", {"settings": {}}) is None

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.bundle.hosts import toml_edits
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.differences import MAX_LINE, Line, find_differences
 from servers.bundle.hosts.json_edits import put
 
-CURSOR, CODEX = client_named("cursor"), client_named("codex")
+CURSOR, CODEX = get_client("cursor"), get_client("codex")
 ENTRY = {"command": "/opt/mcp", "args": ["--header", "X:hush"], "env": {"TOKEN": "hush"}}
 
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.bundle.hosts import json_edits
-from servers.bundle.hosts.clients import Client, client_named
-from servers.bundle.hosts.json_edits import put, take
+from servers.bundle.hosts.clients import Client, get_client
+from servers.bundle.hosts.json_edits import put, remove
 from servers.bundle.hosts.jsonc import parse
 from tests.servers.bundle.hosts.documents import Document, documents, go_in_order
 
 ENTRY = {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], "env": {"K": "V"}}
-CURSOR, DESKTOP, CODE = client_named("cursor"), client_named("claude-desktop"), client_named("vscode")
+CURSOR, DESKTOP, CODE = get_client("cursor"), get_client("claude-desktop"), get_client("vscode")
 
 
 def value_of(text: bytes, client: Client) -> Any:
@@ -28,7 +28,7 @@ def servers_of(text: bytes) -> Any:
 def there_and_back(text: bytes, client: Client) -> bytes:
     """The text with the entry; the way back is checked."""
     edit = put(text, client, "new", ENTRY)
-    back, left = take(edit.text, client, "new", {"new": edit.receipt})
+    back, left = remove(edit.text, client, "new", {"new": edit.receipt})
     assert back == text
     assert left == {}
     return edit.text
@@ -130,7 +130,7 @@ def test_several_entries_go_in_any_order_without_a_trace(document: Document, ord
 def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
     before = document.value or {}
     for name in before.get("mcpServers", {}):
-        text, _ = take(document.text, CURSOR, name, {})
+        text, _ = remove(document.text, CURSOR, name, {})
         others = {other: entry for other, entry in before["mcpServers"].items() if other != name}
         assert value_of(text, CURSOR) == {**before, "mcpServers": others}
 
@@ -142,7 +142,7 @@ def test_with_an_entry_without_a_receipt_one_comma_goes() -> None:
         "c": '    "a": 1,\n    "b": 2 // b\n',
     }
     text = '{\n  "mcpServers": {\n    "a": 1,\n    "b": 2, // b\n    "c": 3\n  }\n}\n'
-    taken = {name: take(text.encode(), CURSOR, name, {})[0].decode() for name in left}
+    taken = {name: remove(text.encode(), CURSOR, name, {})[0].decode() for name in left}
     assert taken == {name: f'{{\n  "mcpServers": {{\n{rest}  }}\n}}\n' for name, rest in left.items()}
 
 
@@ -156,7 +156,7 @@ def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
     text = b'{\n  "theme": 1\n}\n'
     first = put(text, DESKTOP, "new", {"command": "x"})
     second = put(first.text, DESKTOP, "new", ENTRY, first.receipt)
-    assert take(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
+    assert remove(second.text, DESKTOP, "new", {"new": second.receipt}) == (text, {})
 
 
 def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
@@ -164,21 +164,21 @@ def test_an_entry_that_came_later_stays_as_its_user_has_laid_it_out() -> None:
     first = put(text, DESKTOP, "new", ENTRY)
     second = put(first.text, DESKTOP, "later", {"command": "x"})
     own = second.text.replace(b'{\n      "command": "x"\n    }', b'{"command":   "x"}')
-    left, _ = take(own, DESKTOP, "new", {"new": first.receipt, "later": second.receipt})
+    left, _ = remove(own, DESKTOP, "new", {"new": first.receipt, "later": second.receipt})
     assert left == b'{\n  "mcpServers": {\n    "old": {},\n    "later": {"command":   "x"}\n  }\n}'
 
 
 def test_what_came_beside_the_entry_stays() -> None:
     edit = put(b"{}", DESKTOP, "new", ENTRY)
     grown = edit.text.replace(b'"mcpServers"', b'"theme": 1,\n  "mcpServers"')
-    text, _ = take(grown, DESKTOP, "new", {"new": edit.receipt})
+    text, _ = remove(grown, DESKTOP, "new", {"new": edit.receipt})
     assert value_of(text, DESKTOP) == {"theme": 1}
 
 
 def test_a_comment_that_came_into_the_key_keeps_it() -> None:
     edit = put(b"{}", CURSOR, "new", ENTRY)
     grown = edit.text.replace(b'"new"', b'// mine\n    "new"')
-    text, _ = take(grown, CURSOR, "new", {"new": edit.receipt})
+    text, _ = remove(grown, CURSOR, "new", {"new": edit.receipt})
     assert b"// mine" in text
     assert value_of(text, CURSOR) == {"mcpServers": {}}
 
@@ -187,7 +187,7 @@ def test_what_can_not_be_read_is_refused() -> None:
     with pytest.raises(ValueError, match="the key 'mcpServers' occurs twice"):
         put(b'{"mcpServers": {}, "mcpServers": {}}', DESKTOP, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
-        take(b"{}", DESKTOP, "new", {})
+        remove(b"{}", DESKTOP, "new", {})
 
 
 def test_what_is_javascript_alone_is_refused() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.configured import ConfiguredServer
 from servers.bundle.hosts.shareable import has_own_paths, shareable
 from servers.common.machine import Machine
@@ -25,7 +25,7 @@ SHARED = {
 def test_a_path_is_named_by_its_folder(text: str) -> None:
     server = ConfiguredServer("a", text, (text,), {"X": text})
     shown = SHARED[text]
-    assert shareable(client_named("vscode"), MACHINE, PROJECT, server) == ConfiguredServer(
+    assert shareable(get_client("vscode"), MACHINE, PROJECT, server) == ConfiguredServer(
         "a", shown, (shown,), {"X": shown}
     )
     assert has_own_paths(MACHINE, PROJECT, server) is (shown != text)
@@ -33,7 +33,7 @@ def test_a_path_is_named_by_its_folder(text: str) -> None:
 
 def test_a_client_without_forms_has_its_paths() -> None:
     server = ConfiguredServer("a", "/home/ann/x")
-    assert shareable(client_named("codex"), MACHINE, PROJECT, server) == server
+    assert shareable(get_client("codex"), MACHINE, PROJECT, server) == server
     windows = Machine("windows", PureWindowsPath(r"C:\Users\ann"), {})
     there = ConfiguredServer("a", r"C:\Users\ann\x")
-    assert shareable(client_named("claude-code"), windows, PROJECT, there) == there
+    assert shareable(get_client("claude-code"), windows, PROJECT, there) == there

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from servers.bundle.hosts import toml_edits
-from servers.bundle.hosts.clients import client_named
-from servers.bundle.hosts.toml_edits import put, take
+from servers.bundle.hosts.clients import get_client
+from servers.bundle.hosts.toml_edits import put, remove
 from tests.servers.bundle.hosts.documents import Document, go_in_order, told
 from tests.servers.bundle.hosts.toml_documents import toml_documents
 
-CODEX = client_named("codex")
+CODEX = get_client("codex")
 ENTRY = {"command": "/opt/mcp", "args": ["--root", "/tmp/ü"], "env": {"K": "V\n"}}
 
 
@@ -25,7 +25,7 @@ def servers_of(text: bytes) -> Any:
 def there_and_back(text: bytes) -> bytes:
     """The text with the entry; the way back is checked."""
     edit = put(text, CODEX, "new", ENTRY)
-    assert take(edit.text, CODEX, "new", {"new": edit.receipt}) == (text, {})
+    assert remove(edit.text, CODEX, "new", {"new": edit.receipt}) == (text, {})
     assert edit.text[edit.start : edit.end].startswith(b"[mcp_servers.new]")
     return edit.text
 
@@ -98,7 +98,7 @@ def test_an_entry_without_a_receipt_goes_alone(document: Document) -> None:
     before = servers_of(document.text) if isinstance((document.value or {}).get("mcp_servers", {}), dict) else {}
     for name in before:
         try:
-            text, _ = take(document.text, CODEX, name, {})
+            text, _ = remove(document.text, CODEX, name, {})
         except ValueError as refused:
             assert "by hand" in str(refused)  # noqa: PT017 - it may be one that has no table
         else:
@@ -122,7 +122,7 @@ K = "V"
 
 
 def test_an_entry_of_the_user_goes_with_one_empty_line_and_leaves_comments() -> None:
-    text, _ = take(OWN.encode(), CODEX, "new", {})
+    text, _ = remove(OWN.encode(), CODEX, "new", {})
     assert text.decode() == (
         '# about the other\n[mcp_servers.other]\ncommand = "x"\n\n# about mine\n# behind\n[last]\n'
     )
@@ -140,13 +140,13 @@ def test_an_entry_that_was_updated_goes_without_a_trace() -> None:
     text = b"a = 1"
     first = put(text, CODEX, "new", {"command": "x"})
     second = put(first.text, CODEX, "new", ENTRY, first.receipt)
-    assert take(second.text, CODEX, "new", {"new": second.receipt}) == (text, {})
+    assert remove(second.text, CODEX, "new", {"new": second.receipt}) == (text, {})
 
 
 def test_what_came_behind_the_entry_stays() -> None:
     edit = put(b"a = 1\n", CODEX, "new", ENTRY)
     grown = edit.text + b'\n[projects."/work"]\ntrust_level = "trusted"\n'
-    text, _ = take(grown, CODEX, "new", {"new": edit.receipt})
+    text, _ = remove(grown, CODEX, "new", {"new": edit.receipt})
     assert text == b'a = 1\n\n[projects."/work"]\ntrust_level = "trusted"\n'
 
 
@@ -160,4 +160,4 @@ def test_what_can_not_be_changed_is_refused() -> None:
         with pytest.raises(ValueError, match=re.escape(reason)):
             put(text, CODEX, "new", ENTRY)
     with pytest.raises(ValueError, match="has no server 'new'"):
-        take(b"", CODEX, "new", {})
+        remove(b"", CODEX, "new", {})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.bundle.hosts.clients import client_named
+from servers.bundle.hosts.clients import get_client
 from servers.bundle.hosts.variables import Variables
 from servers.bundle.terminal.endings import Misuse
 from servers.bundle.terminal.targets import ServerChoice, Target, find_target
@@ -129,4 +129,4 @@ def test_variables_are_those_of_the_client(home: Path, monkeypatch: pytest.Monke
         ("zed", "${SET}"): "${SET}",
     }
     for (client, text), said in meant.items():
-        assert Variables(client_named(client), this_machine(), home / "project").fill_in(text) == said
+        assert Variables(get_client(client), this_machine(), home / "project").fill_in(text) == said
