@@ -25,13 +25,16 @@ class LazyFinder(NamedTuple):
 
     names: tuple[str, ...]
     """The names of modules, without packages."""
+    packages: tuple[str, ...] = ()
+    """The names of packages whose modules are lazy."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a lazy module; None for other modules, those that are not in a source file, and those
         that are reloaded."""
-        spec = PathFinder.find_spec(name, path) if name in self.names and target is None else None
+        is_lazy = name in self.names or name.rpartition(".")[0] in self.packages
+        spec = PathFinder.find_spec(name, path) if is_lazy and target is None else None
         if spec is None or type(spec.loader) is not SourceFileLoader:
             return None
         spec.loader = _LazyLoader(name, spec.loader.path)

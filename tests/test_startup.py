@@ -32,6 +32,7 @@ DEAR = {
     *("shutil", "zipfile", "bz2", "lzma", "tempfile"),  # the width of a terminal, among others
     *("argparse", "gettext"),  # for the help
     "difflib",  # for a name that is wrong, and for a difference that is shown
+    *("servers.filesystem.edit.text", "servers.filesystem.search.lines"),  # loaded with the first call
     *("multiprocessing", "concurrent.futures.process", "logging.config", "http", "urllib.request", "xml"),
     *("pydantic.v1", "pydantic.deprecated", "pydantic.networks", "pydantic.mypy", "pydantic_settings"),
 }

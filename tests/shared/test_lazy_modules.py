@@ -112,6 +112,15 @@ def test_a_preset_attribute_gives_way_to_the_code(executed: list[int]) -> None:
     assert executed == [1]
 
 
+def test_the_modules_of_a_package_are_lazy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    finder = LazyFinder((), ("late_package",))
+    (tmp_path / "late_package").mkdir()
+    (tmp_path / "late_package" / "part.py").touch()
+    found = finder.find_spec("late_package.part", [str(tmp_path / "late_package")])
+    assert found is not None
+    assert finder.find_spec("late_package", [str(tmp_path)]) is None
+
+
 @pytest.mark.parametrize("name", ["lazy_missing", "sys", "late_package"])
 def test_other_modules_are_found_as_ever(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)

@@ -10,7 +10,7 @@ from shared.program.files.entries import Place
 
 from ..errors import FilesError
 from ..files import Files
-from ..search.look_alikes import suggest_path
+from ..search import look_alikes
 
 _WORD = re.compile(r"\w+")
 _WINDOWS = re.compile(r"[A-Za-z]:[\\/]")
@@ -31,7 +31,9 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
             return FilesError(
                 error.code, error.path, "is in an allowed directory that can't be reached at the moment"
             )
-        similar = _respelled(files, error.path) or ("" if place is None else suggest_path(files.rooted, place))
+        similar = _respelled(files, error.path)
+        if place is not None and not similar:
+            similar = look_alikes.suggest_path(files.rooted, place)
         creation = "Create it with create_directory first." if creates_entry and reason == _MISSING_PARENT else ""
         suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
     return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))

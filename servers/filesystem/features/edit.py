@@ -1,8 +1,12 @@
-"""The tools that change files."""
+"""The tools that change files.
+
+The modules in `edit` are loaded by the first call that uses one of their names (see `servers/start.py`), so types of
+theirs are quoted.
+"""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from anyio import from_thread, to_thread
 from pydantic import Field
@@ -10,9 +14,8 @@ from pydantic import Field
 from shared import Features
 from shared.text import displayed, format_count, quoted
 
-from ..edit import delete, edit, move, write
-from ..edit.patch import MAX_FILES, read_patch
-from ..edit.replacements import Edit
+from ..edit import delete, edit, move, replacements, write
+from ..edit import patch as patches
 from ..errors import FilesError
 from ..files import Files
 from ..history.recording import Recorder
@@ -45,7 +48,7 @@ async def write_file(
     ctx: Ctx,
     path: str,
     content: str,
-    mode: write.Mode = "overwrite",
+    mode: Literal["overwrite", "create", "append"] = "overwrite",
     if_match: IfMatch = None,
     encoding: Encoding = None,
 ) -> str:
@@ -163,33 +166,38 @@ async def delete_file(ctx: Ctx, path: str, recursive: bool = False) -> str:
     return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
 
 
-def _edits_of_patch(ctx: Ctx, patch: str, encoding: str | None) -> list[edit.FileEdits]:
+def _edits_of_patch(ctx: Ctx, patch: str, encoding: str | None) -> "list[edit.FileEdits]":
     """Return the edits of a unified diff, by file. Raises FilesError."""
-    return [edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding) for file in read_patch(patch)]
+    return [
+        edit.FileEdits(ctx.state.place(file.path), file.edits, encoding=encoding)
+        for file in patches.read_patch(patch)
+    ]
 
 
 def _edits_by_file(
     ctx: Ctx, path: str | None, edits: Sequence[EditOperation], if_match: str | None, encoding: str | None
-) -> list[edit.FileEdits]:
+) -> "list[edit.FileEdits]":
     """Return the edits by file; `if_match` applies to the file at `path`. Raises FilesError."""
-    files: dict[str, list[Edit]] = {}
+    files: dict[str, list[replacements.Edit]] = {}
     for number, operation in enumerate(edits, 1):
         name = path if operation.path is None else operation.path
         if name is None:
             raise FilesError("bad_edit", "", f"edit {number} does not specify a file", "Specify path.")
-        files.setdefault(name, []).append(Edit(operation.oldText, operation.newText, operation.count))
-    if len(files) > MAX_FILES:
-        raise FilesError("bad_edit", "", f"the edits change more than {MAX_FILES} files", "Make several calls.")
+        files.setdefault(name, []).append(replacements.Edit(operation.oldText, operation.newText, operation.count))
+    if len(files) > patches.MAX_FILES:
+        raise FilesError(
+            "bad_edit", "", f"the edits change more than {patches.MAX_FILES} files", "Make several calls."
+        )
     if if_match is not None and path not in files:
         reason = "if_match applies to the file at path, which no edit changes"
         raise FilesError("bad_edit", path or "", reason, "Pass the file that has this etag as path.")
     return [
-        edit.FileEdits(ctx.state.place(name), replacements, if_match if name == path else None, encoding)
-        for name, replacements in files.items()
+        edit.FileEdits(ctx.state.place(name), of_file, if_match if name == path else None, encoding)
+        for name, of_file in files.items()
     ]
 
 
-def _facts(file: write.WriteResult | edit.EditResult) -> str:
+def _facts(file: "write.WriteResult | edit.EditResult") -> str:
     """Return the size and etag of a written file, its charset unless it is UTF-8, and any lost attributes."""
     charset = "" if file.charset == UTF8.name else f", charset {file.charset}"
     return f"{format_count(file.size, 'byte')}, etag {file.etag}{charset}{_lost_note(file.lost)}"

@@ -7,14 +7,16 @@ time. All other hints are derived from the name, without reading the file.
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shared import Annotations, Resource
 from shared.text import displayed
 
 from ..read.media_types import media_type_of
-from ..search.listing import ListedEntry
 from ..watch.tree import IGNORED
+
+if TYPE_CHECKING:
+    from ..search.listing import ListedEntry
 
 _DIRECTORY = "inode/directory"
 _MAIN_FILE_PRIORITY, _HIDDEN_FILE_PRIORITY = 0.8, 0.2
@@ -34,7 +36,7 @@ _FOR_USER = {
 """Media types that models can't read."""
 
 
-def resource_of(entry: ListedEntry) -> Resource:
+def resource_of(entry: "ListedEntry") -> Resource:
     """Return a directory entry as a resource."""
     mime_type = _DIRECTORY if entry.kind == "directory" else media_type_of(entry.name)
     modified = None if entry.modified is None else moment_of(entry.modified)

@@ -27,7 +27,7 @@ from ..files import Files
 from ..read.binary import BytesRead, bytes_of
 from ..read.charsets import UTF8, decode, marked, plain
 from ..read.pages import fit, json_size
-from ..search.listing import ListedEntry, complete, list_directory
+from ..search import listing
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
 from .arguments import Ctx, as_base64, read_budget
@@ -154,16 +154,17 @@ def _whole_lines(data: bytes, budget: int) -> str | None:
 
 def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
     """Return the resources in a directory, as many as the budget allows."""
-    entries = list_directory(files.rooted, place, Page(limit, sys.maxsize))
+    listed = listing.list_directory(files.rooted, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
-    for entry in _readable_entries(files, entries.entries):
+    for entry in _readable_entries(files, listed.entries):
         resource = resource_of(entry).to_wire()
         budget -= json_size(json.dumps(resource)) + len(", ")
         if budget < _OVERHEAD_BYTES:
             break
         shown.append(resource)
-    listing = {"resources": shown, "total": entries.total, "truncated": entries.truncated or budget < _OVERHEAD_BYTES}
-    return TextResourceContents(uri=uri, mime_type="application/json", text=json.dumps(listing))
+    is_truncated = listed.truncated or budget < _OVERHEAD_BYTES
+    text = json.dumps({"resources": shown, "total": listed.total, "truncated": is_truncated})
+    return TextResourceContents(uri=uri, mime_type="application/json", text=text)
 
 
 @features.lists_resources
@@ -179,19 +180,19 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 
 def _top_level(files: Files, limit: int) -> list[Resource]:
     roots: list[Resource] = []
-    entries: list[ListedEntry] = []
+    entries: list[listing.ListedEntry] = []
     for index, path in enumerate(files.rooted.roots.paths):
         root = Place(index, (), str(path))
         try:
             modified = files.rooted.stat(root).st_mtime
-            entries += list_directory(files.rooted, root, Page(limit, sys.maxsize)).entries
+            entries += listing.list_directory(files.rooted, root, Page(limit, sys.maxsize)).entries
         except FilesError:
             continue
         roots.append(root_of(files.uri(root), path, modified))
     return [*roots, *map(resource_of, _readable_entries(files, entries))]
 
 
-def _readable_entries(files: Files, entries: Iterable[ListedEntry]) -> Iterator[ListedEntry]:
+def _readable_entries(files: Files, entries: "Iterable[listing.ListedEntry]") -> "Iterator[listing.ListedEntry]":
     """Yield the directory entries that can be read as resources."""
     for entry in entries:
         if entry.kind in ("file", "directory") and not files.rooted.roots.denies(files.place(entry.uri)):
@@ -202,7 +203,7 @@ def _readable_entries(files: Files, entries: Iterable[ListedEntry]) -> Iterator[
 async def complete_path(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The paths that begin with the typed text. A directory ends in a slash."""
     async with ctx.turn(brief=True):
-        return await to_thread.run_sync(complete, ctx.state.rooted, typed)
+        return await to_thread.run_sync(listing.complete, ctx.state.rooted, typed)
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:

@@ -1,4 +1,8 @@
-"""The tools that list directories and find files."""
+"""The tools that list directories and find files.
+
+The modules in `search` are loaded by the first call that uses one of their names (see `servers/start.py`), so types
+of theirs are quoted.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,14 +17,8 @@ from shared.concurrency import background
 from shared.text import displayed
 
 from ..files import Files
-from ..search import content, files, listing, tree
-from ..search.content import Output, SearchRequest
-from ..search.files import Control, Scope
-from ..search.listing import FileInfo
-from ..search.matcher import Query
+from ..search import content, files, listing, matcher, summaries, tree
 from ..search.page import Page
-from ..search.summaries import content_text, info_text, listing_text, search_text, sized_text, tree_text
-from ..search.tree import Limits
 from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, Patterns
 from .reports import report_stopped
 from .views import FILES_APP, cursor_before, show_listing, show_tree
@@ -43,10 +41,10 @@ _TIME_SHARE = 0.7
 
 def _list_at_once(ctx: Ctx, path: str, limit: int | None, cursor: str | None) -> str | None:
     files, place, page = ctx.state, ctx.state.place(path), _page(ctx, limit, cursor)
-    listed = files.small.scan(
-        place, lambda children: listing.page_of(children, files.rooted, place, page, names_only=True)
-    )
-    return None if listed is None else listing_text(listed)
+    # The first use of `listing` loads it, which must not count as time of the disk.
+    page_of = partial(listing.page_of, rooted=files.rooted, place=place, page=page, names_only=True)
+    listed = files.small.scan(place, page_of)
+    return None if listed is None else summaries.listing_text(listed)
 
 
 @tools.tool(read_only=True, at_once=_list_at_once)
@@ -56,7 +54,7 @@ async def list_directory(ctx: Ctx, path: str, limit: Count | None = None, cursor
     async with ctx.turn(brief=True):
         list_names = partial(listing.list_directory, ctx.state.rooted, place, page, names_only=True)
         entries = await to_thread.run_sync(list_names)
-    return listing_text(entries)
+    return summaries.listing_text(entries)
 
 
 @tools.tool(read_only=True, app=FILES_APP)
@@ -72,7 +70,7 @@ async def list_directory_with_sizes(
     async with ctx.turn(brief=True):
         entries = await to_thread.run_sync(listing.list_directory, ctx.state.rooted, place, page, sortBy == "size")
     show_listing(ctx, place, entries, since)
-    return sized_text(entries)
+    return summaries.sized_text(entries)
 
 
 @tools.tool(read_only=True, app=FILES_APP)
@@ -80,15 +78,15 @@ async def directory_tree(
     ctx: Ctx,
     path: str,
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; drop-in name
-    maxDepth: Count = tree.MAX_DEPTH,  # noqa: N803 - as its fellows
+    maxDepth: Count = 64,  # noqa: N803 - as its fellows
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; omitted contents are marked."""
     rooted, place, since = ctx.state.rooted, ctx.state.place(path), cursor_before(ctx)
-    limits = Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
+    limits = tree.Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
     nodes = await _searched(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
     show_tree(ctx, place, nodes, since)
-    return tree_text(nodes)
+    return summaries.tree_text(nodes)
 
 
 @tools.tool(read_only=True)
@@ -103,11 +101,11 @@ async def search_files(
 ) -> str:
     """Find files and directories by a case-sensitive glob. Entries that .gitignore excludes are left out and
     counted."""
-    scope = Scope(pattern, tuple(excludePatterns), includeIgnored)
+    scope = files.Scope(pattern, tuple(excludePatterns), includeIgnored)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
     await report_stopped(ctx, result["stopped"])
-    return search_text(result, pattern)
+    return summaries.search_text(result, pattern)
 
 
 @tools.tool(read_only=True, task="optional")
@@ -121,22 +119,23 @@ async def search_content(
     glob: Annotated[str, Field(description="which files, e.g. *.py or src/**/*.ts")] = "*",
     excludePatterns: Patterns = [],  # noqa: B006, N803 - pydantic copies it; as its fellows
     includeIgnored: HiddenToo = False,  # noqa: N803 - as its fellows
-    output: Output = "matches",
+    output: Literal["matches", "files", "counts"] = "matches",
     context: Annotated[int, Field(ge=0, le=20, description="lines around each match")] = 0,
     documents: Documents = False,
     limit: Count = 250,
     cursor: CursorArgument = None,
 ) -> str:
     """Find the lines in files that match an RE2 regular expression. Skips binary, hidden and ignored files."""
-    scope = Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
+    scope = files.Scope(glob, tuple(excludePatterns), includeIgnored, includeIgnored)
     reader = ctx.state.documents.reader() if documents else None
-    selection = SearchRequest(Query(pattern, literal, ignoreCase, multiline), output, context, reader)
+    query = matcher.Query(pattern, literal, ignoreCase, multiline)
+    request = content.SearchRequest(query, output, context, reader)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
     result = await _searched(
-        ctx, lambda control: content.search_content(rooted, place, scope, selection, page, control)
+        ctx, lambda control: content.search_content(rooted, place, scope, request, page, control)
     )
     await report_stopped(ctx, result["stopped"])
-    return content_text(result)
+    return summaries.content_text(result)
 
 
 def _info_at_once(ctx: Ctx, path: str) -> CallToolResult | None:
@@ -151,9 +150,9 @@ async def get_file_info(ctx: Ctx, path: str) -> CallToolResult:
     return _info(await to_thread.run_sync(listing.info, ctx.state.rooted, ctx.state.place(path)))
 
 
-def _info(info: FileInfo) -> CallToolResult:
+def _info(info: "listing.FileInfo") -> CallToolResult:
     # Models read the text and need no schema for the structured data, which is for programs.
-    return CallToolResult(content=[TextContent(text=info_text(info))], structured_content=info._asdict())
+    return CallToolResult(content=[TextContent(text=summaries.info_text(info))], structured_content=info._asdict())
 
 
 @tools.tool(read_only=True)
@@ -173,14 +172,14 @@ def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
     return Page(ctx.budget.entries_within(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
 
 
-async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
+async def _searched(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
     """Run `search` in a thread and return its result. The client gets progress reports. If the call is cancelled, the
     thread ends at its next step.
     """
     requested = anyio.current_time()
     async with ctx.turn():
         remaining = ctx.budget.seconds - (anyio.current_time() - requested)
-        control = Control(remaining * _TIME_SHARE)
+        control = files.Control(remaining * _TIME_SHARE)
         try:
             async with background() as tasks:
                 tasks.start_soon(_report, ctx, control)
@@ -189,7 +188,7 @@ async def _searched(ctx: Ctx, search: Callable[[Control], T]) -> T:
             control.cancel()
 
 
-async def _report(ctx: Ctx, control: Control) -> None:
+async def _report(ctx: Ctx, control: "files.Control") -> None:
     reported = 0
     while True:
         await anyio.sleep(_REPORT_SECONDS)

@@ -6,7 +6,7 @@ it.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from shared import Context
@@ -14,14 +14,16 @@ from shared.extensions.apps import show, shows_apps
 from shared.program.files.entries import Place
 from shared.text import displayed
 
-from ..edit.edit import EditResult
 from ..files import Files
 from ..names import unbroken
 from ..read.pages import fit, json_size
-from ..search.listing import Listing
 from ..search.page import ByteBudget
-from ..search.tree import Tree, TreeNode
 from .arguments import Ctx
+
+if TYPE_CHECKING:
+    from ..edit.edit import EditResult
+    from ..search.listing import Listing
+    from ..search.tree import Tree, TreeNode
 
 FILES_APP, EDIT_APP = "ui://filesystem/files", "ui://filesystem/edit"
 """The pages that show a directory, and an edit."""
@@ -43,7 +45,7 @@ def cursor_before(ctx: Context[Files]) -> str | None:
     return ctx.state.journal.cursor if shows_apps(ctx) else None
 
 
-def show_listing(ctx: Ctx, place: Place, listing: Listing, cursor: str | None) -> None:
+def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None) -> None:
     """Show the entries of one directory."""
     if not shows_apps(ctx):
         return
@@ -59,14 +61,14 @@ def show_listing(ctx: Ctx, place: Place, listing: Listing, cursor: str | None) -
     _show(ctx, place, entries, listing.truncated or len(entries) < len(listing.entries), cursor)
 
 
-def show_tree(ctx: Ctx, place: Place, tree: Tree, cursor: str | None) -> None:
+def show_tree(ctx: Ctx, place: Place, tree: "Tree", cursor: str | None) -> None:
     """Show a directory and everything below it."""
     if shows_apps(ctx):
         entries, is_whole = _flat(tree["root"])
         _show(ctx, place, entries, tree["truncated"] or not is_whole, cursor)
 
 
-def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence[EditResult], *, applied: bool) -> None:
+def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence["EditResult"], *, applied: bool) -> None:
     """Show the changes to files."""
     if not shows_apps(ctx):
         return
@@ -96,7 +98,7 @@ def _takes(budget: ByteBudget, entry: Entry) -> bool:
     return budget.take(_ENTRY_BYTES, entry["path"], entry.get("uri", ""))
 
 
-def _flat(root: TreeNode) -> tuple[list[Entry], bool]:
+def _flat(root: "TreeNode") -> tuple[list[Entry], bool]:
     """Return the nodes below the root, top level first, and True if they are complete."""
     entries: list[Entry] = []
     is_whole, budget = True, ByteBudget(_MAX_BYTES)
@@ -113,7 +115,7 @@ def _flat(root: TreeNode) -> tuple[list[Entry], bool]:
     return entries, is_whole
 
 
-def _named(path: str, uri: str, node: TreeNode) -> Entry:
+def _named(path: str, uri: str, node: "TreeNode") -> Entry:
     """Return the entry for a node in the directory at `path`. Its `uri` is set if its displayed name is escaped."""
     # No name contains a slash, so the URI after it can be recognized.
     name, _, own = node["name"].partition(f" ({_URI}")

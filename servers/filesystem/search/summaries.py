@@ -7,13 +7,15 @@ server's own words.
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from shared.text import format_count
 
-from .content import ContentMatches, FileMatches, LineMatch
-from .files import FileSearch
-from .listing import FileInfo, Listing
-from .tree import Tree, TreeNode
+if TYPE_CHECKING:  # a listing does not load the search
+    from .content import ContentMatches, FileMatches, LineMatch
+    from .files import FileSearch
+    from .listing import FileInfo, Listing
+    from .tree import Tree, TreeNode
 
 _EXPRESSION = re.compile(r"^\^|\\|\||\$$")
 _WILDCARD = re.compile(r"[*?\[{]")
@@ -23,13 +25,13 @@ _MAX_NAMED_FILES = 3
 _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 
-def listing_text(listing: Listing) -> str:
+def listing_text(listing: "Listing") -> str:
     """Return one line for each entry, as `[FILE] name`."""
     lines = _lines((f"{_LABELS[entry.kind]} {entry.shown_name}" for entry in listing.entries), _more(listing))
     return lines or ("[no more entries]" if listing.total else "[empty directory]")
 
 
-def sized_text(listing: Listing) -> str:
+def sized_text(listing: "Listing") -> str:
     """Return one line for each entry with its size, and the total of the sizes shown."""
     files = [entry for entry in listing.entries if entry.kind == "file"]
     directories = sum(entry.kind == "directory" for entry in listing.entries)
@@ -44,14 +46,14 @@ def sized_text(listing: Listing) -> str:
     return _lines([*lines, "", counts], _more(listing))
 
 
-def _more(listing: Listing) -> str:
+def _more(listing: "Listing") -> str:
     if not listing.truncated:
         return ""
     shown = f"{len(listing.entries):,} of {listing.total:,} entries shown"
     return f"[truncated: {shown}; for more, cursor: {listing.cursor}]"
 
 
-def tree_text(tree: Tree) -> str:
+def tree_text(tree: "Tree") -> str:
     """Return one line for each entry, indented by depth; directories end in a slash."""
     lines: list[str] = []
     _add_branch(lines, tree["root"], "")
@@ -65,14 +67,14 @@ def tree_text(tree: Tree) -> str:
     return "\n".join(lines)
 
 
-def _add_branch(lines: list[str], node: TreeNode, indent: str) -> None:
+def _add_branch(lines: list[str], node: "TreeNode", indent: str) -> None:
     note = f" (not read: {node['error']})" if "error" in node else " ..." if "cut" in node else ""
     lines.append(f"{indent}{node['name']}{_MARKS.get(node['kind'], '')}{note}")
     for child in node.get("children", ()):
         _add_branch(lines, child, indent + "  ")
 
 
-def search_text(result: FileSearch, pattern: str) -> str:
+def search_text(result: "FileSearch", pattern: str) -> str:
     """Return one line for each path. Directories end in a slash, links and special files in a mark. If nothing
     matches a `pattern` that may be meant otherwise, a note says how patterns are read."""
     paths = [match["path"] + _MARKS.get(match["kind"], "") for match in result["matches"]]
@@ -85,7 +87,7 @@ def search_text(result: FileSearch, pattern: str) -> str:
     return _lines(paths or ["No matches found"], notes.strip())
 
 
-def content_text(result: ContentMatches) -> str:
+def content_text(result: "ContentMatches") -> str:
     """Return one line for each match, as `path:line: text`, with context as `path-line- text`; without matches, one
     line for each file.
     """
@@ -105,7 +107,7 @@ def content_text(result: ContentMatches) -> str:
     return _lines(lines or [f"No matches found in {format_count(result['searched'], 'file')}"], notes.strip())
 
 
-def _file_lines(file: FileMatches) -> list[str]:
+def _file_lines(file: "FileMatches") -> list[str]:
     path = file["path"]
     if "count" in file:
         return [f"{path}: {file['count']}"]
@@ -121,7 +123,7 @@ def _file_lines(file: FileMatches) -> list[str]:
     return lines
 
 
-def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
+def _in_order(matches: list["LineMatch"]) -> list[tuple[int, str, str]]:
     """Return the number, mark and text of each line to show, each once: a match is never repeated as the context of
     another."""
     lines: dict[int, tuple[str, str]] = {}
@@ -136,7 +138,7 @@ def _in_order(matches: list[LineMatch]) -> list[tuple[int, str, str]]:
     return [(number, *lines[number]) for number in sorted(lines)]
 
 
-def _notes(result: FileSearch | ContentMatches) -> str:
+def _notes(result: "FileSearch | ContentMatches") -> str:
     """Return the notes after the matches: why there may be more, and what was left out."""
     notes = []
     if result["stopped"]:
@@ -153,7 +155,7 @@ def _ignored(count: int) -> str:
     return f"[{format_count(count, 'entry', 'entries')} left out by .gitignore; includeIgnored shows them]"
 
 
-def info_text(info: FileInfo) -> str:
+def info_text(info: "FileInfo") -> str:
     """Return one line for each field."""
     facts = {
         "kind": info.kind,
