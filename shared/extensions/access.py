@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from ..auth.policy import Policy
 from ..errors import InvalidParams, McpError, MethodNotFound, ResourceNotFound, UnknownTool
 from ..protocol.identity import Principal
-from ..protocol.methods import Method
+from ..protocol.methods import FALLBACK, Method
 from ..protocol.records import record
 from ..protocol.types.prompts import PromptReference
 from ..protocol.types.resources import ListenParams
@@ -83,7 +83,9 @@ def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str
 
 
 def _declares_tools(running: Run[Any]) -> bool:
-    return running.features.handlers.get("tools/call") is call_tool
+    handlers = running.features.handlers
+    # An extension that forwards unknown methods to another server also forwards the calls of tools, around `call_tool`.
+    return handlers.get("tools/call") is call_tool and FALLBACK not in handlers
 
 
 class _RuleCheck:

@@ -14,6 +14,9 @@ import pytest
 from servers.filesystem.server import app as filesystem
 from servers.filesystem.settings import Narrowing
 from servers.filesystem.settings import Settings as FilesystemSettings
+from servers.gateway.bridge import bridge
+from servers.gateway.rules.extension import rules
+from servers.gateway.rules.names import Rules as Names
 from servers.gateway.serve.joined import joined_server, run_per_principal, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
@@ -22,6 +25,7 @@ from shared.protocol.identity import Principal
 from shared.server.run import Run
 from shared.telemetry.supervised import SupervisedServer
 from tests.servers.bundle.commands.test_serve import metrics
+from tests.servers.gateway.bridge.upstreams import Behind
 from tests.servers.gateway.joined.members import small
 from tests.servers.gateway.serve.test_foreign_server import at_work, call, configured, listed, started, text
 from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
@@ -154,6 +158,24 @@ async def test_a_token_needs_the_scope_of_the_server_that_is_called(version: str
         assert await ada.text("change_a") == "changed"
         assert (await ada.call("change_b"))["error"]["data"] == {"scopes": ["b:write"]}
         assert (await ada.call("look_b"))["error"]["data"] == {"scopes": ["b:read"]}
+
+
+async def test_a_tool_of_a_third_party_needs_scopes_by_the_name_that_its_own_endpoint_lists() -> None:
+    """The one after `rename`, without the prefix and the digest of a joined list."""
+    app, joined_name = small("b"), "b__loadall-139a2467d1"
+
+    @app.tool(name="load.all")
+    @app.tool(name="echo")
+    @app.tool(name="plain", read_only=True)
+    async def do() -> None:
+        """Do nothing."""
+
+    scopes = {name: frozenset({f"b:{name}"}) for name in ("load.all", "say", "echo", joined_name)}
+    async with Behind(app, name="b").serving() as upstream:
+        door = bridge(upstream, extensions=[rules(Names(rename={"echo": "say"}))])
+        async with joined((door, None, Rules(scopes))) as running, as_(running, "ada", scopes="b:read") as (ada,):
+            needed = {name: (await ada.call(name))["error"]["data"]["scopes"] for name in await names(ada)}
+    assert needed == {"plain": ["b:write"], "say": ["b:say"], joined_name: ["b:load.all"]}
 
 
 @pytest.fixture
