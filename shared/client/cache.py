@@ -66,7 +66,7 @@ class CacheEntry:
         return result
 
 
-class Pending:
+class PendingRequest:
     """A request that has been sent and not yet answered."""
 
     def __init__(self, cache_key: CacheKey, keep: Callable[[CacheKey, dict[str, Any]], None]) -> None:
@@ -91,7 +91,7 @@ class ResponseCache:
         """The current size in bytes."""
         self._clock = clock
         self._entries: OrderedDict[CacheKey, CacheEntry] = OrderedDict()
-        self._pending: set[Pending] = set()
+        self._pending: set[PendingRequest] = set()
 
     def find(self, cache_key: CacheKey) -> CacheEntry | None:
         """Return the cached result, fresh or stale: the client's own, or otherwise the public one; None if there is
@@ -107,44 +107,44 @@ class ResponseCache:
         return self._clock() < entry.fresh_until
 
     @contextmanager
-    def track(self, cache_key: CacheKey) -> Iterator[Pending]:
+    def track(self, cache_key: CacheKey) -> Iterator[PendingRequest]:
         """Watch for changes while the request is pending."""
-        pending = Pending(cache_key, self._keep)
+        pending = PendingRequest(cache_key, self._keep)
         self._pending.add(pending)
         try:
             yield pending
         finally:
             self._pending.discard(pending)
 
-    def changed(self, concerns: Callable[[CacheKey], bool]) -> None:
-        """End the freshness of the results that `concerns` selects, pending ones included."""
+    def expire(self, is_affected: Callable[[CacheKey], bool]) -> None:
+        """End the freshness of the results that `is_affected` selects, pending ones included."""
         for pending in self._pending:
-            pending.is_stale = pending.is_stale or concerns(pending.cache_key)
-        for cache_key in [candidate for candidate in self._entries if concerns(candidate)]:
+            pending.is_stale = pending.is_stale or is_affected(pending.cache_key)
+        for cache_key in [candidate for candidate in self._entries if is_affected(candidate)]:
             entry = self._entries[cache_key]
             if entry.etag is None:
                 self._drop(cache_key)
             else:
                 self._entries[cache_key] = replace(entry, fresh_until=float("-inf"))
 
-    def forget(self, concerns: Callable[[CacheKey], bool]) -> None:
-        """Evict the results that `concerns` selects."""
-        self.changed(concerns)
-        for cache_key in [candidate for candidate in self._entries if concerns(candidate)]:
+    def forget(self, is_affected: Callable[[CacheKey], bool]) -> None:
+        """Evict the results that `is_affected` selects."""
+        self.expire(is_affected)
+        for cache_key in [candidate for candidate in self._entries if is_affected(candidate)]:
             self._drop(cache_key)
 
     def _keep(self, cache_key: CacheKey, result: dict[str, Any]) -> None:
-        anyone = cache_key.as_public()
-        key = anyone if result.get("cacheScope") == "public" else cache_key
+        public_key = cache_key.as_public()
+        key = public_key if result.get("cacheScope") == "public" else cache_key
         self._drop(cache_key)
-        self._drop(anyone)
+        self._drop(public_key)
         ttl, meta = result.get("ttlMs"), result.get("_meta")
         seconds = min(max(ttl, 0), MAX_FRESH_SECONDS * 1000) / 1000 if type(ttl) is int else 0.0
         etag = meta.get(ETAG) if isinstance(meta, dict) else None
         if not isinstance(etag, str) or len(etag) > _MAX_ETAG_LENGTH:
             etag = None
         is_complete = result.get("resultType", "complete") == "complete"
-        if not is_complete or (seconds <= 0 and etag is None) or _least_size(result) > self.max_bytes:
+        if not is_complete or (seconds <= 0 and etag is None) or _min_size(result) > self.max_bytes:
             return
         try:
             entry = CacheEntry(
@@ -163,7 +163,7 @@ class ResponseCache:
         self.size -= 0 if entry is None else entry.size
 
 
-def _least_size(result: dict[str, Any]) -> int:
+def _min_size(result: dict[str, Any]) -> int:
     """Return the minimum size in bytes of the result of a read, so that no result is serialized only to be found too
     large."""
     contents = result.get("contents")

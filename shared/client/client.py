@@ -62,7 +62,7 @@ class Client(TypedCalls, Entered):
         self._handlers = Handlers(self._options)
         self._own_tasks = OwnTasks(self._group, lambda: self.server.has_task_requests)
         self._tasks: TaskGroup | None = None
-        self._link = Link(transport, self._options, self._connect, reopen, self._reopened)
+        self._link = Link(transport, self._options, self._connect, reopen, self._on_reopened)
         self._requests = Requests(self._link, self._handlers, self._on_input_required)
         cache = ResponseCache(self._options.cache_bytes) if self._options.cache is None else self._options.cache
         self._cached = CachedRequests(self._requests, cache, server=self._options.cache_key)
@@ -78,7 +78,7 @@ class Client(TypedCalls, Entered):
     @asynccontextmanager
     async def _living(self) -> AsyncIterator[None]:
         try:
-            async with self._link.living() as self._tasks:
+            async with self._link.run() as self._tasks:
                 yield
         finally:
             self._cached.on_close()
@@ -100,7 +100,7 @@ class Client(TypedCalls, Entered):
     @property
     def connected(self) -> bool:
         """True if requests can be made, now or after the connection is reopened."""
-        return self._link.lasts
+        return self._link.is_usable
 
     async def ended(self) -> None:
         """Wait until requests can no longer be made, because the connection is lost for good or the client is
@@ -111,7 +111,7 @@ class Client(TypedCalls, Entered):
         accepted = self._options.accepted()
         session = ClientSession(self._options.identity(), first_version(mode, accepted), accepted)
         answers: Mapping[str, Handler] = self._handlers.answers
-        handlers = {method: self._asking_first(method, handler) for method, handler in answers.items()}
+        handlers = {method: self._ask_permission_first(method, handler) for method, handler in answers.items()}
         if self._options.tasks and self._options.relay is None:
             # Not for a relay: its callers decide about tasks themselves.
             handlers = self._own_tasks.handlers(handlers)
@@ -124,7 +124,7 @@ class Client(TypedCalls, Entered):
 
     # Permission of the host
 
-    async def _permitted(self, method: str, params: Mapping[str, Any]) -> None:
+    async def _require_permission(self, method: str, params: Mapping[str, Any]) -> None:
         permit = self._options.permit
         if permit is None:
             return
@@ -134,10 +134,10 @@ class Client(TypedCalls, Entered):
         if act is not None:
             await permit(act)
 
-    def _asking_first(self, method: str, handler: Handler) -> Handler:
+    def _ask_permission_first(self, method: str, handler: Handler) -> Handler:
         async def ask(params: dict[str, Any]) -> dict[str, Any]:
             self._cached.on_server_request()
-            await self._permitted(method, params)
+            await self._require_permission(method, params)
             return await handler(params)
 
         return ask
@@ -168,7 +168,7 @@ class Client(TypedCalls, Entered):
         endless questions; TaskLost for a task that the server no longer knows; and the errors raised by the option
         `permit`, such as Denied. A request that times out or is cancelled is also cancelled on the server.
         """
-        await self._permitted(method, params or {})
+        await self._require_permission(method, params or {})
         return await self._requests(method, params, timeout=timeout, on_progress=on_progress, on_task=on_task)
 
     async def start_tool(
@@ -176,40 +176,40 @@ class Client(TypedCalls, Entered):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        kept_seconds: float | None = None,
+        retention_seconds: float | None = None,
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> StartedTool:
         """Call a tool, without waiting for its result if the server makes the call a task. A server of 2026-07-28
         decides that itself, and how long it retains the task and its result. A server of 2025-11-25 is asked for a
-        task if the tool supports tasks, and to retain the task for `kept_seconds`; it may choose another time.
+        task if the tool supports tasks, and to retain the task for `retention_seconds`; it may choose another time.
 
         Questions that arrive before the task exists are answered here. Raises the same errors as `call_tool`.
         """
-        params = await self._call_of(name, arguments, timeout)
-        await self._permitted("tools/call", params)
+        params = await self._prepare_call(name, arguments, timeout)
+        await self._require_permission("tools/call", params)
         task: dict[str, Any] | None = None
-        if await self._requests.support(params, timeout) in ("optional", "required"):
-            task = {} if kept_seconds is None else {"ttl": int(kept_seconds * 1_000)}
-        answered, state = await self._requests.begun(params, timeout, task)
+        if await self._requests.find_task_support(params, timeout) in ("optional", "required"):
+            task = {} if retention_seconds is None else {"ttl": int(retention_seconds * 1_000)}
+        immediate_result, state = await self._requests.begin_call(params, timeout, task)
         if state is None:
-            return self._started({"tool": name, "result": answered}, timeout)
-        return self._started({"tool": name, "taskId": state.id}, timeout)
+            return self._started_tool({"tool": name, "result": immediate_result}, timeout)
+        return self._started_tool({"tool": name, "taskId": state.id}, timeout)
 
-    def take_up(self, saved: Mapping[str, Any], *, timeout: float | None = SECONDS) -> StartedTool:
+    def resume_tool(self, saved: Mapping[str, Any], *, timeout: float | None = SECONDS) -> StartedTool:
         """Resume a tool that was started earlier, by this client or another one of the same server and user. `saved`
         is the value of `StartedTool.saved`. Raises ValueError for any other value."""
-        id_, answered = saved.get("taskId"), saved.get("result")
-        if not isinstance(id_, str) and not isinstance(answered, dict):
+        id_, immediate_result = saved.get("taskId"), saved.get("result")
+        if not isinstance(id_, str) and not isinstance(immediate_result, dict):
             raise ValueError("this is not a handle that saved() returned")
-        return self._started(saved, timeout)
+        return self._started_tool(saved, timeout)
 
-    def _started(self, saved: Mapping[str, Any], seconds: float | None) -> StartedTool:
+    def _started_tool(self, saved: Mapping[str, Any], seconds: float | None) -> StartedTool:
         def read(name: str, result: dict[str, Any]) -> Awaitable[CallToolResult]:
-            return self._result_of(name, result, seconds)
+            return self._read_call_result(name, result, seconds)
 
         channel = self._requests.task_channel(seconds)
         tool, id_ = str(saved.get("tool", "")), saved.get("taskId")
-        return StartedTool(tool, channel, read, id=id_, answered=saved.get("result"))
+        return StartedTool(tool, channel, read, id=id_, immediate_result=saved.get("result"))
 
     async def exchange(
         self,
@@ -236,7 +236,7 @@ class Client(TypedCalls, Entered):
     ) -> dict[str, Any]:
         """Make a request whose result may come from the cache."""
         # A read from the cache needs permission, too.
-        await self._permitted(method, params or {})
+        await self._require_permission(method, params or {})
         return await self._cached(method, params, timeout=timeout, on_progress=on_progress)
 
     async def ping(self) -> None:
@@ -287,17 +287,17 @@ class Client(TypedCalls, Entered):
             raise RuntimeError("enter the client first: async with client")
         return Changes(self._link, self._tasks, [uris] if isinstance(uris, str) else uris, lists=lists)
 
-    def _on_message(self, notice: Notified | Gap, is_taken: bool) -> None:
+    def _on_message(self, notice: Notified | Gap, is_handled: bool) -> None:
         change = Change("missed") if isinstance(notice, Gap) else change_of(notice)
         if change is not None:
             self._cached.on_change(change)
         if self._options.relay is not None:
             self._options.relay.on_server_message(notice)
-        elif not is_taken and isinstance(notice, Notified):
-            self._handlers.take(notice)
+        elif not is_handled and isinstance(notice, Notified):
+            self._handlers.on_notification(notice)
 
     def _on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
         self._cached.on_input_required(method, params)
 
-    def _reopened(self) -> None:
+    def _on_reopened(self) -> None:
         self._cached.on_change(Change("missed"))

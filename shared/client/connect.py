@@ -31,23 +31,27 @@ LOGIN_SECONDS = 330.0
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"([!-~]([\t -~]*[!-~])?)?")
 """The pattern of a header value (RFC 9110, Field Values): no line endings, and no surrounding blanks."""
-_FRAMING = ("connection", "content-length", "transfer-encoding")
+_FRAMING_HEADERS = ("connection", "content-length", "transfer-encoding")
 """Headers that determine the end of a message; the writer of the message sets them."""
-_WITH_HEADERS = "000"
+_DIALECT_WITH_HEADERS = "000"
 """The dialect with message headers on stdio (4.1.2 of its document)."""
 _AUTH_OR_BUSY = (401, 403, 429)
 """Statuses that say nothing about the transport: any other status from 400 to 499 may come from an older server."""
 
 
 def connect(
-    target: str | Sequence[str], options: ClientOptions | None = None, *, dialect: str | None = None, **how: Any
+    target: str | Sequence[str],
+    options: ClientOptions | None = None,
+    *,
+    dialect: str | None = None,
+    **connect_options: Any,
 ) -> AbstractAsyncContextManager[Client]:
     """Connect to the server at a URL, over HTTP or WebSocket, or to the server that a command starts. `dialect`
-    overrides the dialect of the options; `how`, and the errors raised, are as for `connect_http`, `connect_websocket`
-    and `connect_stdio`.
+    overrides the dialect of the options; `connect_options`, and the errors raised, are as for `connect_http`,
+    `connect_websocket` and `connect_stdio`.
 
-    Raises ValueError for any other kind of URL, and TypeError if `how` does not fit the target, or the target is
-    neither.
+    Raises ValueError for any other kind of URL, and TypeError if `connect_options` does not fit the target, or the
+    target is neither.
     """
     if not isinstance(target, Sequence):
         raise TypeError(
@@ -57,12 +61,12 @@ def connect(
     if dialect is not None:
         options = replace(options or ClientOptions(), dialect=dialect)
     if not isinstance(target, str):
-        return connect_stdio(target, options, **how)
+        return connect_stdio(target, options, **connect_options)
     match urlsplit(target).scheme:
         case "http" | "https":
-            return connect_http(target, options, **how)
+            return connect_http(target, options, **connect_options)
         case "ws" | "wss":
-            return connect_websocket(target, options, **how)
+            return connect_websocket(target, options, **connect_options)
     raise ValueError(
         "the URL of a server must start with http://, https://, ws:// or wss://; a command must be a list"
     )
@@ -88,16 +92,19 @@ async def connect_stdio(
     if framing not in (None, *get_args(Framing)):
         raise ValueError(f"the framing must be {' or '.join(get_args(Framing))}, not {framing!r}")
     dialect = None if options is None else options.dialect
-    sent = framing or ("content-length" if dialect == _WITH_HEADERS else "lines")
+    sent_framing = framing or ("content-length" if dialect == _DIALECT_WITH_HEADERS else "lines")
     environment = {**inherited_environment(), **(env or {})}
 
     @asynccontextmanager
     async def start() -> AsyncIterator[ClosableTransport]:
         async with start_process(command, env=environment, cwd=cwd, stderr=stderr) as stream:
-            yield framed(stream, Codec(is_client=True, framing=sent, dialect=dialect))
+            yield framed(stream, Codec(is_client=True, framing=sent_framing, dialect=dialect))
 
-    keyed = _keyed(options, (*command, str(cwd), frozenset(environment.items())))
-    async with start() as transport, Client(transport, keyed, reopen=start if keyed.restart else None) as client:
+    keyed_options = _set_cache_key(options, (*command, str(cwd), frozenset(environment.items())))
+    async with (
+        start() as transport,
+        Client(transport, keyed_options, reopen=start if keyed_options.restart else None) as client,
+    ):
         yield client
 
 
@@ -123,20 +130,20 @@ async def connect_http(
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import open_pool
 
-    options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
-    async with open_pool(http, url) as lent, AsyncExitStack() as stack:
+    options, sent_headers = _allow_for_login(_set_cache_key(options, url), auth), fixed_headers(token, headers)
+    async with open_pool(http, url) as pool, AsyncExitStack() as stack:
         try:
-            start = partial(open_http, url, fixed, lent, auth, options.dialect)
-            client = await stack.enter_async_context(_started(start, options))
+            start = partial(open_http, url, sent_headers, pool, auth, options.dialect)
+            client = await stack.enter_async_context(_start_client(start, options))
         except PeerError as refusal:
             # True if a server that refuses to open a session may be one of HTTP+SSE.
-            shakes_hands = not options.accepted()[0].stateless
+            may_handshake = not options.accepted()[0].stateless
             # 2025-11-25 names 400, 404 and 405; older versions name any 4xx, and older servers send these.
-            if not (shakes_hands and 400 <= refusal.code < 500 and refusal.code not in _AUTH_OR_BUSY):
+            if not (may_handshake and 400 <= refusal.code < 500 and refusal.code not in _AUTH_OR_BUSY):
                 raise
-            older = partial(open_sse, url, fixed, lent, auth)
-            transport = await stack.enter_async_context(_older(older, refusal))
-            client = await stack.enter_async_context(_shaking_hands(transport, options, older))
+            start_older = partial(open_sse, url, sent_headers, pool, auth)
+            transport = await stack.enter_async_context(_open_older(start_older, refusal))
+            client = await stack.enter_async_context(_handshake_client(transport, options, start_older))
         yield client
 
 
@@ -157,10 +164,10 @@ async def connect_sse(
     from ..transports.http.client.legacy_sse import open_sse
     from ..transports.http.client.pool import open_pool
 
-    options, fixed = _patient(_keyed(options, url), auth), fixed_headers(token, headers)
-    async with open_pool(http, url) as lent:
-        start = partial(open_sse, url, fixed, lent, auth, options.dialect)
-        async with start() as transport, _shaking_hands(transport, options, start) as client:
+    options, sent_headers = _allow_for_login(_set_cache_key(options, url), auth), fixed_headers(token, headers)
+    async with open_pool(http, url) as pool:
+        start = partial(open_sse, url, sent_headers, pool, auth, options.dialect)
+        async with start() as transport, _handshake_client(transport, options, start) as client:
             yield client
 
 
@@ -180,20 +187,20 @@ async def connect_websocket(
     """
     from ..transports.websocket import open_websocket
 
-    options = _patient(_keyed(options, url), auth)
+    options = _allow_for_login(_set_cache_key(options, url), auth)
     start = partial(open_websocket, url, fixed_headers(token, headers), auth, options.dialect)
     async with start() as transport, _client(transport, options, start) as client:
         yield client
 
 
 @asynccontextmanager
-async def _started(start: Start, options: ClientOptions) -> AsyncIterator[Client]:
+async def _start_client(start: Start, options: ClientOptions) -> AsyncIterator[Client]:
     async with start() as transport, _client(transport, options, start) as client:
         yield client
 
 
 @asynccontextmanager
-async def _older(
+async def _open_older(
     start: Callable[..., AbstractAsyncContextManager[ClosableTransport]], refusal: PeerError
 ) -> AsyncIterator[ClosableTransport]:
     """Open an HTTP+SSE transport to a server that answered a POST with `refusal`. Raises `refusal` if the server does
@@ -209,7 +216,7 @@ async def _older(
         yield transport
 
 
-def _patient(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
+def _allow_for_login(options: ClientOptions, auth: Credentials | None) -> ClientOptions:
     """Return the options, with enough time for a person to log in: a request that times out would have to start
     over."""
     if not isinstance(auth, InteractiveCredentials) or not auth.may_wait_for_person:
@@ -222,14 +229,14 @@ def _client(transport: ClosableTransport, options: ClientOptions, start: Start) 
     return Client(transport, options, reopen=start if options.reconnect else None)
 
 
-def _shaking_hands(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
+def _handshake_client(transport: ClosableTransport, options: ClientOptions, start: Start) -> Client:
     """Return a client that opens the session with a handshake: HTTP+SSE servers are never stateless, and a server
     that does not know `server/discover` may never answer it."""
     mode = "handshake" if options.mode == "auto" and options.dialect is None else options.mode
     return _client(transport, replace(options, mode=mode), start)
 
 
-def _keyed(options: ClientOptions | None, server: Hashable) -> ClientOptions:
+def _set_cache_key(options: ClientOptions | None, server: Hashable) -> ClientOptions:
     """Return the options with a key that identifies `server` in a shared cache."""
     base = options or ClientOptions()
     return base if base.cache_key is not None else replace(base, cache_key=server)
@@ -242,10 +249,10 @@ def fixed_headers(token: str | None, headers: Mapping[str, str] | None) -> dict[
     """
     # In lower case, otherwise a given header and our own would both be sent.
     lowered = {name.lower(): value for name, value in (headers or {}).items()}
-    fixed = {**lowered, **({} if token is None else {"authorization": f"Bearer {token}"})}
-    for name, value in fixed.items():
-        if not _NAME.fullmatch(name) or name in _FRAMING:
+    sent_headers = {**lowered, **({} if token is None else {"authorization": f"Bearer {token}"})}
+    for name, value in sent_headers.items():
+        if not _NAME.fullmatch(name) or name in _FRAMING_HEADERS:
             raise ValueError(f"not the name of an HTTP header that can be set: {name[:100]!r}")
         if not _VALUE.fullmatch(value):
             raise ValueError(f"the value of the HTTP header {name[:100]} has characters that can't be sent")
-    return fixed
+    return sent_headers

@@ -29,7 +29,7 @@ class SessionLost(Unreached):
     Management)."""
 
 
-_KINDS: dict[Fate, type[OSError | AuthError]] = {
+_ERRORS_BY_FATE: dict[Fate, type[OSError | AuthError]] = {
     "unknown": ConnectionError,
     "invalid answer": InvalidAnswer,
     "unreached": Unreached,
@@ -39,6 +39,6 @@ _KINDS: dict[Fate, type[OSError | AuthError]] = {
 }
 
 
-def lost(reason: str, fate: Fate) -> OSError | AuthError:
+def error_of_fate(reason: str, fate: Fate) -> OSError | AuthError:
     """Return the error for a request with this fate."""
-    return _KINDS[fate](reason)
+    return _ERRORS_BY_FATE[fate](reason)

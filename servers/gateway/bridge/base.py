@@ -128,7 +128,7 @@ class Base:
         pauses, lives = self._pauses, TaskSet(self._failed)
         try:
             while True:
-                pauses.started(anyio.current_time())
+                pauses.record_start(anyio.current_time())
                 self._is_trying = True
                 # Not awaited directly: `_failed` reports its error, which must not end anything else.
                 await asyncio.wait([lives.start(self._live_once())])

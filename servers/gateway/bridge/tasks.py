@@ -114,9 +114,9 @@ class UpstreamTasks:
         if isinstance(requested, dict):
             return requested
         named = {"name": name}
-        if self._support.of(named) is None and not self._is_listed:
+        if self._support.find(named) is None and not self._is_listed:
             await self._list(client)
-        support = self._support.of(named)
+        support = self._support.find(named)
         return {} if support == "required" or (support == "optional" and call.task is not None) else None
 
     async def _list(self, client: Client) -> None:

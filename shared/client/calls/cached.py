@@ -2,7 +2,8 @@
 
 typed calls ──▶ CachedRequests ──▶ Client's own requests ──▶ server
                      │  ▲
-                     ▼  │  ResponseCache
+                     ▼  │
+                ResponseCache
 """
 
 import math
@@ -15,8 +16,8 @@ import anyio
 
 from ...errors import McpError, PeerError
 from ...protocol.types.resources import ETAG, NOT_MODIFIED
-from ..cache import CacheKey, Pending, ResponseCache
-from ..connection.subscription import Change, Kind
+from ..cache import CacheKey, PendingRequest, ResponseCache
+from ..connection.subscription import Change, ChangeKind
 from ..options import Progress
 from .raw_calls import Requester
 
@@ -29,7 +30,7 @@ _KEY_PARAMS = {
 }
 """The methods with cacheable results, and the one param on which a cached result may depend. Skill entries are never
 cached: an entry must not be older than the files whose hashes it contains."""
-_CHANGED: dict[Kind, tuple[str, ...]] = {
+_LIST_METHODS: dict[ChangeKind, tuple[str, ...]] = {
     "tools": ("tools/list",),
     "prompts": ("prompts/list",),
     "resources": ("resources/list", "resources/templates/list"),
@@ -70,7 +71,7 @@ class _SharedRequest:
         return deepcopy(self._result)
 
 
-_NO_SHARED_REQUEST: tuple[Pending | None, _SharedRequest | None] = (None, None)
+_NO_SHARED_REQUEST: tuple[PendingRequest | None, _SharedRequest | None] = (None, None)
 
 
 class CachedRequests:
@@ -83,7 +84,7 @@ class CachedRequests:
         self._cache = cache
         self._owner = object()
         self._server = self._owner if server is None else server
-        self._shared_requests: dict[CacheKey, tuple[Pending, _SharedRequest]] = {}
+        self._shared_requests: dict[CacheKey, tuple[PendingRequest, _SharedRequest]] = {}
 
     async def __call__(
         self,
@@ -112,20 +113,20 @@ class CachedRequests:
         """Handle a change on the server."""
         uri = change.uri
         if change.kind == "missed":
-            self._mark_changed(lambda cache_key: cache_key.owner in (None, self._owner))
+            self._expire(lambda cache_key: cache_key.owner in (None, self._owner))
         elif uri is not None:
-            self._mark_changed(
+            self._expire(
                 lambda cache_key: cache_key.method == "resources/read" and _overlap(cache_key.target or "", uri)
             )
         else:
-            self._mark_changed(lambda cache_key: cache_key.method in _CHANGED.get(change.kind, ()))
+            self._expire(lambda cache_key: cache_key.method in _LIST_METHODS.get(change.kind, ()))
 
     def on_input_required(self, method: str, params: Mapping[str, Any]) -> None:
         """Handle a response that asks for input: the next result depends on the client's answers, and is valid only
         for them."""
         cache_key = self._cache_key(method, params)
         if cache_key is not None:
-            self._mark_changed(lambda candidate: candidate == cache_key)
+            self._expire(lambda candidate: candidate == cache_key)
 
     def on_invalid_result(self, method: str) -> None:
         """Handle an unusable result of a method: cached results are neither used nor revalidated by their etags."""
@@ -140,8 +141,8 @@ class CachedRequests:
         """Evict the results that are private to the client, which has been closed."""
         self._cache.forget(lambda cache_key: cache_key.owner is self._owner)
 
-    def _mark_changed(self, concerns: Callable[[CacheKey], bool]) -> None:
-        self._cache.changed(lambda cache_key: cache_key.server == self._server and concerns(cache_key))
+    def _expire(self, is_affected: Callable[[CacheKey], bool]) -> None:
+        self._cache.expire(lambda cache_key: cache_key.server == self._server and is_affected(cache_key))
 
     # Requests
 
@@ -181,7 +182,9 @@ class CachedRequests:
                 if self._shared_requests.get(cache_key) is registered:
                     del self._shared_requests[cache_key]
 
-    async def _send(self, pending: Pending, request: Callable[..., Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    async def _send(
+        self, pending: PendingRequest, request: Callable[..., Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
         cache_key, entry = pending.cache_key, self._cache.find(pending.cache_key)
         param = _KEY_PARAMS[cache_key.method]
         params: dict[str, Any] = {} if cache_key.target is None else {param: cache_key.target}
@@ -191,7 +194,7 @@ class CachedRequests:
             result = await request(cache_key.method, params)
         except PeerError:
             if param == "cursor" and cache_key.target is not None:  # the earlier pages belong to an outdated list
-                self._mark_changed(lambda candidate: candidate.method == cache_key.method)
+                self._expire(lambda candidate: candidate.method == cache_key.method)
             raise
         meta = result.get("_meta")
         if entry is not None and isinstance(meta, dict) and meta.get(NOT_MODIFIED) is True:

@@ -33,23 +33,23 @@ class Handlers:
         self.visits = Visits()
         self.answers: dict[str, Handler] = {}
         """The handlers of questions, by method."""
-        self._takers: dict[str, Callable[[dict[str, Any]], None]] = {}
+        self._notification_handlers: dict[str, Callable[[dict[str, Any]], None]] = {}
         if options.elicit is not None or options.elicit_url is not None:
             self.answers["elicitation/create"] = self._elicit
         if options.sample is not None:
-            self.answers["sampling/createMessage"] = partial(_sampled, options.sample, options.sample_tools)
+            self.answers["sampling/createMessage"] = partial(_sample, options.sample, options.sample_tools)
         if options.roots is not None:
-            self.answers["roots/list"] = partial(_listed, options.roots)
+            self.answers["roots/list"] = partial(_list_roots, options.roots)
         if options.on_log is not None:
-            self._takers["notifications/message"] = partial(_logged, options.on_log)
+            self._notification_handlers["notifications/message"] = partial(_log_message, options.on_log)
         if options.elicit_url is not None:
-            self._takers["notifications/elicitation/complete"] = self._visited
+            self._notification_handlers["notifications/elicitation/complete"] = self._end_visit
 
-    def take(self, notice: Notified) -> None:
+    def on_notification(self, notice: Notified) -> None:
         """Handle a notification that belongs to no call and no subscription."""
-        taker = self._takers.get(notice.method)
-        if taker is not None:
-            taker(notice.params)
+        handler = self._notification_handlers.get(notice.method)
+        if handler is not None:
+            handler(notice.params)
         elif self._options.on_notification is not None:
             self._options.on_notification(notice.method, notice.params)
 
@@ -59,33 +59,33 @@ class Handlers:
         mode = params.get("mode", "form")
         if mode == "form" and self._options.elicit is not None:
             form = _read("elicitation/create", ElicitForm, params)
-            answer = _checked(
+            answer = _check_type(
                 ElicitResult, await self._options.elicit(form), "elicit", 'action="accept", content=...'
             )
             try:
-                return completed(form, answer).to_wire()
+                return fill_in_defaults(form, answer).to_wire()
             except InvalidAnswer as error:
-                # In the handshake era nobody waits for the answer: tell the server that the client could not answer.
+                # In the handshake era no caller receives this error, so the client's user learns of it from the log.
                 _log.error("%s", error)
                 raise
         if mode == "url" and self._options.elicit_url is not None:
             visit = _read("elicitation/create", ElicitUrl, params)
             if visit.elicitation_id is not None:
                 self.visits.begin(visit.elicitation_id)
-            answer = _checked(ElicitResult, await self._options.elicit_url(visit), "elicit_url", 'action="accept"')
+            answer = _check_type(ElicitResult, await self._options.elicit_url(visit), "elicit_url", 'action="accept"')
             if answer.action != "accept":
                 self.visits.end(visit.elicitation_id or "")
             return ElicitResult(action=answer.action).to_wire()
         raise InvalidParams("this mode of elicitation was not declared")
 
-    def _visited(self, params: dict[str, Any]) -> None:
+    def _end_visit(self, params: dict[str, Any]) -> None:
         # Ids that are unknown or already reported are to be ignored (2025-11-25, Elicitation, URL Mode).
         id_ = params.get("elicitationId")
         if isinstance(id_, str) and self.visits.end(id_) and self._options.on_visited is not None:
             self._options.on_visited(id_)
 
 
-def _checked(kind: type[WireT], answer: object, handler: str, fields: str) -> WireT:
+def _check_type(kind: type[WireT], answer: object, handler: str, fields: str) -> WireT:
     """Return the answer of a `handler` of the client's user. Raises TypeError for another class; its text does not
     contain the value, which may be a secret."""
     if not isinstance(answer, kind):
@@ -101,30 +101,30 @@ def _read(method: str, model: type[ParamsT], params: dict[str, Any]) -> ParamsT:
         raise InvalidParams(f"{method} is invalid at {path}: {fault}") from None
 
 
-async def _sampled(sample: Sample, with_tools: bool, params: dict[str, Any]) -> dict[str, Any]:
-    if not with_tools and ("tools" in params or "toolChoice" in params):
+async def _sample(sample: Sample, allows_tools: bool, params: dict[str, Any]) -> dict[str, Any]:
+    if not allows_tools and ("tools" in params or "toolChoice" in params):
         raise InvalidParams("sampling with tools was not declared")
     conversation = _read("sampling/createMessage", CreateMessageParams, params)
     fault = conversation.fault()
     if fault is not None:
         raise InvalidParams(fault)
-    return _checked(
+    return _check_type(
         CreateMessageResult, await sample(conversation), "sample", "role=..., content=..., model=..."
     ).to_wire()
 
 
-async def _listed(roots: Roots, _params: dict[str, Any]) -> dict[str, Any]:
+async def _list_roots(roots: Roots, _params: dict[str, Any]) -> dict[str, Any]:
     listed = await roots() if callable(roots) else roots
     return ListRootsResult(roots=list(listed)).to_wire()
 
 
-def _logged(log: Log, params: dict[str, Any]) -> None:
+def _log_message(log: Log, params: dict[str, Any]) -> None:
     level, logger = params.get("level"), params.get("logger")
     if isinstance(level, str):
         log(level, logger if isinstance(logger, str) else None, params.get("data"))
 
 
-def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
+def fill_in_defaults(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
     """Return `answer` as it is sent to the server: fields that an accepted form omits get their defaults (SEP-1034).
 
     Raises InvalidAnswer if the answer violates the schema of the form.
@@ -136,7 +136,7 @@ def completed(form: ElicitForm, answer: ElicitResult) -> ElicitResult:
     try:
         fault = CheckedSchema(form.requested_schema, form=True).fault(content)
     except UnusableSchema:
-        fault = None  # the server, which made the form, has to check the answer
+        fault = None  # the server, which sent the form, has to check the answer itself
     if fault is not None:
         path, text = fault
         raise InvalidAnswer(f"the answer to a form is invalid at {'.'.join(path) or 'the top level'}: {text}")

@@ -22,7 +22,7 @@ from ..tasks.following import OnTask, TaskChannel, TaskState, follow, read_state
 from ..tasks.tool_task import TaskSupport
 from .handlers import Handlers
 from .raw_calls import PlainCalls
-from .url_elicitation import visits_wanted
+from .url_elicitation import required_visits
 
 OnNotice = Callable[[Notified], None]
 
@@ -38,7 +38,7 @@ class Requests:
         self._handlers = handlers
         self._on_input_required = on_input_required
         self._retries = RetryPolicy()
-        self._support = TaskSupport()
+        self._task_support = TaskSupport()
 
     async def __call__(
         self,
@@ -50,40 +50,40 @@ class Requests:
         on_task: OnTask | None = None,
     ) -> dict[str, Any]:
         """Return the result. Raises the same errors as `Client.request`."""
-        reports = None if on_progress is None else _Reports(on_progress)
+        reports = None if on_progress is None else _ProgressReports(on_progress)
         on_notice = None if reports is None else reports.on_notice
         request: dict[str, Any] = {} if params is None else {**params}
         if method != "tools/call":
             return await self._run_rounds(method, request, timeout, on_notice)
         try:
-            return await self._called(request, timeout, reports, on_task)
+            return await self._call_tool(request, timeout, reports, on_task)
         except PeerError as error:
             if not await self._runs_as_task_only(request, error, timeout):
                 raise
-        return await self._called(request, timeout, reports, on_task)
+        return await self._call_tool(request, timeout, reports, on_task)
 
     # Calls that become tasks
 
-    async def _called(
-        self, call: dict[str, Any], seconds: float | None, reports: "_Reports | None", on_task: OnTask | None
+    async def _call_tool(
+        self, call: dict[str, Any], seconds: float | None, reports: "_ProgressReports | None", on_task: OnTask | None
     ) -> dict[str, Any]:
         """Return the result of a tool, at the end of its task if there is one."""
         on_notice = None if reports is None else reports.on_notice
         connection = await self._link.current(seconds)
-        if connection.session.stateless or not self._may_ask_for_task or self._support.of(call) != "required":
-            result, state = await self.begun(call, seconds, None, on_notice)
+        if connection.session.stateless or not self._can_request_task or self._task_support.find(call) != "required":
+            result, state = await self.begin_call(call, seconds, None, on_notice)
             if reports is not None and on_task is None and connection.session.stateless:
                 on_task = reports.on_task
             return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
         with ExitStack() as stack:
             if on_notice is not None:
                 # The progress continues after the call is answered with its task.
-                token = stack.enter_context(connection.listening(on_notice))
+                token = stack.enter_context(connection.listen_for_progress(on_notice))
                 call = {**call, "_meta": {**call.get("_meta", {}), "progressToken": token}}
-            result, state = await self.begun(call, seconds, {})
+            result, state = await self.begin_call(call, seconds, {})
             return result if state is None else await follow(state.id, self.task_channel(seconds, on_task), state)
 
-    async def begun(
+    async def begin_call(
         self,
         call: dict[str, Any],
         seconds: float | None,
@@ -109,8 +109,8 @@ class Requests:
             return result
 
         async def answer(key: str, method: str, params: dict[str, Any]) -> dict[str, Any]:
-            inputs = await self._link.connection.inputs(InputWanted(0, {key: (method, params)}, None))
-            result: dict[str, Any] = inputs["inputResponses"][key]
+            answer_inputs = await self._link.connection.answer_inputs(InputWanted(0, {key: (method, params)}, None))
+            result: dict[str, Any] = answer_inputs["inputResponses"][key]
             return result
 
         return TaskChannel(ask, answer, not self._link.connection.session.stateless, on_task, self._pause)
@@ -120,28 +120,28 @@ class Requests:
             await self._link.connection.gone.wait()
 
     @property
-    def _may_ask_for_task(self) -> bool:
+    def _can_request_task(self) -> bool:
         server = self._link.connection.session.server
         return self._link.options.tasks and server is not None and server.runs_tools_as_tasks
 
-    async def support(self, call: Mapping[str, Any], seconds: float | None) -> str | None:
-        """Return "optional" if the called tool may be run as a task, and "required" if it must be. An unknown list of
-        tools is read within `seconds`."""
+    async def find_task_support(self, call: Mapping[str, Any], seconds: float | None) -> str | None:
+        """Return "optional" if the called tool may be run as a task, "required" if it must be, and otherwise
+        "forbidden" or None. The tools are listed first, within `seconds`, if the tool is unknown."""
         await self._link.current(seconds)
-        if not self._may_ask_for_task:
+        if not self._can_request_task:
             return None
-        if self._support.of(call) is None:
+        if self._task_support.find(call) is None:
             with anyio.move_on_after(seconds):
                 await PlainCalls(self).list_tools()
-        return self._support.of(call)
+        return self._task_support.find(call)
 
     async def _runs_as_task_only(self, call: Mapping[str, Any], error: PeerError, seconds: float | None) -> bool:
         """Return True if a call was refused because its tool runs only as a task, although no list had declared
         so."""
-        if error.code != MethodNotFound.code or "task" in call or self._support.of(call) is not None:
+        if error.code != MethodNotFound.code or "task" in call or self._task_support.find(call) is not None:
             return False
         with suppress(McpError, OSError):
-            return await self.support(call, seconds) == "required"
+            return await self.find_task_support(call, seconds) == "required"
         return False
 
     # Rounds
@@ -149,13 +149,15 @@ class Requests:
     async def _run_rounds(
         self, method: str, request: dict[str, Any], seconds: float | None, on_notice: OnNotice | None
     ) -> dict[str, Any]:
-        inputs: dict[str, Any] = {}
+        answer_inputs: dict[str, Any] = {}
         has_visited = False
         for _ in range(MAX_ROUNDS):
             try:
-                result = await self._round(method, {**request, **inputs} if inputs else request, seconds, on_notice)
+                result = await self._round(
+                    method, {**request, **answer_inputs} if answer_inputs else request, seconds, on_notice
+                )
             except PeerError as error:
-                if has_visited or not await self._visited(error, seconds):
+                if has_visited or not await self._visit_pages(error, seconds):
                     raise
                 has_visited = True
                 continue
@@ -163,7 +165,7 @@ class Requests:
                 self._learn(method, result)
                 return result
             self._on_input_required(method, request)
-            inputs = await self._link.connection.inputs(result)
+            answer_inputs = await self._link.connection.answer_inputs(result)
         raise McpError(f"{method} was not completed within {MAX_ROUNDS} rounds")
 
     async def exchange(
@@ -178,15 +180,15 @@ class Requests:
     def _learn(self, method: str, result: dict[str, Any]) -> None:
         if method == "tools/list":
             self._retries.remember_idempotent_tools(result)
-            self._support.learn(result)
+            self._task_support.learn(result)
 
-    async def _visited(self, error: PeerError, seconds: float | None) -> bool:
+    async def _visit_pages(self, error: PeerError, seconds: float | None) -> bool:
         """Visit the pages that the server requires before the request. Returns True if the user has visited all of
         them."""
-        visits = visits_wanted(error)
+        visits = required_visits(error)
         if visits is None or self._link.options.elicit_url is None:
             return False
-        answers = (await self._link.connection.inputs(visits))["inputResponses"]
+        answers = (await self._link.connection.answer_inputs(visits))["inputResponses"]
         if any(answer["action"] != "accept" for answer in answers.values()):
             return False
         await self._handlers.visits.wait(answers, seconds)
@@ -213,7 +215,7 @@ class Requests:
                 is_stateless = self._link.connection.session.stateless
                 list_first = not was_listed and is_stateless and is_header_mismatch(method, error)
                 pause = 0.0 if list_first else self._retries.retry_delay(method, params, error, failed, remaining)
-                if pause is None or not self._link.lasts:
+                if pause is None or not self._link.is_usable:
                     raise
             await anyio.sleep(pause)
             if list_first:
@@ -226,7 +228,7 @@ class Requests:
                 raise TimeoutError(f"the server did not answer within {seconds:g} s")
 
 
-class _Reports:
+class _ProgressReports:
     """Reports the progress of a call: its notifications, and then the states of its task, which consist only of
     text, on the same scale."""
 

@@ -51,7 +51,7 @@ class TypedCalls:
         """`has_output_schemas` returns True if the protocol version in use defines output schemas.
         `on_invalid_result` is called with a method whose result was unusable, before the next request, which must not
         be answered from a cache."""
-        self._requested = request
+        self._request = request
         self._has_output_schemas = has_output_schemas
         self._on_invalid_result = on_invalid_result
         self._checks = ToolChecks(arguments=check_arguments)
@@ -111,22 +111,24 @@ class TypedCalls:
         InvalidArguments if the options have them checked. Before it raises either error, it reads the list again,
         which may be outdated, within `timeout` seconds.
         """
-        params = await self._call_of(name, arguments, timeout)
-        result = await self._requested("tools/call", params, timeout=timeout, on_progress=on_progress)
-        return await self._result_of(name, result, timeout)
+        params = await self._prepare_call(name, arguments, timeout)
+        result = await self._request("tools/call", params, timeout=timeout, on_progress=on_progress)
+        return await self._read_call_result(name, result, timeout)
 
-    async def _call_of(self, name: str, arguments: Mapping[str, Any] | None, seconds: float | None) -> dict[str, Any]:
+    async def _prepare_call(
+        self, name: str, arguments: Mapping[str, Any] | None, seconds: float | None
+    ) -> dict[str, Any]:
         call_arguments = dict(arguments or {})
-        if self._checks.lacks(name):
-            await self._list_tools_in(seconds)
+        if self._checks.needs_list(name):
+            await self._list_tools_within(seconds)
         if self._checks.arguments:
-            await self._checked(self._checks.check_arguments, name, call_arguments, seconds)
+            await self._check(self._checks.check_arguments, name, call_arguments, seconds)
         return {"name": name, "arguments": call_arguments}
 
-    async def _result_of(self, name: str, result: dict[str, Any], seconds: float | None) -> CallToolResult:
+    async def _read_call_result(self, name: str, result: dict[str, Any], seconds: float | None) -> CallToolResult:
         called = self._read("tools/call", CallToolResult, result)
         if self._has_output_schemas():
-            await self._checked(self._checks.check_result, name, result, seconds)
+            await self._check(self._checks.check_result, name, result, seconds)
         return called
 
     async def read_resource(
@@ -136,7 +138,7 @@ class TypedCalls:
         timeout: float | None = SECONDS,  # noqa: ASYNC109 - as above
     ) -> ReadResourceResult:
         """Return the contents of a resource."""
-        result = await self._requested("resources/read", {"uri": uri}, timeout=timeout)
+        result = await self._request("resources/read", {"uri": uri}, timeout=timeout)
         return self._read("resources/read", ReadResourceResult, result)
 
     async def get_prompt(
@@ -154,7 +156,7 @@ class TypedCalls:
                     f"the argument {argument!r} of the prompt {name!r} must be a string, not {type(value).__name__}"
                 )
         params = {"name": name, "arguments": dict(arguments or {})}
-        result = await self._requested("prompts/get", params, timeout=timeout)
+        result = await self._request("prompts/get", params, timeout=timeout)
         return self._read("prompts/get", GetPromptResult, result)
 
     async def complete(
@@ -169,10 +171,10 @@ class TypedCalls:
         params: dict[str, Any] = {"ref": ref.to_wire(), "argument": {"name": name, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
-        result = await self._requested("completion/complete", params)
+        result = await self._request("completion/complete", params)
         return self._read("completion/complete", CompleteResult, result).completion
 
-    async def _checked(
+    async def _check(
         self, check: Callable[[str, dict[str, Any]], None], tool: str, value: dict[str, Any], seconds: float | None
     ) -> None:
         try:
@@ -180,18 +182,18 @@ class TypedCalls:
         except (InvalidArguments, InvalidResult):
             self._on_invalid_result("tools/list")
             with suppress(McpError, ConnectionError, TimeoutError):
-                await self._list_tools_in(seconds)
+                await self._list_tools_within(seconds)
             check(tool, value)
 
-    async def _list_tools_in(self, seconds: float | None) -> None:
-        with anyio.move_on_after(seconds) as patience:
+    async def _list_tools_within(self, seconds: float | None) -> None:
+        with anyio.move_on_after(seconds) as timeout_scope:
             await self.list_tools()
-        if patience.cancelled_caught:
+        if timeout_scope.cancelled_caught:
             raise TimeoutError(f"the server did not list its tools within {seconds:g} s")
 
     async def _pages(self, method: str, model: type[Page]) -> AsyncIterator[Page]:
         try:
-            async for page in iter_pages(self._requested, method, model):
+            async for page in iter_pages(self._request, method, model):
                 yield page
         except InvalidResult:
             self._on_invalid_result(method)

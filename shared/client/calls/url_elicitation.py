@@ -14,40 +14,43 @@ from ...protocol.types.elicitation import ElicitUrl
 MAX_VISITS = 100
 """Maximum number of visits whose completion may still be reported; it bounds the memory for a server that reports
 none."""
-_VISIT_FIRST = -32042
+_VISIT_REQUIRED = -32042
+"""The error code of a request that needs a visit first (`URLElicitationRequiredError`)."""
 
 
 class Visits:
     """The pending visits of one client."""
 
     def __init__(self) -> None:
-        self._over: dict[str, anyio.Event] = {}
+        self._events: dict[str, anyio.Event] = {}
 
     def begin(self, id: str) -> None:
         """Begin the visit of a page. If there are too many, the oldest visit is dropped."""
-        self._over.setdefault(id, anyio.Event())
-        if len(self._over) > MAX_VISITS:
-            self.end(next(iter(self._over)))
+        self._events.setdefault(id, anyio.Event())
+        if len(self._events) > MAX_VISITS:
+            self.end(next(iter(self._events)))
 
     def end(self, id: str) -> bool:
         """End a visit, complete or cancelled. Returns False if it is unknown or has already ended."""
-        over = self._over.pop(id, None)
-        if over is None:
+        event = self._events.pop(id, None)
+        if event is None:
             return False
-        over.set()
+        event.set()
         return True
 
     async def wait(self, ids: Iterable[str], seconds: float | None) -> None:
         """Wait until these visits are complete, or for `seconds`: a server need not report completion."""
         with anyio.move_on_after(seconds):
-            for over in [self._over[id_] for id_ in ids if id_ in self._over]:
-                await over.wait()
+            for event in [self._events[id_] for id_ in ids if id_ in self._events]:
+                await event.wait()
 
 
-def visits_wanted(error: PeerError) -> InputWanted | None:
+def required_visits(error: PeerError) -> InputWanted | None:
     """Return the pages to visit before a request is repeated, by visit id, if the server's `error` demands that;
     otherwise None."""
-    listed = error.data.get("elicitations") if error.code == _VISIT_FIRST and isinstance(error.data, dict) else None
+    listed = (
+        error.data.get("elicitations") if error.code == _VISIT_REQUIRED and isinstance(error.data, dict) else None
+    )
     if not isinstance(listed, list) or len(listed) > MAX_VISITS:
         return None
     requests: dict[str, tuple[str, dict[str, Any]]] = {}

@@ -23,9 +23,9 @@ from ...text import plain
 from .connection import Connection
 from .link import Link
 from .retry import backoff
-from .subscription import Change, Kind, Subscription, subscribed
+from .subscription import Change, ChangeKind, Subscription, subscribe
 
-__all__ = ["Change", "Changes", "Kind", "Pending"]
+__all__ = ["Change", "ChangeKind", "Changes", "PendingChanges"]
 
 MAX_PENDING = 1_000
 """The maximum number of queued changes; beyond it, a single `missed` change replaces them."""
@@ -35,7 +35,7 @@ _MISSED = Change("missed")
 _log = logging.getLogger("shared.client.changes")
 
 
-class Pending:
+class PendingChanges:
     """The changes that the reader has not consumed yet, without duplicates."""
 
     def __init__(self, limit: int = MAX_PENDING) -> None:
@@ -83,7 +83,7 @@ class Changes(AsyncIterator[Change]):
     """
 
     def __init__(self, link: Link, tasks: TaskGroup, uris: Sequence[str], *, lists: bool) -> None:
-        self._keeper = _Keeper(link, tuple(uris), lists)
+        self._subscriber = _Subscriber(link, tuple(uris), lists)
         self._link = link
         self._tasks = tasks
         self._is_started = False
@@ -92,14 +92,14 @@ class Changes(AsyncIterator[Change]):
     def refused(self) -> tuple[str, ...]:
         """The URIs whose changes the server does not report, according to its acknowledgement in the stateless era.
         In the handshake era the server refuses a subscription with an error instead."""
-        return self._keeper.refused
+        return self._subscriber.refused
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Change:
         self._start()
-        change = await self._keeper.pending.take()
+        change = await self._subscriber.pending.take()
         if change is None:
             raise StopAsyncIteration
         return change
@@ -108,12 +108,12 @@ class Changes(AsyncIterator[Change]):
         """Subscribe. Raises the same errors as iterating."""
         self._start()
         try:
-            await self._keeper.established.wait()
+            await self._subscriber.established.wait()
         finally:
-            if not self._keeper.established.is_set():
-                self._keeper.scope.cancel()
-        if self._keeper.refusal is not None:
-            raise self._keeper.refusal
+            if not self._subscriber.established.is_set():
+                self._subscriber.scope.cancel()
+        if self._subscriber.refusal is not None:
+            raise self._subscriber.refusal
         return self
 
     async def __aexit__(
@@ -123,32 +123,32 @@ class Changes(AsyncIterator[Change]):
 
     async def aclose(self) -> None:
         """Cancel the subscription, and wait until that is done."""
-        self._keeper.scope.cancel()
+        self._subscriber.scope.cancel()
         if self._is_started:
             with anyio.CancelScope(shield=True):
-                await self._keeper.ended.wait()
+                await self._subscriber.ended.wait()
 
     def _start(self) -> None:
         if not self._is_started:
             self._is_started = True
-            if self._link.lasts:
-                self._tasks.start_soon(self._keeper.run)
+            if self._link.is_usable:
+                self._tasks.start_soon(self._subscriber.run)
             else:
-                self._keeper.end(ConnectionError("the connection is lost, or the client is closed"))
+                self._subscriber.end(ConnectionError("the connection is lost, or the client is closed"))
 
     def __del__(self) -> None:
         # There is no other way to end this for a loop that was left by `break`. The keeper has no reference to its
         # iterator.
         if self._is_started:
             with suppress(RuntimeError):  # the event loop no longer exists
-                self._keeper.scope.cancel()
+                self._subscriber.scope.cancel()
 
 
-class _Keeper:
+class _Subscriber:
     """Maintains one subscription, on one connection after another."""
 
     def __init__(self, link: Link, uris: tuple[str, ...], lists: bool) -> None:
-        self.pending = Pending()
+        self.pending = PendingChanges()
         self.scope = anyio.CancelScope()
         self.established = anyio.Event()
         """Set when the first subscription has been attempted, or never will be."""
@@ -164,7 +164,7 @@ class _Keeper:
         """Subscribe, and again whenever the subscription ends."""
         try:
             with self.scope:
-                await self._keep()
+                await self._maintain()
         except (McpError, OSError) as error:
             self.end(error)
         finally:
@@ -178,7 +178,7 @@ class _Keeper:
         self.ended.set()
         self.established.set()
 
-    async def _keep(self) -> None:
+    async def _maintain(self) -> None:
         failed = 0
         while True:
             began = anyio.current_time()
@@ -186,19 +186,19 @@ class _Keeper:
                 connection = await self._link.current(None)
                 if connection.gone.is_set():
                     raise ConnectionError("the server ended the connection")
-                await self._once(connection)
+                await self._subscribe_once(connection)
             except (ConnectionError, TimeoutError, PeerError) as error:
                 # A first subscription that fails is not repeated. A later one is repeated if the server has
                 # disconnected or reports that it is busy.
                 may_pass = not isinstance(error, PeerError) or error.code in BUSY
-                if not self.established.is_set() or not self._link.lasts or not may_pass:
+                if not self.established.is_set() or not self._link.is_usable or not may_pass:
                     raise
             failed = 1 if anyio.current_time() - began >= STEADY_SECONDS else failed + 1
             await anyio.sleep(backoff(failed))
 
-    async def _once(self, connection: Connection) -> None:
+    async def _subscribe_once(self, connection: Connection) -> None:
         subscription = Subscription(self._uris, self.pending.put, self._lists)
-        async with subscribed(connection, subscription) as ended:
+        async with subscribe(connection, subscription) as ended:
             self.refused = subscription.refused()
             if self.established.is_set():
                 self.pending.put(_MISSED)
@@ -207,5 +207,5 @@ class _Keeper:
                 _log.warning("the server does not report changes to %s", plain(", ".join(self.refused[:10])))
             self.established.set()
             await ended()
-        if not self._link.lasts:
+        if not self._link.is_usable:
             raise ConnectionError("the server ended the connection")

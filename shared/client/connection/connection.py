@@ -37,7 +37,7 @@ from ...text import plain
 from ...tracing import spans
 from ...tracing.trace_context import TRACEPARENT, current
 from ..approval import Denied
-from ..errors import lost
+from ..errors import error_of_fate
 from ..options import Handler
 from ..relay import Caller, Relay
 from .flood import Flood
@@ -48,10 +48,10 @@ Outcome = Answered | InputWanted | Unusable
 
 BATCH_SIZE = 8
 """Number of messages that justify a separate write."""
-_ENDED = "the server ended the connection"
-_REJECTED = -1
+_SERVER_ENDED = "the server ended the connection"
+_REJECTED_BY_USER = -1
 """The error code for a rejection by the user (2025-11-25, Sampling, Error Handling)."""
-LAST_WORDS_SECONDS = 1.0
+CLOSING_SECONDS = 1.0
 """Seconds to send the remaining messages when the client closes, and to receive the remaining answers when a session
 is over."""
 
@@ -89,7 +89,7 @@ class Waiter:
             case InputWanted() as questions:
                 return questions
             case Unusable(_, reason, fate):
-                raise lost(reason, fate)
+                raise error_of_fate(reason, fate)
             case TimeoutError() as error:
                 raise error
 
@@ -106,10 +106,10 @@ class ChangeReceiver(Protocol):
 
     uris: Sequence[str]
 
-    def offer(self, notice: Notified) -> bool:
+    def on_notification(self, notice: Notified) -> bool:
         """Handle a notification. Returns False if it concerns another receiver."""
 
-    def missed(self) -> None:
+    def on_gap(self) -> None:
         """Handle a gap in which notifications may have been lost."""
 
 
@@ -146,20 +146,20 @@ class Connection:
         self._listening: dict[RequestId, Callable[[Notified], None]] = {}
         self._questions: dict[RequestId, anyio.CancelScope] = {}
         self._ready = Signal()
-        self._drained = Signal()
-        self._closed: str | None = "the client is not open"
+        self._waiter_ended = Signal()
+        self._close_reason: str | None = "the client is not open"
         self._has_logged_stray = False
         self._tasks: TaskGroup
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """True if an answer is awaited."""
         return any(not waiter.is_stream for waiter in self._waiting.values())
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def run(self) -> AsyncIterator[None]:
         """Read and write during the block; close the transport at its end."""
-        self._closed = None
+        self._close_reason = None
         try:
             async with background() as self._tasks:
                 self._tasks.start_soon(self._read)
@@ -167,29 +167,29 @@ class Connection:
                 yield
         finally:
             with anyio.CancelScope(shield=True):
-                if self._closed is None:
-                    await self._last_words()
-                    self._closed = "the client is closed"
+                if self._close_reason is None:
+                    await self._send_remaining()
+                    self._close_reason = "the client is closed"
                 await self._transport.aclose()
                 self.closed.set()
 
     def lose(self, reason: str) -> None:
         """End the connection; pending requests fail with `reason`."""
-        if self._closed is None:
-            self._closed = reason
+        if self._close_reason is None:
+            self._close_reason = reason
         self.gone.set()
         # A request that the transport was never given has certainly not reached the server.
-        unsent = {entry.message.id for entry in self._due() if isinstance(entry.message, Request)}
+        unsent = {entry.message.id for entry in self._take_unsent() if isinstance(entry.message, Request)}
         for waiter in tuple(self._waiting.values()):
             fate: Fate = "unreached" if waiter.id in unsent else "unknown"
-            waiter.settle(Unusable(waiter.id, self._closed, fate))
+            waiter.settle(Unusable(waiter.id, self._close_reason, fate))
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait briefly for the answers to requests that were pending when the session ended: the server may have
         carried out some of them."""
-        with anyio.move_on_after(LAST_WORDS_SECONDS):
-            while self.busy:
-                await self._drained.wait()
+        with anyio.move_on_after(CLOSING_SECONDS):
+            while self.is_busy:
+                await self._waiter_ended.wait()
 
     def call(
         self,
@@ -206,10 +206,10 @@ class Connection:
         Raises PeerError for an error answer, TimeoutError if none arrives in `seconds`, and ConnectionError if the
         connection is lost or the answer can't be used.
         """
-        run = self._call if spans.tracer is None else self._in_span
+        run = self._call if spans.tracer is None else self._call_in_span
         return run(method, params, seconds, on_notice, caller)
 
-    async def _in_span(
+    async def _call_in_span(
         self,
         method: str,
         params: dict[str, Any],
@@ -217,7 +217,7 @@ class Connection:
         on_notice: Callable[[Notified], None] | None,
         caller: Caller | None,
     ) -> dict[str, Any] | InputWanted:
-        with spans.span(*_described(method, params), kind="client"):
+        with spans.span(*_describe_span(method, params), kind="client"):
             return await self._call(method, params, seconds, on_notice, caller)
 
     async def _call(
@@ -228,25 +228,25 @@ class Connection:
         on_notice: Callable[[Notified], None] | None,
         caller: Caller | None,
     ) -> dict[str, Any] | InputWanted:
-        params = _traced(params)
+        params = _add_trace_context(params)
         if caller is None:
             id_ = self.session.request(method, params, progress=on_notice is not None)
         else:
             on_notice = caller.relay.on_server_message
             id_ = self.session.request(method, params, progress=caller.wants_progress, caller=caller.identity)
-        with self.sent(id_, on_notice) as waiter:
+        with self.send(id_, on_notice) as waiter:
             waiter.relay = None if caller is None else caller.relay
             answer = await self.answer(waiter, seconds)
         return answer if isinstance(answer, InputWanted) else result_of(answer)
 
     @contextmanager
-    def sent(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
+    def send(self, id: RequestId, on_notice: Callable[[Notified], None] | None = None) -> Iterator[Waiter]:
         """Send the request `id` that the session holds, and cancel it at the end of the block if it has no answer.
 
         Raises Unreached if the connection is already lost, and ConnectionError if it is not open yet.
         """
-        if self._closed is not None:
-            raise lost(self._closed, "unreached" if self.gone.is_set() else "unknown")
+        if self._close_reason is not None:
+            raise error_of_fate(self._close_reason, "unreached" if self.gone.is_set() else "unknown")
         waiter = self._waiting[id] = Waiter(id, on_notice)
         self.flush()
         try:
@@ -256,11 +256,11 @@ class Connection:
             # Nothing to cancel if the answer has come: the session then no longer knows the id.
             if self.session.cancel(id, "the client gave up"):
                 self.flush()
-            if self._closed is not None:
-                self._drained.wake()
+            if self._close_reason is not None:
+                self._waiter_ended.wake()
 
     @contextmanager
-    def listening(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
+    def listen_for_progress(self, on_notice: Callable[[Notified], None]) -> Iterator[str]:
         """Yield a progress token for work that outlives its request. During the block, `on_notice` receives the
         notifications with this token."""
         token = self.session.progress_token()
@@ -278,20 +278,20 @@ class Connection:
         """
         if seconds is None:
             return await waiter.wait()
-        self._expect(waiter, seconds)
+        self._set_timer(waiter, seconds)
         try:
             return await waiter.wait()
         finally:
             if waiter.timer is not None:
                 waiter.timer.cancel()
 
-    def _expect(self, waiter: Waiter, seconds: float) -> None:
+    def _set_timer(self, waiter: Waiter, seconds: float) -> None:
         waiter.timer = asyncio.get_running_loop().call_later(seconds, self._expire, waiter, seconds)
 
     def _expire(self, waiter: Waiter, seconds: float) -> None:
         # The server waits for this client, perhaps for a person: its own answer can't come before the client's.
         if self.session.open_questions:
-            self._expect(waiter, seconds)
+            self._set_timer(waiter, seconds)
         else:
             waiter.settle(TimeoutError(f"the server did not answer within {seconds:g} s"))
 
@@ -307,15 +307,15 @@ class Connection:
         is_growing = len(self._waiting) > 1 and self.session.outgoing_count < BATCH_SIZE
         if self._prompt is None or self._is_writing or is_growing:
             self._ready.wake()
-        elif (waiting := self._due()) and not self._prompt.try_send(waiting):
+        elif (waiting := self._take_unsent()) and not self._prompt.try_send(waiting):
             self._unsent = waiting
             self._ready.wake()
 
-    def _due(self) -> list[Outgoing]:
+    def _take_unsent(self) -> list[Outgoing]:
         waiting, self._unsent = [*self._unsent, *self.session.outgoing()], []
         return waiting
 
-    async def inputs(self, questions: InputWanted) -> dict[str, Any]:
+    async def answer_inputs(self, questions: InputWanted) -> dict[str, Any]:
         """Return the params with the answers to the server's questions, for repeating the request.
 
         Raises McpError for a question without a handler, and the errors raised by the handlers.
@@ -339,13 +339,13 @@ class Connection:
                 messages = await self._transport.receive()
                 self.last_received = clock()
                 for event in chain.from_iterable(map(self.session.receive, messages)):
-                    self._carry_out(event)
+                    self._handle(event)
                 if self.session.outgoing_count:
                     self.flush()
                 if pause := flood.pause(messages, self.last_received):
                     await anyio.sleep(pause)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
-            self.lose(_ENDED)
+            self.lose(_SERVER_ENDED)
 
     async def _write(self) -> None:
         current.set(None)
@@ -353,18 +353,18 @@ class Connection:
             while True:
                 # Messages that are taken here can no longer be sent by another task.
                 await anyio.lowlevel.checkpoint_if_cancelled()
-                if waiting := self._due():
+                if waiting := self._take_unsent():
                     self._is_writing = True
                     await self._transport.send(waiting)
                     self._is_writing = False
                 else:
                     await self._ready.wait()
         except anyio.BrokenResourceError:
-            self.lose(_ENDED)
+            self.lose(_SERVER_ENDED)
 
-    async def _last_words(self) -> None:
-        with suppress(anyio.BrokenResourceError), anyio.move_on_after(LAST_WORDS_SECONDS):
-            if waiting := self._due():
+    async def _send_remaining(self) -> None:
+        with suppress(anyio.BrokenResourceError), anyio.move_on_after(CLOSING_SECONDS):
+            if waiting := self._take_unsent():
                 await self._transport.send(waiting)
 
     async def _answer_question(self, question: ServerRequest, scope: anyio.CancelScope) -> None:
@@ -375,7 +375,7 @@ class Connection:
                     self._handlers[question.method](question.params) if relay is None else relay.answer(question)
                 )
             except Denied as denied:
-                answer = RpcError(str(denied), code=_REJECTED)
+                answer = RpcError(str(denied), code=_REJECTED_BY_USER)
             except McpError as error:
                 answer = error
             # Another question may have reused the id of one that was withdrawn.
@@ -390,16 +390,16 @@ class Connection:
 
     # Events
 
-    def _carry_out(self, event: ClientEvent) -> None:
+    def _handle(self, event: ClientEvent) -> None:
         match event:
             case Answered() | InputWanted() | Unusable():
                 if event.id in self._waiting:
                     self._waiting[event.id].settle(event)
-                if isinstance(event, Unusable) and event.fate == "session over" and self._closed is None:
-                    self._closed = event.reason
+                if isinstance(event, Unusable) and event.fate == "session over" and self._close_reason is None:
+                    self._close_reason = event.reason
                     self.gone.set()
             case Notified():
-                self._notified(event)
+                self._handle_notification(event)
             case ServerRequest() if event.method not in self._handlers and self._relay_of(event) is None:
                 self.session.fail(event.id, MethodNotFound(f"method not found: {event.method[:100]}"))
             case ServerRequest():
@@ -410,13 +410,13 @@ class Connection:
                     self._questions.pop(event.id).cancel()
             case Gap():
                 for subscription in tuple(self.subscriptions):
-                    subscription.missed()
+                    subscription.on_gap()
                 self._on_message(event, bool(self.subscriptions))
             case Stray(text) if not self._has_logged_stray:
                 self._has_logged_stray = True
                 _log.info("the server sent something that answers no request: %s", plain(text[:200]))
 
-    def _notified(self, event: Notified) -> None:
+    def _handle_notification(self, event: Notified) -> None:
         if event.stream is not None and (owner := self._waiting.get(event.stream)) and owner.relay is not None:
             owner.relay.on_server_message(event)
             return
@@ -429,20 +429,20 @@ class Connection:
                 waiter.on_notice(event)
             if waiter is not None and not waiter.is_stream:
                 return
-            is_taken = True
+            is_handled = True
         else:
             # All of them, so not `any`: the event is offered to every subscription.
-            is_taken = not self.session.stateless and True in [
-                subscription.offer(event) for subscription in tuple(self.subscriptions)
+            is_handled = not self.session.stateless and True in [
+                subscription.on_notification(event) for subscription in tuple(self.subscriptions)
             ]
-        self._on_message(event, is_taken)
+        self._on_message(event, is_handled)
 
     def _relay_of(self, question: ServerRequest) -> Relay | None:
         waiter = None if question.stream is None else self._waiting.get(question.stream)
         return self._relay if waiter is None or waiter.relay is None else waiter.relay
 
 
-def _traced(params: dict[str, Any]) -> dict[str, Any]:
+def _add_trace_context(params: dict[str, Any]) -> dict[str, Any]:
     """Return the params of a request with the current trace context, unless they already contain one."""
     context = current.get()
     if context is None:
@@ -452,7 +452,7 @@ def _traced(params: dict[str, Any]) -> dict[str, Any]:
     return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.carried()}}
 
 
-def _described(method: str, params: Mapping[str, Any]) -> tuple[str, spans.Attributes]:
+def _describe_span(method: str, params: Mapping[str, Any]) -> tuple[str, spans.Attributes]:
     """Return the name and the attributes of the span of a request (OpenTelemetry, semantic conventions for MCP)."""
     attributes, name = {"mcp.method.name": method}, params.get("name")
     if not isinstance(name, str) or method not in ("tools/call", "prompts/get"):

@@ -16,6 +16,7 @@ PER_SECOND, BURST = 100, 1_000
 """The rate and burst of notifications about changed lists, where one is as good as many. For other notifications
 the limits are 50 times as high."""
 _OTHER_WEIGHT = 0.02
+"""The cost of a notification about anything else: a fiftieth."""
 MAX_PAUSE_SECONDS = 1.0
 """The longest pause in seconds: a server must be read often enough to be recognized as alive."""
 
@@ -25,7 +26,7 @@ class Flood:
 
     def __init__(self) -> None:
         self._level = 0.0
-        self._at = 0.0
+        self._updated_at = 0.0
         self._has_warned = False
 
     def pause(self, messages: Sequence[Message], now: float) -> float:
@@ -33,12 +34,12 @@ class Flood:
         cost = sum(map(_cost, messages))
         if not cost:
             return 0.0
-        self._level = max(self._level - (now - self._at) * PER_SECOND, 0.0) + cost
-        self._at = now
+        self._level = max(self._level - (now - self._updated_at) * PER_SECOND, 0.0) + cost
+        self._updated_at = now
         pause = min((self._level - BURST) / PER_SECOND, MAX_PAUSE_SECONDS)
         if pause <= 0:
             return 0.0
-        # A server does not wait twice for the same messages.
+        # Messages for which the server has waited do not make it wait again.
         self._level = min(self._level, BURST + PER_SECOND * MAX_PAUSE_SECONDS)
         if not self._has_warned:
             self._has_warned = True

@@ -10,15 +10,15 @@ from ...errors import PeerError
 from .connection import Connection
 
 
-async def watch_over(connection: Connection, seconds: float | None) -> None:
+async def monitor(connection: Connection, seconds: float | None) -> None:
     """Wait until `connection` is lost. If nothing arrives for `seconds`, the server is pinged; if it does not answer
     within `seconds` either, the connection is lost. With None there are no pings."""
     while not connection.gone.is_set():
-        silent = anyio.current_time() - connection.last_received
+        silent_seconds = anyio.current_time() - connection.last_received
         # A pending call has its own time limit, and a server at work may be too busy for pings.
-        if seconds is None or silent < seconds or connection.busy or not connection.subscriptions:
+        if seconds is None or silent_seconds < seconds or connection.is_busy or not connection.subscriptions:
             # Until silence has lasted `seconds`; if it does not matter yet, for another `seconds`.
-            remaining = None if seconds is None else seconds - silent if silent < seconds else seconds
+            remaining = None if seconds is None else seconds - silent_seconds if silent_seconds < seconds else seconds
             with anyio.move_on_after(remaining):
                 await connection.gone.wait()
         else:

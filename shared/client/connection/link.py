@@ -19,7 +19,7 @@ from ...errors import McpError
 from ..errors import Unreached
 from ..options import ClientOptions
 from .connection import Connection
-from .heartbeat import watch_over
+from .heartbeat import monitor
 from .opening import open_session
 from .restart import Pauses, Start
 
@@ -28,18 +28,18 @@ class _Attempt:
     """The opening of one connection, for all callers that wait for it."""
 
     def __init__(self) -> None:
-        self.over = anyio.Event()
+        self.ended = anyio.Event()
         self.error: Exception | None = None
 
     def end(self, error: Exception | None = None) -> None:
-        if not self.over.is_set():
+        if not self.ended.is_set():
             self.error = error
-            self.over.set()
+            self.ended.set()
 
 
 class Link:
     """The connection to one server over time. `connect` makes an unopened connection from a transport and a mode;
-    `start` opens a new transport after a loss, or is None if the connection is not to be reopened; `reopened` is
+    `start` opens a new transport after a loss, or is None if the connection is not to be reopened; `on_reopened` is
     called for each new connection."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Link:
         options: ClientOptions,
         connect: Callable[[ClosableTransport, str], Connection],
         start: Start | None,
-        reopened: Callable[[], None],
+        on_reopened: Callable[[], None],
     ) -> None:
         """Raises ValueError for an unknown mode or version, and if together they permit no version."""
         self.connection = connect(transport, options.mode)
@@ -57,7 +57,7 @@ class Link:
         """The options for the next connection."""
         self._connect = connect
         self._start = start
-        self._reopened = reopened
+        self._on_reopened = on_reopened
         self._pauses = Pauses()
         self._attempt: _Attempt | None = None
         self._over = anyio.Event()
@@ -65,17 +65,17 @@ class Link:
         self._tasks: TaskGroup
 
     @property
-    def lasts(self) -> bool:
+    def is_usable(self) -> bool:
         """True if requests can still be made, now or after the connection is reopened."""
         return self._is_entered and (self._start is not None or not self.connection.gone.is_set())
 
     async def ended(self) -> None:
         """Wait until requests can no longer be made."""
-        while self.lasts:
+        while self.is_usable:
             await (self.connection.gone if self._start is None else self._over).wait()
 
     @asynccontextmanager
-    async def living(self) -> AsyncIterator[TaskGroup]:
+    async def run(self) -> AsyncIterator[TaskGroup]:
         """Open the first connection, and close the last one at the end of the block. Yields a task group that ends
         with the block.
 
@@ -85,7 +85,7 @@ class Link:
         self._is_entered = True
         try:
             async with background() as self._tasks:
-                await self._tasks.start(self._first)
+                await self._tasks.start(self._open_first)
                 try:
                     yield self._tasks
                 finally:
@@ -105,50 +105,52 @@ class Link:
             return self.connection
         if self._attempt is None:
             self._attempt = _Attempt()
-            self._tasks.start_soon(self._open_again, self._attempt, self._start)
+            self._tasks.start_soon(self._reopen, self._attempt, self._start)
         attempt = self._attempt
-        with anyio.move_on_after(seconds) as patience:
-            await attempt.over.wait()
-        if patience.cancelled_caught:
+        with anyio.move_on_after(seconds) as timeout_scope:
+            await attempt.ended.wait()
+        if timeout_scope.cancelled_caught:
             raise TimeoutError(f"the connection was lost, and could not be reopened within {seconds:g} s")
         if attempt.error is not None:
             raise attempt.error
         return self.connection
 
-    async def _first(self, *, task_status: TaskStatus[None]) -> None:
-        await self._live(self.connection, task_status.started)
+    async def _open_first(self, *, task_status: TaskStatus[None]) -> None:
+        await self._run_session(self.connection, task_status.started)
 
-    async def _live(self, connection: Connection, opened: Callable[[], None]) -> None:
+    async def _run_session(self, connection: Connection, on_opened: Callable[[], None]) -> None:
         """Open a session on `connection`, make it the current connection, and close it once it is lost."""
-        async with connection.running():
+        async with connection.run():
             await open_session(connection, self.options)
             if self.options.log_level is not None:  # it may have changed since
                 connection.session.log_level(self.options.log_level)
             self.connection = connection
-            opened()
-            await watch_over(connection, self.options.heartbeat_seconds)
+            on_opened()
+            await monitor(connection, self.options.heartbeat_seconds)
             # Over HTTP each answer has its own response, which may still arrive.
-            await connection.drained()
+            await connection.drain()
             connection.lose("the session has ended")
 
-    async def _open_again(self, attempt: _Attempt, start: Start) -> None:
-        def opened() -> None:
+    async def _reopen(self, attempt: _Attempt, start: Start) -> None:
+        def on_opened() -> None:
             self._attempt = None
-            self._reopened()
+            self._on_reopened()
             attempt.end()
 
-        # The era of a server does not change: one that never answers unknown requests is waited for once.
-        stays = self.options.mode == "auto" and not self.connection.session.stateless
+        # The era of a server does not change, and one that never answers unknown requests would delay each probe.
+        keeps_handshake = self.options.mode == "auto" and not self.connection.session.stateless
         try:
             # Only after the last connection is closed: two connections to a server that accepts one, such as a
             # process, would disturb each other.
             await self.connection.closed.wait()
             await anyio.sleep(self._pauses.remaining(anyio.current_time()))
-            self._pauses.started(anyio.current_time())
+            self._pauses.record_start(anyio.current_time())
             async with start() as transport:
-                await self._live(self._connect(transport, "handshake" if stays else self.options.mode), opened)
+                await self._run_session(
+                    self._connect(transport, "handshake" if keeps_handshake else self.options.mode), on_opened
+                )
         except (McpError, OSError) as error:
-            if attempt.over.is_set():
+            if attempt.ended.is_set():
                 raise
             self._attempt = None
             if not isinstance(error, McpError):

@@ -53,17 +53,17 @@ async def _open(connection: Connection, options: ClientOptions) -> None:
         step = await _discover(connection, options)
     if step is OpeningStep.STATELESS:
         return
-    with connection.sent(session.initialize()) as waiter:
+    with connection.send(session.initialize()) as waiter:
         answer = await connection.answer(waiter, options.opening_seconds or OPENING_SECONDS)
     if isinstance(answer, Failure):
-        is_version = session.refused(answer)
+        names_versions = session.refused(answer)
         # The server was slow to start: the probe timed out, but still reached the server.
         if session.switch_to_stateless() and await _discover(connection, options) is OpeningStep.STATELESS:
             return
-        if is_version:
-            raise _nothing_shared(session, options)
+        if names_versions:
+            raise _no_common_version(session, options)
     if isinstance(answer, InputWanted) or not session.initialized(result_of(answer)):
-        raise _nothing_shared(session, options)
+        raise _no_common_version(session, options)
     connection.flush()
     if options.log_level is not None and session.server is not None and session.server.can("logging"):
         # Sets the level of log messages. A server that refuses is used without it.
@@ -79,11 +79,11 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
     """Try to discover the server. The result says whether the session is now open, a handshake is to be tried, or
     discovery is to be repeated."""
     session = connection.session
-    patience = options.opening_seconds or OPENING_SECONDS
+    limit = options.opening_seconds or OPENING_SECONDS
     # Some servers do not answer unknown requests: if there is an alternative, they are not waited for long.
-    seconds = options.probe_seconds if session.may_shake_hands else patience
+    seconds = options.probe_seconds if session.may_shake_hands else limit
     answer: Response | Failure | InputWanted | None = None
-    with connection.sent(session.discover()) as waiter:
+    with connection.send(session.discover()) as waiter:
         try:
             answer = await connection.answer(waiter, seconds)
         except Unreached:
@@ -96,11 +96,11 @@ async def _discover(connection: Connection, options: ClientOptions) -> OpeningSt
     if step is OpeningStep.NONE or (step is OpeningStep.HANDSHAKE and not session.may_shake_hands):
         if isinstance(answer, Failure) and not session.named:
             result_of(answer)
-        raise _nothing_shared(session, options)
+        raise _no_common_version(session, options)
     return step
 
 
-def _nothing_shared(session: ClientSession, options: ClientOptions) -> ConnectionError:
+def _no_common_version(session: ClientSession, options: ClientOptions) -> ConnectionError:
     accepted = options.accepted()
     ours = f"{accepted[0]} to {accepted[-1]}" if len(accepted) > 1 else f"only {accepted[0]}"
     # Only dates are repeated: another text might say anything.

@@ -9,7 +9,7 @@ Start = Callable[[], AbstractAsyncContextManager[ClosableTransport]]
 """Starts a server, which ends with the block, and yields a transport to it."""
 
 FIRST_SECONDS = 0.5
-"""The pause between two starts if the server was lost soon after the first; it doubles each time."""
+"""Seconds between two starts if the server was lost soon after the first; they double each time."""
 MAX_PAUSE_SECONDS = 30.0
 """The longest pause: a server that can't run causes at most two starts a minute, and a repaired server is available
 soon."""
@@ -36,7 +36,7 @@ class Pauses:
         longest = MAX_COSTLY_PAUSE_SECONDS if is_costly else FIRST_SECONDS
         return max(0.0, self._last_start + min(self._pause, longest) - now)
 
-    def started(self, now: float) -> None:
+    def record_start(self, now: float) -> None:
         """Record a start at the time `now`, and lengthen the next pause; after a long life, the pause is reset to the
         first."""
         is_steady = now - self._last_start >= STEADY_SECONDS

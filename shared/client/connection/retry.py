@@ -20,10 +20,12 @@ MAX_ATTEMPTS = 4
 MAX_TOOLS = 5_000
 """Maximum number of tools remembered; beyond it, the oldest is dropped."""
 BASE_SECONDS = 0.25
+"""The upper bound of the first pause."""
 MAX_BACKOFF_SECONDS = 10.0
+"""The upper bound of every pause that the client chooses itself."""
 MAX_RETRY_AFTER_SECONDS = 3_600.0
 """The longest pause that a server may request before the repetition of a request without a time limit."""
-_SAFE = frozenset(
+_IDEMPOTENT_METHODS = frozenset(
     {
         *("completion/complete", "ping", "prompts/get", "prompts/list", "resources/list", "resources/read"),
         *("resources/templates/list", "server/discover", "tools/list"),
@@ -83,7 +85,7 @@ class RetryPolicy:
             return True
         if not isinstance(error, ConnectionError) and not (isinstance(error, PeerError) and error.code in BUSY):
             return False
-        return method in _SAFE or (method == "tools/call" and params.get("name") in self._tools)
+        return method in _IDEMPOTENT_METHODS or (method == "tools/call" and params.get("name") in self._tools)
 
 
 def _retry_after(error: Exception) -> float:

@@ -14,24 +14,24 @@ from ...protocol.wire.jsonrpc import Failure
 from .connection import Connection, Waiter, result_of
 from .opening import OPENING_SECONDS
 
-Kind = Literal["resource", "tools", "prompts", "resources", "missed"]
+ChangeKind = Literal["resource", "tools", "prompts", "resources", "missed"]
 """The kind of a change: one resource; the list of tools, of prompts or of resources; or any of them, after a gap."""
 
 MAX_URI = 8_192
 """The maximum length of the URI in a change; it bounds the memory of a thousand changes that wait for a slow
 reader."""
-FAREWELL_SECONDS = 2.0
+UNSUBSCRIBE_SECONDS = 2.0
 """Seconds that the server has to answer the requests that end a subscription."""
-_LISTS: tuple[Kind, ...] = ("tools", "prompts", "resources")
+_LISTS: tuple[ChangeKind, ...] = ("tools", "prompts", "resources")
 _UPDATED = "notifications/resources/updated"
 _ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change on the server. `missed` means that anything in the subscription may have changed."""
+    """A change on the server. `on_gap` means that anything in the subscription may have changed."""
 
-    kind: Kind
+    kind: ChangeKind
     uri: str | None = None
     """The URI of the resource, which may be part of a subscribed resource."""
 
@@ -41,7 +41,7 @@ _LIST_CHANGES = {f"notifications/{what}/list_changed": Change(what) for what in 
 
 def change_of(notice: Notified) -> Change | None:
     """Return the change that a notification reports; None if it reports no change. A resource whose URI is too long
-    is reported as `missed`."""
+    is reported as `on_gap`."""
     if notice.method != _UPDATED:
         return _LIST_CHANGES.get(notice.method)
     uri = notice.params.get("uri")
@@ -52,11 +52,11 @@ def change_of(notice: Notified) -> Change | None:
 
 @dataclass(eq=False, slots=True)
 class Subscription:
-    """Passes to `tell` the changes to `uris` and, with `lists`, the changes to the lists of tools, prompts and
+    """Passes to `report` the changes to `uris` and, with `lists`, the changes to the lists of tools, prompts and
     resources."""
 
     uris: Sequence[str]
-    tell: Callable[[Change], None]
+    report: Callable[[Change], None]
     lists: bool = True
     honored: dict[str, Any] | None = None
     """The filter that the server acknowledged, in the stateless era; None before that, and in the handshake era."""
@@ -71,19 +71,19 @@ class Subscription:
         """Return the URIs that are missing from the server's acknowledgement."""
         if self.honored is None:
             return ()
-        served = self.honored.get("resourceSubscriptions")
-        return tuple(uri for uri in self.uris if not isinstance(served, list) or uri not in served)
+        accepted_uris = self.honored.get("resourceSubscriptions")
+        return tuple(uri for uri in self.uris if not isinstance(accepted_uris, list) or uri not in accepted_uris)
 
-    def take(self, notice: Notified) -> None:
+    def on_notice(self, notice: Notified) -> None:
         """Handle a notification of the subscription's own listen stream."""
         if notice.method == _ACKNOWLEDGED:
             honored = notice.params.get("notifications")
             self.honored = honored if isinstance(honored, dict) else {}
             self.acknowledged.set()
         elif (change := change_of(notice)) is not None:
-            self.tell(change)
+            self.report(change)
 
-    def offer(self, notice: Notified) -> bool:
+    def on_notification(self, notice: Notified) -> bool:
         """Handle a notification of the handshake era, which does not name its subscription. Returns False if it
         belongs to another subscription."""
         change = change_of(notice)
@@ -91,24 +91,24 @@ class Subscription:
             return False
         if change.uri is not None:
             # A URI of the subscription, or a part of one (2025-11-25, Resources).
-            wants = any(
+            is_subscribed = any(
                 change.uri == subscribed_uri or change.uri.startswith(subscribed_uri.rstrip("/") + "/")
                 for subscribed_uri in self.uris
             )
         else:
-            wants = self.lists
-        if change.kind != "missed" and not wants:
+            is_subscribed = self.lists
+        if change.kind != "missed" and not is_subscribed:
             return False
-        self.tell(change)
+        self.report(change)
         return True
 
-    def missed(self) -> None:
+    def on_gap(self) -> None:
         """Report that changes may have been missed."""
-        self.tell(Change("missed"))
+        self.report(Change("missed"))
 
 
 @asynccontextmanager
-async def subscribed(
+async def subscribe(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     """Subscribe to the changes of `subscription` during the block. Yields a function that waits until no more changes
@@ -116,30 +116,30 @@ async def subscribed(
 
     Raises PeerError if the server refuses, TimeoutError if it does not answer, and ConnectionError.
     """
-    open_one = _listening if connection.session.stateless else _subscribing
+    open_subscription = _listen if connection.session.stateless else _subscribe_each
     connection.subscriptions.append(subscription)
     try:
-        async with open_one(connection, subscription) as ended:
+        async with open_subscription(connection, subscription) as ended:
             yield ended
     finally:
         connection.subscriptions.remove(subscription)
 
 
 @asynccontextmanager
-async def _listening(
+async def _listen(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     id_ = connection.session.request("subscriptions/listen", {"notifications": subscription.filter()})
-    with connection.sent(id_, subscription.take) as waiter:
+    with connection.send(id_, subscription.on_notice) as waiter:
         waiter.is_stream = True
         with anyio.move_on_after(OPENING_SECONDS) as patience:
-            await _opened(subscription, waiter)
+            await _wait_for_acknowledgement(subscription, waiter)
         if patience.cancelled_caught:
             raise TimeoutError(f"the server did not acknowledge the subscription within {OPENING_SECONDS:g} s")
         yield waiter.wait
 
 
-async def _opened(subscription: Subscription, waiter: Waiter) -> None:
+async def _wait_for_acknowledgement(subscription: Subscription, waiter: Waiter) -> None:
     """Wait for the acknowledgement of a listen stream. Raises PeerError or ConnectionError if there is none."""
 
     async def refused() -> None:
@@ -154,7 +154,7 @@ async def _opened(subscription: Subscription, waiter: Waiter) -> None:
 
 
 @asynccontextmanager
-async def _subscribing(
+async def _subscribe_each(
     connection: Connection, subscription: Subscription
 ) -> AsyncIterator[Callable[[], Awaitable[object]]]:
     accepted: list[str] = []
@@ -173,13 +173,13 @@ async def _subscribing(
 async def _unsubscribe(connection: Connection, uris: Sequence[str]) -> None:
     """Cancel the subscriptions to `uris`. If the connection closes in the meantime, the missing answer is ignored."""
 
-    async def stop_at_the_end() -> None:
+    async def cancel_on_close() -> None:
         await connection.closed.wait()
         tasks.cancel_scope.cancel()
 
     failures = (PeerError, ConnectionError, TimeoutError)
-    with anyio.CancelScope(shield=True), anyio.move_on_after(FAREWELL_SECONDS), suppress(*failures):
+    with anyio.CancelScope(shield=True), anyio.move_on_after(UNSUBSCRIBE_SECONDS), suppress(*failures):
         async with background() as tasks:
-            tasks.start_soon(stop_at_the_end)
+            tasks.start_soon(cancel_on_close)
             for uri in uris:
                 await connection.call("resources/unsubscribe", {"uri": uri}, seconds=None)

@@ -26,11 +26,12 @@ from ..approval import Permit, permit_as
 from ..client import Client
 from ..options import Progress
 from ..tasks.tool_task import StartedTool
-from .listing import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Item, Kind, Listed, Listing
+from .listing import PROMPTS, RESOURCES, TEMPLATES, TOOLS, Item, Listed, Listing, ListKind
 from .member import GroupServer, Member, ServerStatus, group_server
 from .names import check_server_name, may_be_shortened, own_name, split_name
 
 ENTERING_SECONDS = 30.0
+"""Seconds to wait for each server to be ready or to fail."""
 LISTING_SECONDS = 10.0
 CALL_SECONDS = 60.0
 CLOSING_SECONDS = 10.0
@@ -61,7 +62,7 @@ class ClientGroup(Entered):
         entering_seconds: float = ENTERING_SECONDS,
     ) -> None:
         """Raises ValueError for an invalid server name."""
-        self._first = {check_server_name(name): server for name, server in (servers or {}).items()}
+        self._initial_servers = {check_server_name(name): server for name, server in (servers or {}).items()}
         self._permit = permit
         self._retry = retry
         self._on_status = on_status or (lambda status: None)
@@ -74,7 +75,9 @@ class ClientGroup(Entered):
         async with background() as tasks:
             self._tasks = tasks
             try:
-                await self._wait_settled([self._join(tasks, name, server) for name, server in self._first.items()])
+                await self._wait_settled(
+                    [self._join(tasks, name, server) for name, server in self._initial_servers.items()]
+                )
                 yield
             finally:
                 self._tasks = None
@@ -119,10 +122,10 @@ class ClientGroup(Entered):
         options = replace(server.options, permit=permit_as(name, server.options.permit, self._permit))
         member = self._members[name] = Member(name, server, options, self._on_status)
 
-        async def live() -> None:
-            await member.live(retry=self._retry)
+        async def run() -> None:
+            await member.run(retry=self._retry)
 
-        tasks.start_soon(live)
+        tasks.start_soon(run)
         return member
 
     async def _wait_settled(self, members: Iterable[Member]) -> None:
@@ -147,8 +150,8 @@ class ClientGroup(Entered):
     ) -> CallToolResult:
         """Call the tool with a name from `list_tools`, and return its result. Raises UnknownServer, ConnectionError
         if the server is not ready, and the same errors as `Client.call_tool`."""
-        member, own = await self._resolve(name, TOOLS, timeout)
-        return await member.client.call_tool(own, arguments, timeout=timeout, on_progress=on_progress)
+        member, item_name = await self._resolve(name, TOOLS, timeout)
+        return await member.client.call_tool(item_name, arguments, timeout=timeout, on_progress=on_progress)
 
     async def start_tool(
         self,
@@ -159,8 +162,8 @@ class ClientGroup(Entered):
     ) -> StartedTool:
         """Start the tool with a name from `list_tools`, like `Client.start_tool`. Raises the same errors as
         `call_tool`."""
-        member, own = await self._resolve(name, TOOLS, timeout)
-        return await member.client.start_tool(own, arguments, timeout=timeout)
+        member, item_name = await self._resolve(name, TOOLS, timeout)
+        return await member.client.start_tool(item_name, arguments, timeout=timeout)
 
     async def get_prompt(
         self,
@@ -170,8 +173,8 @@ class ClientGroup(Entered):
         timeout: float | None = CALL_SECONDS,  # noqa: ASYNC109 - as above
     ) -> GetPromptResult:
         """Return the rendered prompt with a name from `list_prompts`. Raises the same errors as `call_tool`."""
-        member, own = await self._resolve(name, PROMPTS, timeout)
-        return await member.client.get_prompt(own, arguments, timeout=timeout)
+        member, item_name = await self._resolve(name, PROMPTS, timeout)
+        return await member.client.get_prompt(item_name, arguments, timeout=timeout)
 
     async def read_resource(
         self,
@@ -184,7 +187,7 @@ class ClientGroup(Entered):
         resource. Raises the same errors as `call_tool`."""
         return await self._member(server).client.read_resource(uri, timeout=timeout)
 
-    async def _resolve(self, name: str, kind: Kind[Any], seconds: float | None) -> tuple[Member, str]:
+    async def _resolve(self, name: str, kind: ListKind[Any], seconds: float | None) -> tuple[Member, str]:
         try:
             server, rest = split_name(name)
         except ValueError as error:
@@ -193,34 +196,34 @@ class ClientGroup(Entered):
         # Nearly every name: only a name that was too long for hosts is looked up in the list.
         if not may_be_shortened(rest):
             return member, rest
-        own = own_name(name, member.names.get(kind.capability, ()))
-        if own is None:
-            with anyio.move_on_after(seconds) as patience:
+        item_name = own_name(name, member.names.get(kind.capability, ()))
+        if item_name is None:
+            with anyio.move_on_after(seconds) as timeout_scope:
                 await kind.items(member)
-            if patience.cancelled_caught:
+            if timeout_scope.cancelled_caught:
                 raise TimeoutError(f"{server} did not list its {kind.plural} within {seconds:g} s")
-            own = own_name(name, member.names.get(kind.capability, ()))
-        return member, rest if own is None else own
+            item_name = own_name(name, member.names.get(kind.capability, ()))
+        return member, rest if item_name is None else item_name
 
     # Lists
 
     async def list_tools(self, *, seconds: float = LISTING_SECONDS) -> Listing[Tool]:
         """Return the tools of all servers that have listed them within `seconds`."""
-        return await self._listing(TOOLS, seconds)
+        return await self._collect(TOOLS, seconds)
 
     async def list_prompts(self, *, seconds: float = LISTING_SECONDS) -> Listing[Prompt]:
         """Return the prompts of all servers that have listed them within `seconds`."""
-        return await self._listing(PROMPTS, seconds)
+        return await self._collect(PROMPTS, seconds)
 
     async def list_resources(self, *, seconds: float = LISTING_SECONDS) -> Listing[Resource]:
         """Return the resources of all servers that have listed them within `seconds`."""
-        return await self._listing(RESOURCES, seconds)
+        return await self._collect(RESOURCES, seconds)
 
     async def list_resource_templates(self, *, seconds: float = LISTING_SECONDS) -> Listing[ResourceTemplate]:
         """Return the resource templates of all servers that have listed them within `seconds`."""
-        return await self._listing(TEMPLATES, seconds)
+        return await self._collect(TEMPLATES, seconds)
 
-    async def _listing(self, kind: Kind[Item], seconds: float) -> Listing[Item]:
+    async def _collect(self, kind: ListKind[Item], seconds: float) -> Listing[Item]:
         lists: dict[str, list[Listed[Item]]] = {}
         failures: dict[str, Exception] = {}
 

@@ -35,7 +35,7 @@ class Listing(Generic[Item]):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[Item]):
+class ListKind(Generic[Item]):
     """A kind of list, offered by servers with the `capability`; items with URIs need no name in the group."""
 
     plural: str
@@ -62,10 +62,10 @@ class Kind(Generic[Item]):
         return Listed(server, name if self.has_uris else full_name(server, name), item)
 
 
-TOOLS = Kind("tools", "tools", Client.list_tools, lambda tool: tool.name)
-PROMPTS = Kind("prompts", "prompts", Client.list_prompts, lambda prompt: prompt.name)
-RESOURCES = Kind("resources", "resources", Client.list_resources, lambda resource: resource.uri, has_uris=True)
-TEMPLATES = Kind(
+TOOLS = ListKind("tools", "tools", Client.list_tools, lambda tool: tool.name)
+PROMPTS = ListKind("prompts", "prompts", Client.list_prompts, lambda prompt: prompt.name)
+RESOURCES = ListKind("resources", "resources", Client.list_resources, lambda resource: resource.uri, has_uris=True)
+TEMPLATES = ListKind(
     "resource templates",
     "resources",
     Client.list_resource_templates,

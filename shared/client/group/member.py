@@ -77,11 +77,11 @@ class Member:
             raise ConnectionError(f"{status.name} is {status.state}{status.reason and ': ' + status.reason}")
         return self._client
 
-    async def live(self, *, retry: bool) -> None:
+    async def run(self, *, retry: bool) -> None:
         """Run a client of the server until `leave` is called; with `retry`, a failed server is tried again."""
         try:
             with self._scope:
-                await self._live_on(retry)
+                await self._run_repeatedly(retry)
         finally:  # the group waits for this, even if its owner is cancelled
             self.closed.set()
             self._set_status("closed")
@@ -96,15 +96,15 @@ class Member:
         """Cancel everything, including the closing."""
         self._scope.cancel()
 
-    async def _live_on(self, retry: bool) -> None:
+    async def _run_repeatedly(self, retry: bool) -> None:
         pauses = Pauses()
         while not self._leaving.is_set():
-            pauses.started(anyio.current_time())
-            await self._live_once()
+            pauses.record_start(anyio.current_time())
+            await self._run_once()
             with anyio.move_on_after(pauses.remaining(anyio.current_time()) if retry else None):
                 await self._leaving.wait()
 
-    async def _live_once(self) -> None:
+    async def _run_once(self) -> None:
         self._set_status("connecting", self.status.error)
         try:
             async with self._connect() as self._client:

@@ -16,7 +16,7 @@ MAX_LENGTH = 64
 SEPARATOR = "__"
 _SERVER_NAME = re.compile(r"[A-Za-z0-9-]{1,32}")
 """A server name that leaves room for the name of a tool."""
-_FITS = re.compile(r"[A-Za-z0-9_-]+")
+_ACCEPTED = re.compile(r"[A-Za-z0-9_-]+")
 _DIGEST_BYTES = 5
 _SHORTENED = re.compile(r"-[0-9a-f]{10}\Z")
 
@@ -30,7 +30,7 @@ def check_server_name(name: str) -> str:
 
 def fits_models(name: str) -> bool:
     """Return True if the API of every model accepts a tool with this name."""
-    return len(name) <= MAX_LENGTH and _FITS.fullmatch(name) is not None
+    return len(name) <= MAX_LENGTH and _ACCEPTED.fullmatch(name) is not None
 
 
 def full_name(server: str, own: str) -> str:
@@ -40,10 +40,10 @@ def full_name(server: str, own: str) -> str:
     Raises ValueError for an invalid server name.
     """
     name = f"{check_server_name(server)}{SEPARATOR}{own}"
-    if len(name) <= MAX_LENGTH and _FITS.fullmatch(own):
+    if len(name) <= MAX_LENGTH and _ACCEPTED.fullmatch(own):
         return name
     digest = blake2b(own.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
-    allowed = "".join(re.findall(_FITS, own))[: MAX_LENGTH - len(server) - len(SEPARATOR) - len(digest) - 1]
+    allowed = "".join(re.findall(_ACCEPTED, own))[: MAX_LENGTH - len(server) - len(SEPARATOR) - len(digest) - 1]
     return f"{server}{SEPARATOR}{allowed}-{digest}"
 
 
@@ -65,14 +65,14 @@ def may_be_shortened(rest: str) -> bool:
     return _SHORTENED.search(rest) is not None
 
 
-def own_name(name: str, owns: Iterable[str]) -> str | None:
-    """Return the name that the full name represents, from the names `owns` of one server; None if there is none.
+def own_name(name: str, own_names: Iterable[str]) -> str | None:
+    """Return the name that the full name represents, from the names `own_names` of one server; None if there is none.
 
     Raises ValueError for a name without a server.
     """
     server, rest = split_name(name)
     shortened: str | None = None
-    for own in owns:
+    for own in own_names:
         if own == rest:
             return own
         if full_name(server, own) == name:

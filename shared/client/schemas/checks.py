@@ -57,7 +57,7 @@ class ToolChecks:
             if self.arguments:
                 _store(self._inputs, tool.name, tool.input_schema)
 
-    def lacks(self, tool: str) -> bool:
+    def needs_list(self, tool: str) -> bool:
         """Return True if the list of tools must be read before the arguments of `tool` can be checked."""
         return self.arguments and tool not in self._inputs
 

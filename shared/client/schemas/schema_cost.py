@@ -19,13 +19,15 @@ MAX_LEVELS = 64
 MAX_PATTERNS = 100
 """The maximum patterns in one schema: each takes time and memory to compile."""
 
-_OF_PARTS = frozenset(
+_PART_KEYWORDS = frozenset(
     ("properties", "patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames")
 ) | frozenset(("items", "prefixItems", "additionalItems", "unevaluatedItems", "contains"))
-_IN_PLACE = frozenset(("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"))
-_BY_NAME = frozenset(("properties", "patternProperties", "dependentSchemas", "dependencies"))
-_NOT_APPLIED = frozenset(("$defs", "definitions", "default", "examples"))
-_ELSEWHERE = ("$dynamicRef", "$recursiveRef")
+_IN_PLACE_KEYWORDS = frozenset(
+    ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+)
+_KEYWORDS_BY_NAME = frozenset(("properties", "patternProperties", "dependentSchemas", "dependencies"))
+_IGNORED_KEYWORDS = frozenset(("$defs", "definitions", "default", "examples"))
+_UNSUPPORTED_KEYWORDS = ("$dynamicRef", "$recursiveRef")
 
 Schema = dict[str, Any]
 
@@ -46,23 +48,23 @@ class Cost:
         self.patterns = 0
         """The number of regular expressions."""
         self._read()
-        self._order = self._in_order()
-        self._levels = [self._next([0] * len(self._order))]
+        self._order = self._sort()
+        self._levels = [self._next_level([0] * len(self._order))]
 
-    def at(self, levels: int) -> int:
+    def max_applications(self, levels: int) -> int:
         """Return the maximum number of schemas applied to a value with `levels` below it, and to one part of each
         level. A schema with a list of names or values counts as many times. Raises UnusableSchema for too many
         levels."""
         if levels > MAX_LEVELS:
             raise UnusableSchema(f"the value has more than {MAX_LEVELS} levels")
         while len(self._levels) <= levels:
-            deeper = self._next(self._levels[-1])
+            deeper = self._next_level(self._levels[-1])
             if deeper == self._levels[-1]:
                 break
             self._levels.append(deeper)
         return self._levels[min(levels, len(self._levels) - 1)][0]
 
-    def _next(self, part_work: list[int]) -> list[int]:
+    def _next_level(self, part_work: list[int]) -> list[int]:
         work = [0] * len(self._in_place)
         for number in self._order:
             work[number] = self._own[number] + sum(work[other] for other in self._in_place[number])
@@ -76,12 +78,12 @@ class Cost:
         for schema in schemas:
             self._in_place.append([])
             self._of_parts.append([])
-            applied = (_OF_PARTS, _IN_PLACE, _NOT_APPLIED)
-            own = (value for keyword, value in schema.items() if not any(keyword in some for some in applied))
+            applied = (_PART_KEYWORDS, _IN_PLACE_KEYWORDS, _IGNORED_KEYWORDS)
+            own = (value for keyword, value in schema.items() if not any(keyword in keywords for keywords in applied))
             self._own.append(1 + sum(len(value) for value in own if isinstance(value, list | dict)))
             by_pattern = schema.get("patternProperties")
             self.patterns += ("pattern" in schema) + (len(by_pattern) if isinstance(by_pattern, dict) else 0)
-            for is_part, other in _applied(schema, self._root):
+            for is_part, other in _iter_applied(schema, self._root):
                 if id(other) not in numbers:
                     numbers[id(other)] = len(schemas)
                     schemas.append(other)
@@ -89,7 +91,7 @@ class Cost:
             if len(schemas) > MAX_SCHEMAS or self.patterns > MAX_PATTERNS:
                 raise UnusableSchema(f"it has more than {MAX_SCHEMAS} schemas or {MAX_PATTERNS} patterns")
 
-    def _in_order(self) -> list[int]:
+    def _sort(self) -> list[int]:
         """Return the schemas in an order in which each follows those that it applies in place."""
         order: list[int] = []
         waits = [len(others) for others in self._in_place]
@@ -110,35 +112,35 @@ class Cost:
         return order
 
 
-def _applied(schema: Schema, root: Schema) -> Iterator[tuple[bool, Schema]]:
+def _iter_applied(schema: Schema, root: Schema) -> Iterator[tuple[bool, Schema]]:
     """Iterate over the schemas that `schema` applies, each with True if it applies to parts of the value."""
     for keyword, value in schema.items():
         if keyword == "$ref":
-            yield False, _referred(value, root)
-        elif keyword in _ELSEWHERE or (keyword == "$id" and schema is not root):
+            yield False, _resolve(value, root)
+        elif keyword in _UNSUPPORTED_KEYWORDS or (keyword == "$id" and schema is not root):
             raise UnusableSchema(f"it has {keyword}, which is not supported")
-        elif keyword in _OF_PARTS or keyword in _IN_PLACE:
-            yield from ((keyword in _OF_PARTS, part) for part in _schemas(keyword, value))
+        elif keyword in _PART_KEYWORDS or keyword in _IN_PLACE_KEYWORDS:
+            yield from ((keyword in _PART_KEYWORDS, part) for part in _schemas(keyword, value))
 
 
 def _schemas(keyword: str, value: object) -> Iterator[Schema]:
-    several: Iterable[object] = value if isinstance(value, list) else (value,)
-    if isinstance(value, dict) and keyword in _BY_NAME:
-        several = value.values()
-    return (candidate for candidate in several if isinstance(candidate, dict))
+    candidates: Iterable[object] = value if isinstance(value, list) else (value,)
+    if isinstance(value, dict) and keyword in _KEYWORDS_BY_NAME:
+        candidates = value.values()
+    return (candidate for candidate in candidates if isinstance(candidate, dict))
 
 
-def _referred(reference: object, root: Schema) -> Schema:
+def _resolve(reference: object, root: Schema) -> Schema:
     """Return the schema at a reference into the same document."""
-    place: Any = root
+    target: Any = root
     if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
         raise UnusableSchema("it refers to another schema, which is not fetched")
     for part in reference[1:].split("/")[1:]:
         name = unquote(part).replace("~1", "/").replace("~0", "~")
         try:
-            place = place[int(name) if isinstance(place, list) else name]
+            target = target[int(name) if isinstance(target, list) else name]
         except (KeyError, IndexError, TypeError, ValueError):
-            place = None
-    if not isinstance(place, dict | bool):
+            target = None
+    if not isinstance(target, dict | bool):
         raise UnusableSchema("it refers to a schema that does not exist")
-    return place if isinstance(place, dict) else {}
+    return target if isinstance(target, dict) else {}

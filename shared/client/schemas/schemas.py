@@ -16,19 +16,21 @@ MAX_WORK = 5_000_000
 """The maximum number of values times the schemas that may be applied to each: a tenth of a second."""
 MAX_EXPLAINED = 200_000
 """The same limit for explaining an error, which takes more time and memory."""
-MAX_STEPS_BACK = 10_000
+MAX_BACKTRACKS = 10_000
+"""The maximum number of steps back in a search with lookaround: a millisecond."""
 MAX_TEXT = 200
+"""The maximum number of characters of an explanation."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Engine:
     """A way to search for patterns that take up to `bytes` bytes when compiled. The time grows with the number of
     characters, or with its square if the patterns use lookaround; that number, multiplied by the number of schemas
-    that may be applied, is at most `searched`."""
+    that may be applied, is at most `max_searched`."""
 
     bytes: int
     looks_around: bool
-    searched: int
+    max_searched: int
 
 
 _ENGINES = (
@@ -59,9 +61,9 @@ class CheckedSchema:
             self._library = load_library()
         except ModuleNotFoundError:
             raise UnusableSchema("the extra `client` is not installed") from None
-        self._engine, self._validator = self._compiled(schema, form)
+        self._engine, self._validator = self._compile(schema, form)
 
-    def _compiled(self, schema: dict[str, Any], form: bool) -> tuple[_Engine, Any]:
+    def _compile(self, schema: dict[str, Any], form: bool) -> tuple[_Engine, Any]:
         reason = ""
         # The cheapest engine that supports the patterns: one with lookaround backtracks, and may take unbounded time.
         for engine in _ENGINES if self._cost.patterns else _ENGINES[:1]:
@@ -70,13 +72,13 @@ class CheckedSchema:
             try:
                 sizes = {"size_limit": engine.bytes, "dfa_size_limit": engine.bytes}
                 patterns: Any = (
-                    self._library.FancyRegexOptions(backtrack_limit=MAX_STEPS_BACK, **sizes)
+                    self._library.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS, **sizes)
                     if engine.looks_around
                     else self._library.RegexOptions(**sizes)
                 )
                 return engine, self._library.validator_for(schema, pattern_options=patterns, **options)
             except (ValueError, self._library.ReferencingError) as error:
-                reason = _short(error)
+                reason = _shorten(error)
         raise UnusableSchema(reason)
 
     def fault(self, value: object) -> tuple[list[str], str] | None:
@@ -84,12 +86,12 @@ class CheckedSchema:
 
         Raises UnusableSchema if the check would take too long.
         """
-        size = _size_of(value)
-        cost = self._cost.at(size.levels)
+        size = _measure(value)
+        cost = self._cost.max_applications(size.levels)
         searched = size.squares if self._engine.looks_around else size.characters
-        is_searched = self._cost.patterns > 0
+        has_patterns = self._cost.patterns > 0
         is_large = size.count > MAX_VALUES or cost * size.count > MAX_WORK
-        if is_large or (is_searched and cost * searched > self._engine.searched):
+        if is_large or (has_patterns and cost * searched > self._engine.max_searched):
             raise UnusableSchema("it would take too long")
         try:
             # First without an explanation: most values are valid, and an explanation takes more time and memory.
@@ -101,15 +103,15 @@ class CheckedSchema:
             kinds = self._library.ValidationErrorKind
             if isinstance(error.kind, kinds.BacktrackLimitExceeded | kinds.RegexEngineFailure):
                 raise UnusableSchema("a regular expression in the schema takes too long to match") from None
-            return [str(part) for part in error.instance_path], _short(error)
+            return [str(part) for part in error.instance_path], _shorten(error)
         except ValueError as error:  # it is not JSON
-            return [], _short(error)
+            return [], _shorten(error)
         if self._engine.looks_around:
             raise UnusableSchema("either the value violates the schema, or a pattern took too long")
         return [], "it violates the schema"
 
 
-def _short(error: Any) -> str:
+def _shorten(error: Any) -> str:
     text = str(getattr(error, "message", error))
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
@@ -125,7 +127,7 @@ class _Size:
     squares: int = 0
 
 
-def _size_of(value: object) -> _Size:
+def _measure(value: object) -> _Size:
     size, level = _Size(), [value]
     while level and size.levels <= MAX_LEVELS:
         size.count += len(level)

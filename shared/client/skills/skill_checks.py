@@ -17,7 +17,7 @@ Check = Literal["entry", "limits", "dynamic", "unlisted", "contents", "size", "d
 """The check that failed: the entry itself, the amount it lists, a missing list of files, a file that is not listed, a
 result without the file, or the file's size, digest or front matter."""
 
-_HEAD = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
+_FRONTMATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _LIMITS = YamlLimits(characters=64_000, values=10_000, depth=12)
 
 
@@ -37,7 +37,7 @@ def root_of(entry: SkillEntry) -> str:
     return entry.uri.removesuffix(f"/{MANIFEST}")
 
 
-def inside(root: str, uri: str) -> bool:
+def is_inside(root: str, uri: str) -> bool:
     """Return True if `uri` names a file below the directory `root`, in any spelling of its path."""
     path = uri.removeprefix(f"{root}/")
     return path != uri and {"", ".", ".."}.isdisjoint(re.split(r"[/\\]", unquote(path)))
@@ -56,9 +56,9 @@ def check_entry(entry: SkillEntry) -> None:
     # Several spellings of a URI may name one file.
     if entry.uri not in uris or len({unicodedata.normalize("NFC", unquote(uri)) for uri in uris}) < len(uris):
         raise SkillRefused(entry.uri, "entry", f"it does not list {MANIFEST}, or it lists a file twice")
-    stray = next((uri for uri in uris if not inside(root, uri)), None)
-    if stray is not None:
-        raise SkillRefused(entry.uri, "entry", f"it lists a file outside its directory: {stray[:200]!r}")
+    outside = next((uri for uri in uris if not is_inside(root, uri)), None)
+    if outside is not None:
+        raise SkillRefused(entry.uri, "entry", f"it lists a file outside its directory: {outside[:200]!r}")
 
 
 def check_limits(entry: SkillEntry) -> None:
@@ -79,30 +79,30 @@ def check_file(listed: SkillResource, data: bytes) -> None:
         raise SkillRefused(listed.uri, "digest", "its content does not match the list")
 
 
-def check_head(entry: SkillEntry, manifest: str) -> None:
+def check_frontmatter(entry: SkillEntry, manifest: str) -> None:
     """Raise SkillRefused if the front matter of SKILL.md differs from the entry, key by key. It is read as YAML 1.2
     (core schema)."""
-    head = _HEAD.match(manifest)
-    if head is None:
+    frontmatter = _FRONTMATTER.match(manifest)
+    if frontmatter is None:
         raise SkillRefused(entry.uri, "frontmatter", "it must begin with front matter enclosed by two `---` lines")
     try:
-        parsed = read_yaml(head[1], what="the front matter", line=2, limits=_LIMITS)
+        parsed = read_yaml(frontmatter[1], what="the front matter", line=2, limits=_LIMITS)
     except YamlError as error:
         raise SkillRefused(entry.uri, "frontmatter", str(error)) from None
     if not isinstance(parsed, dict):
         raise SkillRefused(entry.uri, "frontmatter", "the front matter is not a mapping of keys to values")
     listed, missing = entry.frontmatter, object()
     for key in {**listed, **parsed}:
-        if not _same(listed.get(key, missing), parsed.get(key, missing)):
+        if not _is_same(listed.get(key, missing), parsed.get(key, missing)):
             raise SkillRefused(entry.uri, "frontmatter", f"{key[:80]!r} does not match the list")
 
 
-def _same(first: Any, second: Any) -> bool:
+def _is_same(first: Any, second: Any) -> bool:
     """Return True if two values are the same JSON: true does not equal 1, but 1.0 does."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_same(item, second[key]) for key, item in first.items())
+        return first.keys() == second.keys() and all(_is_same(item, second[key]) for key, item in first.items())
     if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_same, first, second))
+        return len(first) == len(second) and all(map(_is_same, first, second))
     return bool(first == second)

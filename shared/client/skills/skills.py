@@ -32,7 +32,7 @@ from ...protocol.types.skills import DYNAMIC, MAX_BYTES, SKILLS, SkillEntry
 from ...text import escape
 from ..calls.pages import iter_pages, read_result
 from ..client import Client
-from .skill_checks import SkillRefused, check_entry, check_file, check_head, check_limits, inside, root_of
+from .skill_checks import SkillRefused, check_entry, check_file, check_frontmatter, check_limits, is_inside, root_of
 
 log = logging.getLogger("shared.client")
 
@@ -62,7 +62,7 @@ class ServerSkills:
         async for page in iter_pages(self._client.request, "skills/list", ListSkillsResult):
             for skill in page.skills:
                 try:
-                    yield _entry(skill)
+                    yield _read_entry(skill)
                 except SkillRefused as refusal:
                     log.warning("a skill of %r was skipped: %s", self.origin, escape(str(refusal)))
 
@@ -73,7 +73,7 @@ class ServerSkills:
         """
         self._require("extensions", SKILLS)
         result = await self._client.request("skills/get", {"uri": uri})
-        entry = _entry(read_result("skills/get", GetSkillResult, result).skill)
+        entry = _read_entry(read_result("skills/get", GetSkillResult, result).skill)
         if entry.uri != uri:
             raise SkillRefused(uri, "entry", "the server returned a different skill")
         return entry
@@ -90,7 +90,7 @@ class ServerSkills:
             raise SkillRefused(entry.uri, "dynamic", "its files have no digests to verify them with")
         skill = LoadedSkill(self._client, self.origin, entry)
         skill.text = (await skill.read(entry.uri)).decode("utf-8", "replace")
-        check_head(entry, skill.text)
+        check_frontmatter(entry, skill.text)
         return skill
 
     async def read_directory(self, uri: str) -> list[Resource]:
@@ -129,7 +129,7 @@ class LoadedSkill:
         self._listed = {file.uri: file for file in listed}
         self._uris = {unquote(uri.removeprefix(f"{self._root}/")): uri for uri in self._listed}
         self._read: dict[str, bytes] = {}
-        self._taken = 0  # bytes read so far, if no files are listed
+        self._bytes_read = 0  # bytes read so far, if no files are listed
         self._refusal: SkillRefused | None = None
 
     @property
@@ -147,23 +147,23 @@ class LoadedSkill:
         path = posixpath.normpath(file)
         uri = file if "://" in file else self._uris.get(path) or self._uris.get(unquote(path))
         uri = uri or f"{self._root}/{quote(path, errors='replace')}"
-        if not (uri in self._listed if self._listed else inside(self._root, uri)):
+        if not (uri in self._listed if self._listed else is_inside(self._root, uri)):
             raise SkillRefused(uri, "unlisted", "it is not listed as a file of the skill")
         if uri in self._read:
             return self._read[uri]
-        self._require_sound()
+        self._require_intact()
         # Not `read_resource`: a cached result may be older than the entry, and would be refused again and again.
         result = await self._client.request("resources/read", {"uri": uri})
-        self._require_sound()
+        self._require_intact()
         try:
-            data = _content(uri, read_result("resources/read", ReadResourceResult, result))
+            data = _read_content(uri, read_result("resources/read", ReadResourceResult, result))
             self._verify(uri, data)
         except SkillRefused as refusal:
             self._refusal = refusal
             raise
         return data
 
-    def _require_sound(self) -> None:
+    def _require_intact(self) -> None:
         if self._refusal is not None:
             raise SkillRefused(self.entry.uri, self._refusal.check, f"no more of it will be read: {self._refusal}")
 
@@ -172,23 +172,23 @@ class LoadedSkill:
             check_file(self._listed[uri], data)
             self._read[uri] = data
             return
-        self._taken += len(data)
-        if self._taken > MAX_BYTES:
+        self._bytes_read += len(data)
+        if self._bytes_read > MAX_BYTES:
             raise SkillRefused(self.entry.uri, "limits", f"it has more than {MAX_BYTES:,} bytes")
 
 
-def _entry(skill: dict[str, Any]) -> SkillEntry:
+def _read_entry(skill: dict[str, Any]) -> SkillEntry:
     """Return the entry as a model. Raises SkillRefused for an entry that can't be loaded."""
     try:
         entry = SkillEntry.model_validate(skill)
     except ValidationError as error:
-        place, fault = fault_at(error, skill)
-        raise SkillRefused(str(skill.get("uri")), "entry", f"{place}: {fault}") from None
+        path, fault = fault_at(error, skill)
+        raise SkillRefused(str(skill.get("uri")), "entry", f"{path}: {fault}") from None
     check_entry(entry)
     return entry
 
 
-def _content(uri: str, result: ReadResourceResult) -> bytes:
+def _read_content(uri: str, result: ReadResourceResult) -> bytes:
     """Return the contents of the file at `uri`. Raises SkillRefused if the result does not contain them."""
     matches = [content for content in result.contents if content.uri == uri]
     if len(matches) != 1:

@@ -110,11 +110,11 @@ def _poll_seconds(report: Mapping[str, Any]) -> float:
     return max(MIN_POLL_SECONDS, min(milliseconds, MAX_POLL_SECONDS * 1_000) / 1_000)
 
 
-async def fetch_state(way: TaskChannel, id: str) -> TaskState:
+async def fetch_state(channel: TaskChannel, id: str) -> TaskState:
     """Return the current state of the task. Raises TaskLost if the server does not know the task, and the same errors
     as `TaskChannel.ask`."""
     try:
-        state = read_state("tasks/get", await way.ask("tasks/get", {"taskId": id}))
+        state = read_state("tasks/get", await channel.ask("tasks/get", {"taskId": id}))
     except PeerError as error:
         # In both forms servers answer -32602 to an unknown id.
         if error.code != InvalidParams.code:
@@ -126,7 +126,7 @@ async def fetch_state(way: TaskChannel, id: str) -> TaskState:
 
 
 async def follow(
-    id: str, way: TaskChannel, first: TaskState | None = None, *, cancels: bool = True
+    id: str, channel: TaskChannel, first: TaskState | None = None, *, cancels: bool = True
 ) -> dict[str, Any]:
     """Wait for the task and return its result. If the wait is cancelled, so is the task, unless `cancels` is False.
     `first` is the state of the task, if known.
@@ -134,28 +134,30 @@ async def follow(
     Raises PeerError if the task failed, TaskCancelled, TaskLost if the server no longer knows the task, InvalidResult
     for an invalid state, and the same errors as `TaskChannel.ask` and `TaskChannel.answer`.
     """
-    following = _Following(id, way)
+    follower = _Follower(id, channel)
     try:
-        with _single_error():
-            return await (following.experimental(first) if way.is_experimental else following.extension(first))
+        with _raise_first_error():
+            return await (
+                follower.follow_experimental(first) if channel.is_experimental else follower.follow_extension(first)
+            )
     except (ConnectionError, TimeoutError, TaskLost, InputRequired):
         # The task can't be cancelled, or it may only be slow, or another round of the call returns to it.
-        following.is_over = True
+        follower.is_over = True
         raise
     finally:
-        if cancels and not following.is_over:
+        if cancels and not follower.is_over:
             with anyio.move_on_after(CANCEL_SECONDS, shield=True), suppress(McpError, OSError):
-                await cancel(way, id)
+                await cancel(channel, id)
 
 
-async def cancel(way: TaskChannel, id: str) -> None:
+async def cancel(channel: TaskChannel, id: str) -> None:
     """Ask the server to cancel the task. Raises the same errors as `TaskChannel.ask`; some servers refuse with
     PeerError if the task has already ended."""
-    await way.ask("tasks/cancel", {"taskId": id})
+    await channel.ask("tasks/cancel", {"taskId": id})
 
 
 @contextmanager
-def _single_error() -> Iterator[None]:
+def _raise_first_error() -> Iterator[None]:
     """Raise the first error if several requests about a task fail at once, as they do when the connection is lost."""
     try:
         yield
@@ -163,18 +165,18 @@ def _single_error() -> Iterator[None]:
         raise first_error(group) from None
 
 
-class _Following:
+class _Follower:
     """Follows one task to its end."""
 
-    def __init__(self, id: str, way: TaskChannel) -> None:
+    def __init__(self, id: str, channel: TaskChannel) -> None:
         self.is_over = False
         self._id = id
-        self._channel = way
+        self._channel = channel
         self._last_reported: tuple[str, str | None] | None = None
         self._failed = 0
         """The number of failed attempts to get the result of the finished task."""
 
-    def _note(self, state: TaskState) -> None:
+    def _report(self, state: TaskState) -> None:
         self.is_over = state.is_over
         seen = (state.status, state.message)
         if self._channel.on_task is not None and seen != self._last_reported:
@@ -183,22 +185,22 @@ class _Following:
 
     async def _fetch_state(self) -> TaskState:
         state = await fetch_state(self._channel, self._id)
-        self._note(state)
+        self._report(state)
         return state
 
     # The extension
 
-    async def extension(self, first: TaskState | None) -> dict[str, Any]:
+    async def follow_extension(self, first: TaskState | None) -> dict[str, Any]:
         """Return the outcome from the last `tasks/get`."""
         if first is not None:
-            self._note(first)
+            self._report(first)
         async with background() as tasks:
-            answers = _Answers(self._id, self._channel, tasks)
+            answerer = _Answerer(self._id, self._channel, tasks)
             # The first answer to a call may report an end, but lacks the result.
             if first is not None and not first.is_over:
                 await self._channel.pause(first.poll_seconds)
             while not (state := await self._fetch_state()).is_over:
-                answers.on_questions(_questions(state))
+                answerer.on_questions(_questions(state))
                 await self._channel.pause(state.poll_seconds)
         if state.status == "cancelled":
             raise TaskCancelled(f"the task was cancelled{f': {state.message}' if state.message else ''}")
@@ -218,20 +220,20 @@ class _Following:
 
     # 2025-11-25
 
-    async def experimental(self, first: TaskState | None) -> dict[str, Any]:
+    async def follow_experimental(self, first: TaskState | None) -> dict[str, Any]:
         """Return the answer to `tasks/result`."""
         if first is not None:
-            self._note(first)
+            self._report(first)
         async with background() as tasks:
             if self._channel.on_task is not None:
                 tasks.start_soon(self._watch, 0.0 if first is None else first.poll_seconds)
             while True:
-                result = await self._attempt()
+                result = await self._try_result()
                 if result is not None:
                     self.is_over = True
                     return result
 
-    async def _attempt(self) -> dict[str, Any] | None:
+    async def _try_result(self) -> dict[str, Any] | None:
         """Return the result; None if there was none, perhaps because the connection was lost, and the task
         continues."""
         try:
@@ -257,12 +259,12 @@ class _Following:
                 seconds = (await self._fetch_state()).poll_seconds
 
 
-class _Answers:
+class _Answerer:
     """Answers each question of a task once: one after another, or all simultaneous questions together."""
 
-    def __init__(self, id: str, way: TaskChannel, tasks: TaskGroup) -> None:
+    def __init__(self, id: str, channel: TaskChannel, tasks: TaskGroup) -> None:
         self._id = id
-        self._channel = way
+        self._channel = channel
         self._tasks = tasks
         self._seen_keys: set[str] = set()
         self._due: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -278,7 +280,7 @@ class _Answers:
             fresh = {key: question for key, question in questions.items() if key not in self._seen_keys}
             self._seen_keys |= questions.keys()
             if fresh:
-                self._tasks.start_soon(self._work_at_once, fresh)
+                self._tasks.start_soon(self._answer_together, fresh)
             return
         self._due = {key: question for key, question in self._due.items() if key in questions}
         self._due |= {key: question for key, question in questions.items() if key not in self._seen_keys}
@@ -286,11 +288,11 @@ class _Answers:
         if self._current is None and self._due:
             key = next(iter(self._due))
             self._current = (key, anyio.CancelScope())
-            self._tasks.start_soon(self._work)
+            self._tasks.start_soon(self._answer_each)
         elif self._current is not None and self._current[0] not in questions:
             self._current[1].cancel()
 
-    async def _work(self) -> None:
+    async def _answer_each(self) -> None:
         while self._due:
             key = next(iter(self._due))
             method, params = self._due.pop(key)
@@ -302,7 +304,7 @@ class _Answers:
                 await self._channel.ask("tasks/update", {"taskId": self._id, "inputResponses": {key: answer}})
         self._current = None
 
-    async def _work_at_once(self, questions: Questions) -> None:
+    async def _answer_together(self, questions: Questions) -> None:
         assert self._channel.answer_all is not None
         answers: dict[str, dict[str, Any]] | None = None
         with anyio.CancelScope() as scope:

@@ -25,10 +25,11 @@ MAX_TASKS = 100
 MAX_SECONDS = 3_600.0
 """The longest retention of a task and its answer, in seconds; the server may request less."""
 POLL_MS = 500
+"""Milliseconds that the server is asked to wait between status requests."""
 _AUGMENTED = frozenset({"elicitation/create", "sampling/createMessage"})
 """The methods that may be run as tasks; `ClientOptions.identity` declares them."""
 _TOO_MANY = -31_000
-"""The error code is the same as for too many questions."""
+"""The error code for a limit, which the specification leaves to implementations."""
 
 Read = TypeVar("Read", TaskParams, TaskRequest)
 
@@ -42,8 +43,8 @@ class _OwnTask:
         self.seconds = seconds
         self.outcome: dict[str, Any] | McpError | None = None
         self.work = anyio.CancelScope()
-        self.keeping = anyio.CancelScope()
-        self.moved = Signal()
+        self.retention = anyio.CancelScope()
+        self.changed = Signal()
         self._created = self._updated = time.time()
 
     @property
@@ -53,7 +54,7 @@ class _OwnTask:
     def end(self, status: TaskStatus, outcome: dict[str, Any] | McpError | None = None) -> None:
         if not self.is_over:
             self.status, self.outcome, self._updated = status, outcome, time.time()
-            self.moved.wake()
+            self.changed.wake()
 
     def fields(self) -> dict[str, Any]:
         return {
@@ -67,47 +68,48 @@ class _OwnTask:
 
 
 class OwnTasks:
-    """The tasks of one client. `start` returns the task group in which they run, and with which they end. `has_form`
+    """The tasks of one client. `start` returns the task group in which they run, and with which they end. `has_tasks`
     returns True if the protocol version in use has tasks of this form."""
 
-    def __init__(self, start: Callable[[], TaskGroup], has_form: Callable[[], bool]) -> None:
+    def __init__(self, start: Callable[[], TaskGroup], has_tasks: Callable[[], bool]) -> None:
         self._start = start
-        self._has_form = has_form
+        self._has_tasks = has_tasks
         self._tasks: dict[str, _OwnTask] = {}
 
     def handlers(self, answers: Mapping[str, Handler]) -> dict[str, Handler]:
         """Return `answers`, with support for tasks where that is possible, and handlers of the requests about
         tasks."""
         handlers = {
-            method: self._hosting(handler) if method in _AUGMENTED else handler for method, handler in answers.items()
+            method: self._run_as_task(handler) if method in _AUGMENTED else handler
+            for method, handler in answers.items()
         }
         if not _AUGMENTED.isdisjoint(answers):
             about = {"tasks/get": self._get, "tasks/result": self._result, "tasks/cancel": self._cancel}
-            handlers |= {method: self._where_spoken(method, handler) for method, handler in about.items()}
+            handlers |= {method: self._task_handler(method, handler) for method, handler in about.items()}
         return handlers
 
-    def _hosting(self, handler: Handler) -> Handler:
+    def _run_as_task(self, handler: Handler) -> Handler:
         async def host(params: dict[str, Any]) -> dict[str, Any]:
-            if "task" not in params or not self._has_form():
+            if "task" not in params or not self._has_tasks():
                 return await handler(params)
             request = _read(TaskRequest, params["task"])
             if len(self._tasks) >= MAX_TASKS:
-                over = next((task for task in self._tasks.values() if task.is_over), None)
-                if over is None:
+                finished_task = next((task for task in self._tasks.values() if task.is_over), None)
+                if finished_task is None:
                     raise RpcError("too many tasks are running at once", code=_TOO_MANY)
-                over.keeping.cancel()
-                del self._tasks[over.id]
+                finished_task.retention.cancel()
+                del self._tasks[finished_task.id]
             call_params = {name: value for name, value in params.items() if name != "task"}
             task = _OwnTask(MAX_SECONDS if request.ttl is None else min(request.ttl / 1_000, MAX_SECONDS))
             self._tasks[task.id] = task
-            self._start().start_soon(self._keep, task, handler, call_params)
+            self._start().start_soon(self._run, task, handler, call_params)
             return {"task": task.fields()}
 
         return host
 
-    async def _keep(self, task: _OwnTask, handler: Handler, params: dict[str, Any]) -> None:
+    async def _run(self, task: _OwnTask, handler: Handler, params: dict[str, Any]) -> None:
         """Run the handler, and retain the outcome until its time is up."""
-        with task.keeping, anyio.move_on_after(task.seconds):
+        with task.retention, anyio.move_on_after(task.seconds):
             with task.work:
                 try:
                     answer = await handler(params)
@@ -120,9 +122,9 @@ class OwnTasks:
 
     # Requests about tasks
 
-    def _where_spoken(self, method: str, handle: Callable[[_OwnTask], Awaitable[dict[str, Any]]]) -> Handler:
+    def _task_handler(self, method: str, handle: Callable[[_OwnTask], Awaitable[dict[str, Any]]]) -> Handler:
         async def handler(params: dict[str, Any]) -> dict[str, Any]:
-            if not self._has_form():
+            if not self._has_tasks():
                 raise MethodNotFound(f"method not found: {method}")
             task = self._tasks.get(_read(TaskParams, params).task_id)
             if task is None:
@@ -136,7 +138,7 @@ class OwnTasks:
 
     async def _result(self, task: _OwnTask) -> dict[str, Any]:
         while not task.is_over:
-            await task.moved.wait()
+            await task.changed.wait()
         if isinstance(task.outcome, McpError):
             raise task.outcome
         if task.outcome is None:
@@ -155,4 +157,4 @@ def _read(model: type[Read], value: Any) -> Read:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise InvalidParams(f"the notification about a task is invalid: {first_fault(error)}") from None
+        raise InvalidParams(f"the params about a task are invalid: {first_fault(error)}") from None

@@ -19,19 +19,19 @@ class StartedTool:
     def __init__(
         self,
         tool: str,
-        way: TaskChannel,
+        channel: TaskChannel,
         read: Callable[[str, dict[str, Any]], Awaitable[CallToolResult]],
         *,
         id: str | None = None,
-        answered: dict[str, Any] | None = None,
+        immediate_result: dict[str, Any] | None = None,
     ) -> None:
-        """`read` converts `answered`, or the outcome of the task `id`, to a result."""
+        """`read` converts `immediate_result`, or the outcome of the task `id`, to a result."""
         self.tool = tool
         self.id = id
         """The id of the task; None if the server returned a result at once."""
-        self._channel = way
+        self._channel = channel
         self._read = read
-        self._answered = answered
+        self._immediate_result = immediate_result
 
     async def result(self, on_task: OnTask | None = None) -> CallToolResult:
         """Return the result of the tool. The task's questions are answered in the meantime, and `on_task` receives
@@ -43,10 +43,10 @@ class StartedTool:
 
     async def plain_result(self, on_task: OnTask | None = None) -> dict[str, Any]:
         """Return the same result as received, without checks."""
-        if self._answered is None and self.id is not None:
-            way = replace(self._channel, on_task=on_task)
-            self._answered = await follow(self.id, way, cancels=False)
-        return dict(self._answered or {})
+        if self._immediate_result is None and self.id is not None:
+            channel = replace(self._channel, on_task=on_task)
+            self._immediate_result = await follow(self.id, channel, cancels=False)
+        return dict(self._immediate_result or {})
 
     async def state(self) -> TaskState | None:
         """Return the state of the task; None if there is no task. Raises TaskLost, and the same errors as
@@ -60,9 +60,9 @@ class StartedTool:
             await cancel(self._channel, self.id)
 
     def saved(self) -> dict[str, Any]:
-        """Return JSON with which `Client.take_up` resumes the tool, in another process or later. It gives access to
-        the result, so protect it like the result itself."""
-        rest: Mapping[str, Any] = {"result": self._answered} if self.id is None else {"taskId": self.id}
+        """Return JSON with which `Client.resume_tool` resumes the tool, in another process or later. It gives access
+        to the result, so protect it like the result itself."""
+        rest: Mapping[str, Any] = {"result": self._immediate_result} if self.id is None else {"taskId": self.id}
         return {"tool": self.tool, **rest}
 
 
@@ -81,7 +81,7 @@ class TaskSupport:
             if len(self._tools) > MAX_TOOLS:
                 del self._tools[next(iter(self._tools))]
 
-    def of(self, call: Mapping[str, Any]) -> str | None:
+    def find(self, call: Mapping[str, Any]) -> str | None:
         """Return "optional", "required" or "forbidden" for the tool of a call; None if it was not listed."""
         name = call.get("name")
         return self._tools.get(name) if isinstance(name, str) else None

@@ -40,7 +40,7 @@ async def environment(url: str, tmp_path: Path) -> dict[str, str]:
     login = Login(Discovery(issuer, None, None), ClientInformation("us"), (issuer.issuer, canonical(url)), None)
     tokens = FileTokens(tmp_path / "mcp-server-bundle" / "accounts")
     await store_login(
-        tokens, url, StoredLogin(login, Token(TOKEN), frozenset()), AuthorizationCode(None), whole=False
+        tokens, url, StoredLogin(login, Token(TOKEN), frozenset()), AuthorizationCode(None), with_secrets=False
     )
     keyring = "keyring.backends.null.Keyring"
     return {**os.environ, "XDG_STATE_HOME": str(tmp_path), "PYTHON_KEYRING_BACKEND": keyring}

@@ -115,14 +115,14 @@ def test_what_became_private_is_no_longer_public(cache: ResponseCache) -> None:
 def test_a_change_ends_what_is_fresh(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR)
     _answered(cache, _asked("b"), **HOUR)
-    cache.changed(lambda one: one.target == "a")
+    cache.expire(lambda one: one.target == "a")
     assert cache.find(_asked("a")) is None
     assert _fresh(cache, _asked("b"))
 
 
 def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> None:
     with cache.track(_asked("a")) as pending:
-        cache.changed(lambda one: one.target == "a")
+        cache.expire(lambda one: one.target == "a")
         pending.keep({**HOUR})
     assert cache.find(_asked("a")) is None
 
@@ -130,12 +130,12 @@ def test_an_answer_from_before_a_change_is_not_kept(cache: ResponseCache) -> Non
 def test_questions_that_failed_are_not_watched_any_longer(cache: ResponseCache) -> None:
     with pytest.raises(ConnectionError), cache.track(_asked("a")):
         raise ConnectionError
-    cache.changed(lambda one: pytest.fail("nothing is under way"))
+    cache.expire(lambda one: pytest.fail("nothing is under way"))
 
 
 def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
     with cache.track(_asked("a")) as pending:
-        cache.changed(lambda one: one.target == "b")
+        cache.expire(lambda one: one.target == "b")
         pending.keep({**HOUR})
     assert _fresh(cache, _asked("a"))
 
@@ -143,7 +143,7 @@ def test_an_answer_that_is_not_concerned_is_kept(cache: ResponseCache) -> None:
 def test_what_has_an_etag_is_kept_without_being_fresh(cache: ResponseCache) -> None:
     _answered(cache, _asked("a"), **HOUR, **TAGGED)
     _answered(cache, _asked("b"), **TAGGED)
-    cache.changed(lambda one: True)
+    cache.expire(lambda one: True)
     for target in "ab":
         kept = cache.find(_asked(target))
         assert kept is not None

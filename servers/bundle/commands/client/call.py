@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         if options.task is not None:
             with bar:
                 try:
-                    task = client.take_up({"taskId": options.task}, timeout=session.seconds)
+                    task = client.resume_tool({"taskId": options.task}, timeout=session.seconds)
                     result = await task.plain_result(status.take)
                 except anyio.get_cancelled_exc_class():
                     session.say("the task continues")

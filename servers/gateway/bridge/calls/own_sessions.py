@@ -133,7 +133,7 @@ class OwnSession:
                 await life.closing.wait()
             if self.has_left:
                 return
-            self._pauses.started(anyio.current_time())
+            self._pauses.record_start(anyio.current_time())
             async with nullcontext() if self._room is None else self._room.taken(self):
                 await self._live_connected(life)
         except (McpError, OSError, ValueError) as error:

@@ -4,7 +4,7 @@ the call."""
 
 from typing import Any
 
-from shared.client.calls.url_elicitation import Visits, visits_wanted
+from shared.client.calls.url_elicitation import Visits, required_visits
 from shared.errors import PeerError, ToolError
 from shared.protocol.session.client_events import Notified
 from shared.server.dispatch.context import Context
@@ -24,7 +24,7 @@ class PageVisits:
     async def request_visits(self, context: Context[Any], error: PeerError) -> None:
         """If `error` names pages to visit, raise InputRequired with them. Raises MissingCapability if the client
         can't visit pages."""
-        required = visits_wanted(error)
+        required = required_visits(error)
         if required is not None:
             for id_ in required.requests:
                 self._visits.begin(id_)

@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 from servers.gateway.bridge.forwarding import error_for, identity_of, lost_error
-from shared.client.errors import SessionLost, lost
+from shared.client.errors import SessionLost, error_of_fate
 from shared.errors import MissingCapability, PeerError, ResourceNotFound, RpcError, ToolError
 from shared.protocol import identity
 from shared.protocol.methods import Method
@@ -190,7 +190,7 @@ def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> Non
     assert str(lost_error("x", TimeoutError())) == of_timeout
     assert lost_error("x", TimeoutError()).code == -32603
     invalid = "the server x sent an invalid answer (no result); it is unknown whether it carried out the request"
-    assert str(lost_error("x", lost("no result", "invalid answer"))) == invalid
+    assert str(lost_error("x", error_of_fate("no result", "invalid answer"))) == invalid
 
 
 def test_a_status_of_http_becomes_words() -> None:

@@ -15,7 +15,7 @@ from shared.client.approval import Act
 from shared.client.cache import ResponseCache
 from shared.client.calls.cached import CachedRequests
 from shared.client.connect import connect_http
-from shared.client.connection.subscription import Change, Kind
+from shared.client.connection.subscription import Change, ChangeKind
 from shared.client.options import ClientOptions
 from shared.errors import InvalidResult, PeerError
 from shared.protocol.types.client import Root
@@ -187,7 +187,7 @@ def test_what_tells_servers_apart_is_not_shown() -> None:
         ("missed", [*LISTS, READ]),
     ],
 )
-async def test_a_list_that_changed_is_asked_for_again(kind: Kind, methods: list[str]) -> None:
+async def test_a_list_that_changed_is_asked_for_again(kind: ChangeKind, methods: list[str]) -> None:
     peer = Peer(HOUR)
     for method, params in CACHEABLE:
         await peer.ask(method, params)

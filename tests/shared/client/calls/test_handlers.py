@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from shared import Context
-from shared.client.calls.handlers import Handlers, completed
+from shared.client.calls.handlers import Handlers, fill_in_defaults
 from shared.client.options import ClientOptions
 from shared.errors import InvalidAnswer, InvalidParams, PeerError
 from shared.protocol.session.client_events import Notified
@@ -148,7 +148,7 @@ class Told:
 
     def tell(self, *ids: Any) -> None:
         for one in ids:
-            self._handlers.take(Notified("notifications/elicitation/complete", {"elicitationId": one}))
+            self._handlers.on_notification(Notified("notifications/elicitation/complete", {"elicitationId": one}))
 
 
 async def test_the_end_of_a_visit_is_told_once() -> None:
@@ -288,7 +288,7 @@ def test_what_is_no_log_message_is_not_told() -> None:
     logged: list[Any] = []
     handlers = Handlers(ClientOptions(on_log=lambda *message: logged.append(message)))
     for params in ({}, {"level": 3}, {"level": "info", "logger": 7, "data": {"a": 1}}):
-        handlers.take(Notified("notifications/message", params))
+        handlers.on_notification(Notified("notifications/message", params))
     assert logged == [("info", None, {"a": 1})]
 
 
@@ -322,18 +322,18 @@ def accepted(**content: Any) -> ElicitResult:
 
 @pytest.mark.parametrize("answer", [ElicitResult(action="accept"), accepted(), accepted(mail=None)])
 def test_defaults_stand_for_what_was_left_out(answer: ElicitResult) -> None:
-    assert completed(form(), answer).content == DEFAULTS
+    assert fill_in_defaults(form(), answer).content == DEFAULTS
 
 
 def test_what_was_given_stands() -> None:
     answer = accepted(name="", age=0, verified=False, colours=["g", "r"], mail="ada@example.org")
     given = {"name": "", "age": 0, "verified": False, "colours": ["g", "r"], "mail": "ada@example.org"}
-    assert completed(form(), answer).content == {**DEFAULTS, **given}
+    assert fill_in_defaults(form(), answer).content == {**DEFAULTS, **given}
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 def test_only_an_accepted_form_has_content(action: Any) -> None:
-    assert completed(form(), ElicitResult(action=action, content={"age": 3})).to_wire() == {"action": action}
+    assert fill_in_defaults(form(), ElicitResult(action=action, content={"age": 3})).to_wire() == {"action": action}
 
 
 @pytest.mark.parametrize(
@@ -351,18 +351,18 @@ def test_only_an_accepted_form_has_content(action: Any) -> None:
 )
 def test_an_answer_that_breaks_the_form_is_named(content: dict[str, Any], path: str) -> None:
     with pytest.raises(InvalidAnswer, match=f"invalid at {path}: ") as caught:
-        completed(form(), accepted(**content))
+        fill_in_defaults(form(), accepted(**content))
     assert "s3cret" not in str(caught.value)
 
 
 def test_what_is_required_and_has_no_default_must_be_given() -> None:
     with pytest.raises(InvalidAnswer, match='invalid at the top level: "mail" is a required property'):
-        completed(form("name", "mail"), accepted())
+        fill_in_defaults(form("name", "mail"), accepted())
 
 
 @pytest.mark.parametrize("fields", [{"a": {"type": "strin"}}, {"a": {"$ref": "https://a.example"}}, {"a": True}])
 def test_a_form_that_nobody_can_check_is_left_to_the_server(fields: dict[str, Any]) -> None:
-    assert completed(form(**fields), accepted(a="b")).content == {"a": "b"}
+    assert fill_in_defaults(form(**fields), accepted(a="b")).content == {"a": "b"}
 
 
 def test_properties_that_are_none_have_no_defaults() -> None:
@@ -371,7 +371,7 @@ def test_properties_that_are_none_have_no_defaults() -> None:
 
 @pytest.mark.parametrize("default", [None, {"a": 1}, [1], [None]])
 def test_what_no_answer_can_hold_is_no_default(default: Any) -> None:
-    assert completed(form(a={"default": default}), accepted(b="c")).content == {"b": "c"}
+    assert fill_in_defaults(form(a={"default": default}), accepted(b="c")).content == {"b": "c"}
 
 
 async def test_a_wrong_answer_is_told_to_both_sides(caplog: pytest.LogCaptureFixture) -> None:

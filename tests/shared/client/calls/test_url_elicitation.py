@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import pytest
 
-from shared.client.calls.url_elicitation import MAX_VISITS, Visits, visits_wanted
+from shared.client.calls.url_elicitation import MAX_VISITS, Visits, required_visits
 from shared.client.client import Client
 from shared.errors import PeerError
 from shared.protocol.types.client import ElicitResult
@@ -56,14 +56,14 @@ def test_old_visits_are_forgotten() -> None:
 
 
 def test_a_refusal_names_its_pages() -> None:
-    wanted = visits_wanted(refusal(PAGE, {**PAGE, "elicitationId": "2"}))
+    wanted = required_visits(refusal(PAGE, {**PAGE, "elicitationId": "2"}))
     assert wanted is not None
     assert list(wanted.requests) == ["1", "2"]
     assert wanted.requests["1"] == ("elicitation/create", PAGE)
 
 
 def test_a_page_is_none_of_a_form_though_its_mode_is_left_out() -> None:
-    wanted = visits_wanted(refusal({key: value for key, value in PAGE.items() if key != "mode"}))
+    wanted = required_visits(refusal({key: value for key, value in PAGE.items() if key != "mode"}))
     assert wanted is not None
     assert wanted.requests["1"] == ("elicitation/create", PAGE)
 
@@ -81,7 +81,7 @@ def test_a_page_is_none_of_a_form_though_its_mode_is_left_out() -> None:
     ],
 )
 def test_other_errors_name_none(error: PeerError) -> None:
-    assert visits_wanted(error) is None
+    assert required_visits(error) is None
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from shared.client.connection import subscription
-from shared.client.connection.changes import Change, Pending
+from shared.client.connection.changes import Change, PendingChanges
 from shared.client.connection.subscription import MAX_URI, Subscription
 from shared.errors import PeerError
 from shared.protocol.session.client_events import Notified
@@ -122,7 +122,7 @@ async def test_changes_end_with_the_client(mode: str) -> None:
 
 @ERAS
 async def test_a_client_that_closes_waits_for_no_farewell(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscription, "FAREWELL_SECONDS", 40)  # more than the test has
+    monkeypatch.setattr(subscription, "UNSUBSCRIBE_SECONDS", 40)  # more than the test has
     async with Small().connected(mode=mode) as client:
         changes = await client.changes(["memo://one"]).__aenter__()
     with pytest.raises(StopAsyncIteration):
@@ -135,7 +135,7 @@ ONE, TWO, THREE = (Change("resource", f"memo://{number}") for number in range(3)
 
 
 async def test_a_change_waits_once() -> None:
-    pending = Pending(limit=2)
+    pending = PendingChanges(limit=2)
     for change in (ONE, TWO, ONE):
         pending.put(change)
     pending.end()
@@ -143,7 +143,7 @@ async def test_a_change_waits_once() -> None:
 
 
 async def test_who_falls_too_far_behind_has_missed_some() -> None:
-    pending = Pending(limit=2)
+    pending = PendingChanges(limit=2)
     for change in (ONE, TWO, THREE, ONE):
         pending.put(change)
     pending.end()
@@ -151,7 +151,7 @@ async def test_who_falls_too_far_behind_has_missed_some() -> None:
 
 
 async def test_what_was_heard_is_told_before_the_error() -> None:
-    pending = Pending()
+    pending = PendingChanges()
     pending.put(ONE)
     pending.end(ConnectionError("lost"))
     assert await pending.take() == ONE
@@ -174,5 +174,5 @@ async def test_changes_asked_for_after_the_client_was_closed_end_at_once(mode: s
 def test_a_uri_that_is_too_long_to_be_kept() -> None:
     told: list[Change] = []
     notice = Notified("notifications/resources/updated", {"uri": "memo://one/" + "a" * MAX_URI})
-    assert Subscription(["memo://one"], told.append, lists=False).offer(notice)
+    assert Subscription(["memo://one"], told.append, lists=False).on_notification(notice)
     assert told == [Change("missed")]

@@ -35,8 +35,8 @@ async def _several(end: MemoryTransport, count: int) -> list[object]:
 
 async def test_our_own_time_does_not_count() -> None:
     connection, theirs = _connection()
-    async with connection.running():
-        with connection.sent(connection.session.request("tools/list", {})) as waiter:
+    async with connection.run():
+        with connection.send(connection.session.request("tools/list", {})) as waiter:
             connection.session.receive(Request("q", "roots/list"))
             with anyio.move_on_after(0.02) as patience:
                 await connection.answer(waiter, 0.001)
@@ -49,7 +49,7 @@ async def test_our_own_time_does_not_count() -> None:
 
 async def test_what_is_due_is_sent_before_the_end() -> None:
     connection, theirs = _connection()
-    async with connection.running():
+    async with connection.run():
         connection.notify("notifications/a", {})
     assert await _next(theirs) == Notification("notifications/a")
     with pytest.raises(anyio.EndOfStream):
@@ -74,7 +74,7 @@ async def test_what_many_want_at_once_leaves_in_pieces() -> None:
     transport = Prompt(ours)
     session = ClientSession(ClientIdentity({}, {}), NEWEST_HANDSHAKE)
     connection = Connection(transport, session, {}, lambda notice, taken: None)
-    async with connection.running(), background() as tasks:
+    async with connection.run(), background() as tasks:
         for _ in range(20):
             tasks.start_soon(partial(connection.call, "tools/list", {}, seconds=None))
         assert len(await _several(theirs, 3)) == 3  # what the writer was left with
@@ -84,11 +84,11 @@ async def test_what_many_want_at_once_leaves_in_pieces() -> None:
 
 async def test_nothing_is_sent_when_the_server_is_gone() -> None:
     connection, theirs = _connection()
-    async with connection.running():
+    async with connection.run():
         theirs.close()
         with anyio.fail_after(30):
             await connection.gone.wait()
-        with pytest.raises(ConnectionError), connection.sent(1):
+        with pytest.raises(ConnectionError), connection.send(1):
             pass
 
 
@@ -104,7 +104,7 @@ async def test_a_question_taken_back_stops_its_handler() -> None:
         return {}
 
     connection, theirs = _connection(roots=think)
-    async with connection.running():
+    async with connection.run():
         await theirs.send_bytes(b'{"jsonrpc": "2.0", "id": 7, "method": "roots/list"}')
         with anyio.fail_after(30):
             await asked.wait()
@@ -119,8 +119,8 @@ async def test_a_question_taken_back_stops_its_handler() -> None:
 
 async def test_an_answer_counts_though_the_end_comes_at_once() -> None:
     connection, theirs = _connection()
-    async with connection.running():
-        with connection.sent(connection.session.request("ping", {})) as waiter:
+    async with connection.run():
+        with connection.send(connection.session.request("ping", {})) as waiter:
             await theirs.send([Outgoing(Response(1, {}))])
             theirs.close_sending()
             await connection.gone.wait()
@@ -140,7 +140,7 @@ async def test_an_answer_that_was_not_wanted_any_more_is_none_to_another_questio
         return {"number": number}
 
     connection, theirs = _connection(roots=answer)
-    async with connection.running():
+    async with connection.run():
         await theirs.send([Outgoing(Request("q", "roots/list", {"number": 0}))])
         await asked[0].wait()
         await theirs.send([Outgoing(Notification("notifications/cancelled", {"requestId": "q"}))])

@@ -205,7 +205,7 @@ def starts_at(pauses: Pauses, *lives: float) -> list[float]:
     for life in lives:
         waits.append(pauses.remaining(now + life))
         now += life + waits[-1]
-        pauses.started(now)
+        pauses.record_start(now)
     return waits
 
 

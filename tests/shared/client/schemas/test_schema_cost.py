@@ -36,21 +36,23 @@ COSTS: list[tuple[dict[str, Any], int, int]] = [
 
 
 def test_the_work_is_counted() -> None:
-    assert [Cost(schema).at(levels) for schema, levels, _ in COSTS] == [cost for *_, cost in COSTS]
+    assert [Cost(schema).max_applications(levels) for schema, levels, _ in COSTS] == [cost for *_, cost in COSTS]
 
 
 def test_a_tree_costs_as_much_as_it_has_levels() -> None:
     cost = Cost(TREE)
-    assert cost.at(60) - cost.at(40) == cost.at(40) - cost.at(20)
+    assert cost.max_applications(60) - cost.max_applications(40) == cost.max_applications(40) - cost.max_applications(
+        20
+    )
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
 def test_a_chain_of_definitions_doubles_the_work(keyword: str) -> None:
-    assert Cost(chain(keyword, 30)).at(0) > 2**30
+    assert Cost(chain(keyword, 30)).max_applications(0) > 2**30
 
 
 def test_a_level_that_is_looked_at_twice_doubles_the_work() -> None:
-    assert Cost({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}).at(30) > 2**30
+    assert Cost({"allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}).max_applications(30) > 2**30
 
 
 def test_patterns_are_counted() -> None:
@@ -87,12 +89,12 @@ def test_what_can_not_be_used(schema: dict[str, Any], reason: str | None) -> Non
 
 
 def test_a_value_may_have_too_many_levels() -> None:
-    assert Cost(TREE).at(MAX_LEVELS)
+    assert Cost(TREE).max_applications(MAX_LEVELS)
     with pytest.raises(UnusableSchema, match="levels"):
-        Cost({}).at(MAX_LEVELS + 1)
+        Cost({}).max_applications(MAX_LEVELS + 1)
 
 
 def test_references_name_their_place_as_pointers_do() -> None:
     schema = {"$defs": {"a/b": {"enum": [1, 2]}, "c%": [{}, {"enum": [1]}]}}
-    assert Cost({**schema, "$ref": "#/$defs/a~1b"}).at(0) == 4
-    assert Cost({**schema, "$ref": "#/$defs/c%25/1"}).at(0) == 3
+    assert Cost({**schema, "$ref": "#/$defs/a~1b"}).max_applications(0) == 4
+    assert Cost({**schema, "$ref": "#/$defs/c%25/1"}).max_applications(0) == 3

@@ -3,7 +3,14 @@
 import hashlib
 from typing import Any
 
-from shared.client.skills.skill_checks import SkillRefused, check_entry, check_file, check_head, check_limits, inside
+from shared.client.skills.skill_checks import (
+    SkillRefused,
+    check_entry,
+    check_file,
+    check_frontmatter,
+    check_limits,
+    is_inside,
+)
 from shared.protocol.types.skills import MAX_BYTES, MAX_FILES, SkillEntry, SkillResource
 
 ROOT = "skill://team/review"
@@ -45,7 +52,7 @@ def test_files_stand_in_the_directory_of_the_skill() -> None:
 def test_a_file_elsewhere_is_none_of_the_skill() -> None:
     below = (f"{ROOT}-2/a.md", f"{ROOT}/../other/a.md", f"{ROOT}/%2e%2e/other/a.md", f"{ROOT}/..%5cother")
     elsewhere = ("file:///etc/passwd", "skill://team/other/a.md", *below, f"{ROOT}//a.md", ROOT)
-    assert not [uri for uri in elsewhere if inside(ROOT, uri) or refusal(check_entry, entry(URI, uri)) != "entry"]
+    assert not [uri for uri in elsewhere if is_inside(ROOT, uri) or refusal(check_entry, entry(URI, uri)) != "entry"]
 
 
 def test_a_skill_is_named_by_its_uri() -> None:
@@ -104,7 +111,7 @@ METADATA = {"version": 1, "tags": ["a", None], "strict": True, "since": "2026-01
 
 def test_front_matter_is_the_same_as_json() -> None:
     for text in (WRITTEN, WRITTEN.replace("\n", "\r\n"), "\ufeff" + WRITTEN, WRITTEN.rstrip("\n")):
-        check_head(entry(metadata=METADATA), text)
+        check_frontmatter(entry(metadata=METADATA), text)
 
 
 def test_another_value_anywhere_is_another_skill() -> None:
@@ -112,10 +119,10 @@ def test_another_value_anywhere_is_another_skill() -> None:
     changes += [{"tags": {"a": None}}, {"more": None}]
     others = [*({**METADATA, **change} for change in changes), {"version": 1}, None]
     heads = [entry(), entry(metadata=METADATA, license=None), *(entry(metadata=other) for other in others)]
-    assert not [head.frontmatter for head in heads if refusal(check_head, head, WRITTEN) != "frontmatter"]
+    assert not [head.frontmatter for head in heads if refusal(check_frontmatter, head, WRITTEN) != "frontmatter"]
 
 
 def test_without_front_matter_nothing_is_loaded() -> None:
     bodies = ("", "# Body", " ---\n---\n", "---\nname: review\n")
     bodies += ("---\n- a\n---\n", "---\na: [\n---\n", "---\na: !!x b\n---\n")
-    assert not [text for text in bodies if refusal(check_head, entry(), text) != "frontmatter"]
+    assert not [text for text in bodies if refusal(check_frontmatter, entry(), text) != "frontmatter"]

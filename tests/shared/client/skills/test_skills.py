@@ -247,9 +247,9 @@ async def test_a_skill_that_could_not_be_loaded_is_not_read() -> None:
     shelf = Shelf()
     async with shelf.skills() as skills:
         entry = await skills.get_skill(URI)
-        stray = SkillResource.model_validate(listed("skill://other/a.md", b""))
-        large = SkillResource(uri=FORMS, digest=stray.digest, size=MAX_BYTES)
-        for file, check in ((stray, "entry"), (large, "limits")):
+        outside = SkillResource.model_validate(listed("skill://other/a.md", b""))
+        large = SkillResource(uri=FORMS, digest=outside.digest, size=MAX_BYTES)
+        for file, check in ((outside, "entry"), (large, "limits")):
             more = entry.model_copy(update={"resources": [*entry.resources[:1], file]})
             assert await refused(skills.load(more)) == check
         assert shelf.reads == []

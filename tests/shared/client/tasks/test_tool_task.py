@@ -259,7 +259,7 @@ async def test_started_tool_is_taken_up_by_another_client(mode: str) -> None:
             saved = json.loads(json.dumps((await client.start_tool("work")).saved()))
         server.go_on.set()
         async with _joined(running, mode) as other:
-            result = await other.take_up(saved).result()
+            result = await other.resume_tool(saved).result()
     assert result.text == "done"
 
 
@@ -299,7 +299,7 @@ async def test_started_tool_goes_on_where_who_waits_is_cancelled(mode: str) -> N
 async def test_task_that_nobody_knows_is_lost(mode: str) -> None:
     async with Lasting().connected(mode) as client:
         with pytest.raises(TaskLost):
-            await client.take_up({"tool": "work", "taskId": "none"}).result()
+            await client.resume_tool({"tool": "work", "taskId": "none"}).result()
 
 
 async def test_started_tool_that_is_answered_at_once_has_no_task() -> None:
@@ -307,13 +307,13 @@ async def test_started_tool_that_is_answered_at_once_has_no_task() -> None:
         started = await client.start_tool("count", {"to": 3})
         assert started.id is None
         assert await started.state() is None
-        assert await client.take_up(started.saved()).plain_result() == await started.plain_result()
+        assert await client.resume_tool(started.saved()).plain_result() == await started.plain_result()
 
 
 async def test_what_was_not_saved_is_not_taken_up() -> None:
     async with Lasting().connected("2026-07-28") as client:
         with pytest.raises(ValueError, match="not a handle"):
-            client.take_up({"tool": "work"})
+            client.resume_tool({"tool": "work"})
 
 
 async def test_group_starts_tools_of_its_servers() -> None:
