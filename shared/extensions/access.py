@@ -84,7 +84,7 @@ def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str
 
 def _declares_tools(running: Run[Any]) -> bool:
     handlers = running.features.handlers
-    # An extension that forwards unknown methods to another server also forwards the calls of tools, around `call_tool`.
+    # An extension that forwards unknown methods to another server forwards calls of tools as well, around `call_tool`.
     return handlers.get("tools/call") is call_tool and FALLBACK not in handlers
 
 
