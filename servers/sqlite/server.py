@@ -15,7 +15,7 @@ from servers.common.sql.features import describing, exporting, importing, insigh
 from servers.common.sql.features.context import SqlServerState
 from servers.common.sql.server import make_server, serve
 from shared import Opening
-from shared.telemetry.footprint import share_one_arena, stay_small
+from shared.telemetry.footprint import share_one_arena, watch_memory
 
 from .database import SqliteDatabase
 from .dialect import SQLITE
@@ -63,7 +63,7 @@ async def _open(opening: Opening) -> AsyncIterator[SqlServerState]:
             for pool in database.pools:
                 pool.on_returned = used.set
         group.start_soon(snapshots.run)
-        group.start_soon(stay_small, used)
+        group.start_soon(watch_memory, used)
         watch = Watch(databases, group, opening.changes.resource, opening.changes.resources)
         named = Databases(SqliteDatabase(database, snapshots) for database in databases)
         async with serve(opening, SQLITE, named, watch, group) as opened:

@@ -29,7 +29,7 @@ from ..concurrency import first_error
 from ..contracts import TaskLimits
 from ..errors import DeclarationError
 from ..server.server import Server
-from ..telemetry.footprint import settle
+from ..telemetry.footprint import set_up_collector
 from ..telemetry.logs import set_up_logging
 from ..text import plain
 from ..transports.http.listener import LINGER_SECONDS
@@ -207,7 +207,7 @@ def set_up_process(options: Options, exposed: str | None) -> None:
         log_requests()
     if exposed is not None and worker is None:
         log.warning("%s: other users can read this secret; restrict the file to its owner", exposed)
-    settle()
+    set_up_collector()
 
 
 def set_limits(app: Server[Any], options: Options) -> None:
@@ -328,8 +328,8 @@ def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[
         if worker is not None:
             drain_seconds += LINGER_SECONDS
             worker.siblings.drain_seconds = drain_seconds
-            tasks.start_soon(worker.siblings.attend, stop.set)
-            stack.callback(worker.siblings.end)
+            tasks.start_soon(worker.siblings.serve_parent, stop.set)
+            stack.callback(worker.siblings.send_last_counts)
         tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
         stack.enter_context(ending_signals(stop.set))
         stack.enter_context(starting(f"can't listen on {options.host} port {options.port}"))
@@ -364,7 +364,7 @@ def announce(options: Options, text: str) -> None:
     sends it to its parent, which prints it for all."""
     worker = this_worker()
     if worker is not None:
-        worker.siblings.began(text)
+        worker.siblings.report_ready(text)
     elif options.log_format == "json":
         # Regardless of the log level: programs wait for this line.
         log.handle(log.makeRecord(log.name, logging.INFO, __file__, 0, text, (), None))

@@ -256,9 +256,9 @@ def recording(audit: Any, server: str) -> list[Extension[Any]]:
     log."""
     if audit is None:
         return []
-    from ..telemetry.audit import audited
+    from ..telemetry.audit import audit_calls
 
-    return [audited(audit, server)]
+    return [audit_calls(audit, server)]
 
 
 def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[Any]]:
@@ -266,9 +266,9 @@ def tracing(telemetry: Any, server: str, *, over_http: bool) -> list[Extension[A
     `telemetry`."""
     if telemetry is None:
         return []
-    from ..telemetry.request_spans import traced
+    from ..telemetry.request_spans import trace_calls
 
-    return [traced(server, over_http=over_http)]
+    return [trace_calls(server, over_http=over_http)]
 
 
 def count(telemetry: Any, running: Run[Any], server: str) -> None:

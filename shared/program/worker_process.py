@@ -21,7 +21,7 @@ from anyio.abc import Process, TaskGroup
 
 from ..telemetry.merged import from_json, to_json
 from ..telemetry.metrics import Figures
-from ..telemetry.siblings import Totals, line
+from ..telemetry.siblings import Totals, encode_message
 from .worker import VARIABLE, encode_worker
 
 log = logging.getLogger("shared.program")
@@ -105,7 +105,7 @@ class WorkerProcess:
         if self._writer is None:
             return
         self._reported.clear()
-        self._writer.write(line(tell=True))
+        self._writer.write(encode_message(tell=True))
         with anyio.move_on_after(REPORT_SECONDS):
             await self._reported.wait()
 
@@ -158,4 +158,4 @@ class WorkerProcess:
         totals = await ask()
         if self._writer is not None:
             counts = {"figures": to_json(totals.figures), "processes": totals.processes, "restarts": totals.restarts}
-            self._writer.write(line(all=number, **counts))
+            self._writer.write(encode_message(all=number, **counts))

@@ -19,7 +19,7 @@ import anyio
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 
-from ..telemetry.merged import merged, past
+from ..telemetry.merged import keep_counts, merge
 from ..telemetry.metrics import Figures
 from ..telemetry.siblings import Totals
 from ..transports.http.listener import listen
@@ -168,7 +168,7 @@ class _Parent:
         finally:
             self._workers.discard(worker)
             # Counters must not decrease, so the counts of an ended worker are kept.
-            self._ended_figures = merged([self._ended_figures, past(worker.figures)])
+            self._ended_figures = merge([self._ended_figures, keep_counts(worker.figures)])
 
     def handle_end(self, worker: WorkerProcess, pause: float) -> None:
         """Handle the unexpected end of the worker. The next one is started after the pause. If its settings were
@@ -192,7 +192,7 @@ class _Parent:
         # Workers that finish their last calls still count them, but don't report the state of the server.
         leaving = [item._replace(up=True, store_up=None) for item in others]
         processes = {str(item.number): item.pid for item in sorted(serving, key=lambda item: item.number)}
-        figures = merged([*(item.figures for item in serving), leaving, self._ended_figures])
+        figures = merge([*(item.figures for item in serving), leaving, self._ended_figures])
         return Totals(figures, {**processes, "parent": os.getpid()}, self._restarts)
 
 

@@ -35,7 +35,7 @@ from ..server.features import AtOnce, Handler
 from ..server.run import Run
 from ..steps import Steps
 from .audit_digest import digest, digest_steps
-from .audit_line import call_line, client_fields, line_of, request_fields, shown_arguments
+from .audit_line import arguments_field, call_line, client_fields, line_of, request_fields
 from .floods import Floods
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ RETRY_SECONDS = 0.5
 """The number of seconds between a failure and the next attempt to write."""
 MAX_REFUSED = 1_000
 """Maximum number of refusals among the waiting lines: served requests are more important."""
-_MAX_TOGETHER = 16_384
-"""Maximum number of bytes of lines that are written together: a fraction of the smallest file."""
+_MAX_BUFFER_BYTES = 16_384
+"""Maximum number of bytes of lines that are written together: a fraction of the smallest allowed file."""
 _MIN_ERROR, _TOO_MANY_REQUESTS = 400, 429
 
 
@@ -78,104 +78,102 @@ class Audit:
         self._clock = clock
         self._required = required
         self._waiting: deque[str] = deque()
-        self._together: list[str] = []
-        """The lines that the next `flush` writes, and their size in bytes."""
-        self._together_bytes = 0
-        self._fails = False
-        self._again = 0.0
+        self._buffer: list[str] = []
+        """The lines that the next `flush` writes."""
+        self._buffer_bytes = 0
+        self._is_failing = False
+        self._retry_at = 0.0
         self._floods = Floods(self._write_refusal, clock)
 
     def write(self, line: str, max_waiting: int = MAX_WAITING) -> None:
         """Write a line after the waiting ones, up to `max_waiting` of which are kept. Never raises."""
         self.flush()
-        self._write(line, max_waiting)
-
-    def write_together(self, line: str, max_waiting: int = MAX_WAITING) -> None:
-        """Like `write`, but with the next `flush`, together with other lines."""
-        # The next request must not be accepted if a required line can't be written.
-        if self._required:
-            self.write(line, max_waiting)
-            return
-        self._together.append(line)
-        self._together_bytes += len(line)
-        if self._together_bytes >= _MAX_TOGETHER:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write the lines of `write_together`, before the answers to their requests are sent. Never raises."""
-        if self._together:
-            lines, self._together, self._together_bytes = self._together, [], 0
-            if not self._written("".join(lines)):
-                self.lost += len(lines)
-
-    def _write(self, line: str, max_waiting: int) -> None:
-        if not self._waiting and self._written(line):
+        if not self._waiting and self._try_write(line):
             return
         if self._required and len(self._waiting) < max_waiting:
             self._waiting.append(line)
         else:
             self.lost += 1
 
+    def write_later(self, line: str, max_waiting: int = MAX_WAITING) -> None:
+        """Write a line like `write`, but together with others at the next `flush`."""
+        # The next request must not be accepted if a required line can't be written.
+        if self._required:
+            self.write(line, max_waiting)
+            return
+        self._buffer.append(line)
+        self._buffer_bytes += len(line)
+        if self._buffer_bytes >= _MAX_BUFFER_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the lines of `write_later`, before the answers to their requests are sent. Never raises."""
+        if self._buffer:
+            lines, self._buffer, self._buffer_bytes = self._buffer, [], 0
+            if not self._try_write("".join(lines)):
+                self.lost += len(lines)
+
     @property
     def is_blocked(self) -> bool:
         """True if no requests may be served, since required lines can't be written."""
         if self._floods.recent:
-            self._floods.settle()
-        if self._waiting and self._clock() >= self._again:
+            self._floods.write_counts()
+        if self._waiting and self._clock() >= self._retry_at:
             self._catch_up()
         return bool(self._waiting)
 
-    def refused(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
+    def log_refusal(self, server: str, refusal: Refusal, principal: Principal | None) -> None:
         """Log that an HTTP request, or a call over a WebSocket, was refused. For clients that are unknown or send too
         much, one line per second contains the number of refusals."""
-        about = client_fields(principal)
-        entry = {**about, "server": server, "outcome": "refused", "status": refusal.status}
+        sender = client_fields(principal)
+        entry = {**sender, "server": server, "outcome": "refused", "status": refusal.status}
         entry["reason"] = refusal.failure.message
         if principal is not None and refusal.status != _TOO_MANY_REQUESTS:
             self._write_refusal(entry)
         else:
-            client = about.get("principal") or about.get("address")
+            client = sender.get("principal") or sender.get("address")
             self._floods.add((client, server, refusal.status), entry)
 
-    def served(self, server: str, method: str, path: str, principal: Principal | None, status: int = 200) -> None:
-        """Log an HTTP request that does not belong to a session's requests: a stream, the end of a session, or a
-        page."""
+    def log_request(
+        self, server: str, method: str, path: str, principal: Principal | None, status: int = 200
+    ) -> None:
+        """Log an HTTP request that carries no message: for a stream, the end of a session, or a page."""
         outcome = {"outcome": "ok"} if status < _MIN_ERROR else {"outcome": "refused", "status": status}
         self.write(
             line_of({**client_fields(principal), "server": server, "method": method, "path": path[:500], **outcome})
         )
 
-    def settled(self, server: str, request: UnhandledRequest) -> None:
+    def log_unhandled(self, server: str, request: UnhandledRequest) -> None:
         """Log a request that ended before it reached a handler. For requests over a limit, one line per second
         contains the number of requests."""
         outcome, principal = request.outcome, request.principal
         if isinstance(outcome, Failure) and outcome.kind == LimitExceeded.kind:
-            self.refused(server, Refusal(_TOO_MANY_REQUESTS, outcome), principal)
+            self.log_refusal(server, Refusal(_TOO_MANY_REQUESTS, outcome), principal)
         elif isinstance(outcome, LimitExceeded):
-            self.refused(server, limit_exceeded(outcome), principal)
+            self.log_refusal(server, limit_exceeded(outcome), principal)
         else:
             raw = request.params
             fields = request_fields(server, request.method, raw, request.peer, principal)
-            self.write_together(self.line(fields, raw, outcome, 0.0), MAX_REFUSED)
+            self.write_later(self.line(fields, raw, outcome, 0.0), MAX_REFUSED)
 
     def line(
         self, request: str, raw: dict[str, Any], outcome: Outcome | Failure | BaseException | None, seconds: float
     ) -> str:
         """Return the line of a request with the fields `request` and the params `raw`, which ended with `outcome`
         after some seconds; None if it was cancelled."""
-        fields, hashed = self._with_arguments(request, raw)
-        if hashed is not None:
-            fields += f',"arguments_sha256":"{digest(hashed)}"'
+        fields, digested = self._with_arguments(request, raw)
+        if digested is not None:
+            fields += f',"arguments_sha256":"{digest(digested)}"'
         return call_line(fields, outcome, seconds, raw)
 
     def line_steps(
         self, request: str, raw: dict[str, Any], outcome: Outcome | BaseException | None, seconds: float
     ) -> Steps[str]:
         """`line` in steps."""
-        fields, hashed = self._with_arguments(request, raw)
+        fields, digested = self._with_arguments(request, raw)
         yield
-        if hashed is not None:
-            fields += f',"arguments_sha256":"{yield from digest_steps(hashed)}"'
+        if digested is not None:
+            fields += f',"arguments_sha256":"{yield from digest_steps(digested)}"'
             yield
         return call_line(fields, outcome, seconds, raw)
 
@@ -183,17 +181,17 @@ class Audit:
         """Return `fields` with the arguments, if they are shown, and the arguments whose digest follows, or None."""
         arguments = {name: value for name, value in raw.items() if name != "_meta"} if "_meta" in raw else raw
         if self.arguments:
-            shown, is_cut = shown_arguments(arguments)
-            fields += f",{shown}"
+            field, is_cut = arguments_field(arguments)
+            fields += f",{field}"
             if not is_cut:
                 return fields, None
-        hashed = arguments.get("arguments")
-        return fields, arguments if hashed is None else hashed  # some clients write null for none
+        digested = arguments.get("arguments")
+        return fields, arguments if digested is None else digested  # some clients write null for none
 
     def close(self) -> None:
         """Write the waiting lines, if possible, and close the file."""
         self.flush()
-        self._floods.settle(everything=True)
+        self._floods.write_counts(all_floods=True)
         self._catch_up()
         if self._waiting:
             log.error("%d lines of the audit log could not be written", len(self._waiting))
@@ -203,38 +201,38 @@ class Audit:
         self.write(line_of(entry), MAX_REFUSED)
 
     def _catch_up(self) -> None:
-        while self._waiting and self._written(self._waiting[0]):
+        while self._waiting and self._try_write(self._waiting[0]):
             self._waiting.popleft()
 
-    def _written(self, lines: str) -> bool:
+    def _try_write(self, lines: str) -> bool:
         try:
             self._file.write(lines.encode())
         except (OSError, ValueError) as error:
-            self._again = self._clock() + RETRY_SECONDS
-            if not self._fails:
-                then = "no requests are accepted until it can" if self._required else "requests continue"
-                log.error("the audit log can't be written: %s; %s", error, then)
-            self._fails = True
+            self._retry_at = self._clock() + RETRY_SECONDS
+            if not self._is_failing:
+                consequence = "no requests are accepted until it can" if self._required else "requests continue"
+                log.error("the audit log can't be written: %s; %s", error, consequence)
+            self._is_failing = True
             return False
-        if self._fails:
+        if self._is_failing:
             log.warning("the audit log can be written again; %d lines were lost", self.lost)
-        self._fails = False
+        self._is_failing = False
         return True
 
 
-def audited(audit: Audit, server: str) -> Extension[Any]:
+def audit_calls(audit: Audit, server: str) -> Extension[Any]:
     """Return the extension that logs the calls to the server with that name. It wraps all other extensions."""
 
     def around(method: Method, handler: Handler) -> Handler:
-        async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
+        async def handle(running: Run[Any], context: Context[Any], params: Any) -> Any:
             if audit.is_blocked:
                 raise InternalError("the audit log can't be written; no requests are accepted until it can")
             return await _Call(audit, server, method, context, params).run(handler, running, params)
 
-        return handled
+        return handle
 
     def around_at_once(method: Method, handler: AtOnce) -> AtOnce:
-        def handled(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
             if audit.is_blocked:
                 return None
             began = time.perf_counter()
@@ -242,29 +240,29 @@ def audited(audit: Audit, server: str) -> Extension[Any]:
             if result is None:
                 return None
             if type(result) is dict:
-                # Its size is needed, and unless the client's version has another form, it is sent in this form.
+                # The log needs the size of the JSON. It is also sent, unless the client's version has another form.
                 result = Prepared(result)
             call, seconds = context.call, time.perf_counter() - began
             raw, peer = call.raw, call.peer
             fields = request_fields(server, method.name, raw, peer, peer.principal)
-            audit.write_together(audit.line(fields, raw, result, seconds))
+            audit.write_later(audit.line(fields, raw, result, seconds))
             # A handler that answers at once makes no other call, but may be called by one.
             if (outer := _outer.get()) is not None:
                 outer[0] = True
             return result
 
-        return handled
+        return handle
 
     extension = Extension[Any]("audit", around=around)
     extension.around_at_once = around_at_once
 
     @asynccontextmanager
-    async def listening(run: Run[Any]) -> AsyncIterator[None]:
-        run.hooks.on_unhandled = partial(audit.settled, server)
+    async def install_hooks(run: Run[Any]) -> AsyncIterator[None]:
+        run.hooks.on_unhandled = partial(audit.log_unhandled, server)
         run.hooks.before_sending = audit.flush
         yield
 
-    extension.outermost, extension.lifespan = 2, listening
+    extension.outermost, extension.lifespan = 2, install_hooks
     return extension
 
 
@@ -299,7 +297,7 @@ class _Call:
     async def _log(self, result: dict[str, Any] | None, error: BaseException | None, seconds: float) -> None:
         audit, raw, call = self._audit, self._raw, self._context.call
         outcome = error if result is None else result
-        # A call that has not been answered yet was not cancelled by anyone; its time was up.
+        # Nobody cancelled a call that has not been answered yet: it exceeded its time limit.
         if isinstance(outcome, CancelledError) and not call.is_over:
             outcome = CallTimeout(seconds)
         fields = request_fields(self._server, self._method, raw, call.peer, call.peer.principal)

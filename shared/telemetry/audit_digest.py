@@ -26,7 +26,7 @@ def digest(value: Any) -> str:
     """Return the digest of `value` in hexadecimal."""
     if isinstance(value, dict) and _FLAT.issuperset(map(type, value.values())):
         text = to_json(dict(sorted(value.items())) if len(value) > 1 else value)
-        # It is what `_encode` returns, in half the time, if it is ASCII without DEL, which that encoder escapes.
+        # ASCII without DEL, which `_encode` escapes, is what `_encode` returns, in half the time.
         if text.isascii() and b"\x7f" not in text:
             result = _EMPTY.copy()
             result.update(text)

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from .trace import claim
+from .trace import protect_file
 
 RETRY_SECONDS = 0.05
-"""Seconds until the next attempt to rotate, if another process is rotating, or it failed: until then the file
-grows."""
+"""Seconds until the next attempt to rotate, if another process is rotating or the attempt failed. The file grows
+meanwhile."""
 
-_LOOKING_SECONDS = 0.001
-"""Seconds after which the file that is now at the path is looked for. A program that compresses a moved file starts
+_CHECK_SECONDS = 0.001
+"""Seconds between two checks that the file is still at its path. A program that compresses a moved file starts
 later."""
 _WRITING_SECONDS = 0.02
 """Seconds for which an incomplete end of the file must be unchanged to be considered left over."""
@@ -47,41 +47,40 @@ class AuditFile:
         self._files = files
         self._lock = FileLock(f"{path}.lock", timeout=0, mode=0o600)
         self._clock = clock
-        self._looks_at = self._rotates_at = 0.0
-        self._torn = False
+        self._check_at = self._rotate_at = 0.0
+        self._is_torn = False
         self._file = self._open()
 
     def write(self, line: bytes) -> None:
         """Append `line`, which includes its line ending. Raises OSError if it can't be written completely, in which
         case none of it is written."""
         now = self._clock()
-        if now >= self._looks_at:
-            self._looks_at = now + _LOOKING_SECONDS
+        if now >= self._check_at:
+            self._check_at = now + _CHECK_SECONDS
             if not self._is_at_path():
                 self._reopen()
         size = os.lseek(self._fd, 0, os.SEEK_END)
         # A line that is too long for any file gets its own file, and an empty file is not rotated for it.
-        if size + len(line) > self._max_bytes and size and now >= self._rotates_at:
-            self._rotates_at = now + RETRY_SECONDS
+        if size + len(line) > self._max_bytes and size and now >= self._rotate_at:
+            self._rotate_at = now + RETRY_SECONDS
             with suppress(OSError), self._lock:  # a lock that another process has raises TimeoutError, an OSError
                 if self._is_at_path():  # otherwise another process was faster
                     self._rotate()
                 self._reopen()
-        text = b"\n" + line if self._torn else line
+        text = b"\n" + line if self._is_torn else line
         written = os.write(self._fd, text)
         if written == len(text):
-            self._torn = False
+            self._is_torn = False
             return
-        # Remove part of a line, unless another process has written since: then the next line ends it.
+        # The part of a line is removed, unless another process has written after it; then the next line ends it.
         fd = self._fd
-        # After a write with O_APPEND it is the end of that write, so a larger file has other processes' lines after
-        # it.
+        # After a write with O_APPEND the position is the end of that write.
         end = os.lseek(fd, 0, os.SEEK_CUR)
-        self._torn = written > 0
+        self._is_torn = written > 0
         with suppress(OSError):
-            if self._torn and os.fstat(fd).st_size == end:
+            if self._is_torn and os.fstat(fd).st_size == end:
                 os.ftruncate(fd, end - written)
-                self._torn = False
+                self._is_torn = False
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:
@@ -97,33 +96,33 @@ class AuditFile:
         return (status.st_dev, status.st_ino) == self._identity
 
     def _rotate(self) -> None:
-        older = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
-        # The oldest first: each makes room for the next one.
-        for newer, name in reversed(list(pairwise(older))):
+        paths = [self._path, *(Path(f"{self._path}.{number}") for number in range(1, self._files))]
+        # The oldest file is moved first, since each move makes room for the next one.
+        for source, target in reversed(list(pairwise(paths))):
             with suppress(FileNotFoundError):
-                newer.replace(name)
-        if len(older) == 1:
+                source.replace(target)
+        if len(paths) == 1:
             self._path.unlink()
 
     def _reopen(self) -> None:
         old_file, self._file = self._file, self._open()
         old_file.close()
-        self._rotates_at = 0.0
+        self._rotate_at = 0.0
 
     def _open(self) -> io.FileIO:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0)
         fd = os.open(self._path, flags, 0o600)
         file = io.FileIO(fd, "a")
         try:
-            claim(fd, self._path)
-            status, is_torn = os.fstat(fd), self._ends_torn()
+            protect_file(fd, self._path)
+            status, is_torn = os.fstat(fd), self._has_torn_end()
         except (OSError, ValueError):
             file.close()
             raise
-        self._fd, self._identity, self._torn = fd, (status.st_dev, status.st_ino), is_torn
+        self._fd, self._identity, self._is_torn = fd, (status.st_dev, status.st_ino), is_torn
         return file
 
-    def _ends_torn(self) -> bool:
+    def _has_torn_end(self) -> bool:
         """Return True if a process that died has left part of a line."""
         with self._path.open("rb", buffering=0) as file:
             size = None

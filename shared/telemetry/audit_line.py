@@ -19,7 +19,7 @@ from ..protocol.shaping import CachedResult
 from ..protocol.wire.jsonrpc import Failure, Prepared, json_of
 from ..tracing.trace_context import current
 from .arrival import arrival
-from .trace import Redaction, redacted
+from .trace import Redaction, redact
 
 _MAX_METHOD_LENGTH, _MAX_CLIENT_LENGTH, _MAX_NAME_LENGTH, _MAX_URI_LENGTH = 200, 200, 500, 2_000
 """Maximum numbers of characters that are logged."""
@@ -40,8 +40,8 @@ def call_line(
 ) -> str:
     """Return the line of a request with the fields `request` and the params `raw`."""
     return (
-        f'{{"time":"{_now()}",{request},"outcome":{_outcome(outcome)},"ms":{seconds * 1_000:.3f},'
-        f'"bytes_in":{len(json_of(raw))},"bytes_out":{_size(outcome)}}}\n'
+        f'{{"time":"{_now()}",{request},"outcome":{_outcome_json(outcome)},"ms":{seconds * 1_000:.3f},'
+        f'"bytes_in":{len(json_of(raw))},"bytes_out":{_result_bytes(outcome)}}}\n'
     )
 
 
@@ -55,7 +55,7 @@ def request_fields(
         if peer.info is not None:
             client = str(peer.info.get("name") or "")[:_MAX_CLIENT_LENGTH]
     name, uri = raw.get("name"), raw.get("uri")
-    # Truncated first, since they are kept.
+    # The values are truncated first, since the cache keeps them.
     fields: str = _common_fields(
         _sender(principal, session),
         client,
@@ -64,18 +64,18 @@ def request_fields(
         name[:_MAX_NAME_LENGTH] if isinstance(name, str) else None,
     )
     if isinstance(uri, str):
-        fields += f',"uri":{_json(redacted(uri[:_MAX_URI_LENGTH]))}'
+        fields += f',"uri":{_json(redact(uri[:_MAX_URI_LENGTH]))}'
     if (span := current.get()) is not None:
         fields += f',"trace":"{span.trace_id}"'
     return fields
 
 
-def shown_arguments(arguments: dict[str, Any]) -> tuple[str, bool]:
+def arguments_field(arguments: dict[str, Any]) -> tuple[str, bool]:
     """Return the field for the arguments, without their secrets, and True if something was left out."""
     hidden = {"taskId", "requestState"} & arguments.keys()
     values = {name: "[redacted]" if name in hidden else value for name, value in arguments.items()}
     redaction = Redaction()
-    return f'"arguments":{_json(redaction.of(values.get("arguments", values)))}', redaction.is_cut
+    return f'"arguments":{_json(redaction.redact(values.get("arguments", values)))}', redaction.is_cut
 
 
 def client_fields(principal: Principal | None) -> dict[str, Any]:
@@ -94,14 +94,14 @@ def _sender(principal: Principal | None, session: int | None) -> _Sender:
     return key, name, program, http_request.address, http_request.session or session
 
 
-@lru_cache(256)  # the same few are used again and again
+@lru_cache(256)  # most requests come from few clients and call few tools
 def _common_fields(sender: _Sender, client: str | None, server: str, method: str, name: str | None) -> str:
     fields = _client_fields(sender)
     if client:
-        fields["client"] = redacted(client)
+        fields["client"] = redact(client)
     fields["server"] = server
-    # The client has chosen the name of an unknown method.
-    fields["method"] = redacted(method)
+    # The client has chosen the name of an unknown method, which may contain a secret.
+    fields["method"] = redact(method)
     if name is not None:
         fields["prompt" if method.startswith("prompts/") else "tool"] = name
     return _json(fields)[1:-1]
@@ -114,7 +114,7 @@ def _client_fields(sender: _Sender) -> dict[str, Any]:
     return {field: value for field, value in values.items() if value is not None}
 
 
-def _outcome(outcome: Outcome | Failure | BaseException | None) -> str:
+def _outcome_json(outcome: Outcome | Failure | BaseException | None) -> str:
     """Return the JSON of the outcome, and the code of an error after it."""
     if isinstance(outcome, dict):
         return '"tool_error"' if outcome.get("isError") else '"ok"'
@@ -133,7 +133,7 @@ def _outcome(outcome: Outcome | Failure | BaseException | None) -> str:
             return '"error"'
 
 
-def _size(outcome: object) -> int:
+def _result_bytes(outcome: object) -> int:
     """Return the number of bytes in a result; 0 for an error."""
     if isinstance(outcome, Prepared):
         return len(outcome.json)
@@ -144,22 +144,22 @@ def _size(outcome: object) -> int:
 
 def _now() -> str:
     """Return the time as ISO 8601, to the millisecond."""
-    return _time_of(time.time_ns() // 1_000_000)
+    return _format_time(time.time_ns() // 1_000_000)
 
 
 @lru_cache(1)
-def _time_of(milliseconds: int) -> str:
-    return f"{_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}Z"
+def _format_time(milliseconds: int) -> str:
+    return f"{_format_second(milliseconds // 1_000)}.{milliseconds % 1_000:03}Z"
 
 
 @lru_cache(1)
-def _second(seconds: int) -> str:
+def _format_second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _json(value: Any) -> str:
     try:
         return _encode(value)
-    except ValueError:  # JSON has no such numbers, although Python parses them
+    except ValueError:  # a number such as NaN, which JSON does not have, although Python parses it
         value = json.loads(json.dumps(value, default=str), parse_constant=str)
         return json.dumps(value, separators=(",", ":"))

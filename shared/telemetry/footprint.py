@@ -37,13 +37,15 @@ FREE_LIST_LENGTH = 256
 GROWTH_BYTES = 16 * 1_048_576
 """Growth in bytes for which memory is returned."""
 QUIET_SECONDS = 1.0
+"""Seconds from the use of memory to the check."""
 _ARENA_MAX = -8
 """M_ARENA_MAX of <malloc.h>."""
 
-_moved = [0]
+_message_bytes = [0]
+"""The bytes of messages since the last collection."""
 
 
-def settle() -> None:
+def set_up_collector() -> None:
     """Set up the collector for a program that has loaded everything it needs, and from now on creates and frees small
     objects: loaded objects are not checked again, and new objects are checked less often. This affects the whole
     process."""
@@ -54,17 +56,17 @@ def settle() -> None:
 
 def count_bytes(size: int) -> None:
     """Count the bytes of messages that were received or sent."""
-    _moved[0] += size
-    if _moved[0] >= BYTES_BETWEEN_COLLECTIONS:
-        _moved[0] = 0
+    _message_bytes[0] += size
+    if _message_bytes[0] >= BYTES_BETWEEN_COLLECTIONS:
+        _message_bytes[0] = 0
         gc.collect(1)
 
 
 def fill_free_lists() -> None:
     """Fill the free lists of the event loop now, before any burst: the first spare objects stay in use, and later
     ones may each hold a megabyte. It takes a millisecond, within the event loop that serves."""
-    # For the same reason.
-    _of_glibc("malloc_trim")
+    # ctypes is loaded now for the same reason.
+    _find_glibc_function("malloc_trim")
     loop = asyncio.get_running_loop()
     waits = [loop.create_future().__await__() for _ in range(FREE_LIST_LENGTH)]
     for _ in range(FREE_LIST_LENGTH):
@@ -72,11 +74,11 @@ def fill_free_lists() -> None:
         loop.call_later(0.001, waits.clear)
 
 
-def give_back() -> None:
+def return_memory() -> None:
     """Ask glibc to return free memory (`malloc_trim(3)`); do nothing under another C library. The call takes some
     milliseconds, so make it at the end of a burst, not at every step."""
     gc.collect()
-    if trim := _of_glibc("malloc_trim"):
+    if trim := _find_glibc_function("malloc_trim"):
         trim(0)
 
 
@@ -86,26 +88,26 @@ def share_one_arena() -> None:
     By default it gives each thread its own arena, and memory freed by one thread is not available to others: a limit
     on memory in use would then apply to each thread, not to the process. Call it before there are threads.
     """
-    if mallopt := _of_glibc("mallopt"):
+    if mallopt := _find_glibc_function("mallopt"):
         mallopt(_ARENA_MAX, 1)
 
 
-async def stay_small(used: asyncio.Event) -> None:
+async def watch_memory(used: asyncio.Event) -> None:
     """Check, a second after memory was `used`, whether the process has grown, and if so return free memory.
 
     Runs until it is cancelled, or ends at once if no memory can be returned.
     """
-    before, trim = _resident(), _of_glibc("malloc_trim")
+    before, trim = _resident_bytes(), _find_glibc_function("malloc_trim")
     while trim is not None and before is not None:
         await used.wait()
         await anyio.sleep(QUIET_SECONDS)
         used.clear()
-        if (_resident() or 0) > before + GROWTH_BYTES:
-            # Not in the event loop: it takes a while if much memory is free.
+        if (_resident_bytes() or 0) > before + GROWTH_BYTES:
+            # It takes a while if much memory is free, so it runs outside the event loop.
             await to_thread.run_sync(trim, 0)
 
 
-def _resident() -> int | None:
+def _resident_bytes() -> int | None:
     """Return the bytes that this process holds in memory; None unless the system reports the number as Linux does."""
     if sys.platform == "win32":
         return None
@@ -115,7 +117,7 @@ def _resident() -> int | None:
 
 
 @cache
-def _of_glibc(name: str) -> Callable[..., Any] | None:
+def _find_glibc_function(name: str) -> Callable[..., Any] | None:
     """Return a function from glibc; None with another C library."""
     if not sys.platform.startswith("linux"):
         return None

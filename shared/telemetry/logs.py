@@ -22,7 +22,7 @@ server_name: ContextVar[str | None] = ContextVar("server_name", default=None)
 
 MAX_WAITING = 10_000
 """Maximum number of lines that wait while stderr is blocked."""
-LAST_WORDS_SECONDS = 0.5
+FLUSH_SECONDS = 0.5
 """Seconds that the end of the program waits for the last lines to be written."""
 
 
@@ -40,34 +40,34 @@ class LogThread(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Queue the record for writing, or count it as dropped if too many wait already."""
-        line = self._encoded(record)
+        line = self._encode(record)
         with self._changed:
             if len(self._lines) < MAX_WAITING:
                 self._lines.append(line)
             else:
                 self._dropped += 1
             self._changed.notify_all()
-            # Not alive either in a forked child, which has only the thread that forked.
+            # In a forked child, which has only the thread that forked, this thread is not alive.
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._write_on, name="log", daemon=True)
+                self._thread = threading.Thread(target=self._write_lines, name="log", daemon=True)
                 self._thread.start()
 
     def flush(self) -> None:
         """Wait until all lines are written, but not for long. Python calls this when the program ends."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._lines or self._is_writing), LAST_WORDS_SECONDS)
+            self._changed.wait_for(lambda: not (self._lines or self._is_writing), FLUSH_SECONDS)
 
-    def _write_on(self) -> None:
+    def _write_lines(self) -> None:
         while True:
-            line = self._next()
+            line = self._next_line()
             try:
                 while line:
-                    # Not through sys.stderr: a thread blocked in it at exit would hold a lock that Python needs.
+                    # A thread blocked in sys.stderr at exit would hold a lock that Python needs.
                     line = line[os.write(self._fd, line) :]
             except OSError:
                 continue
 
-    def _next(self) -> bytes:
+    def _next_line(self) -> bytes:
         with self._changed:
             self._is_writing = False
             self._changed.notify_all()
@@ -78,17 +78,17 @@ class LogThread(logging.Handler):
         if not dropped:
             return line
         text = "%d lines were dropped, because no one read stderr"
-        note = {"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)}
-        return self._encoded(logging.makeLogRecord(note)) + line
+        fields = {"name": "shared.logs", "levelname": "WARNING", "msg": text, "args": (dropped,)}
+        return self._encode(logging.makeLogRecord(fields)) + line
 
-    def _encoded(self, record: logging.LogRecord) -> bytes:
+    def _encode(self, record: logging.LogRecord) -> bytes:
         return self.format(record).encode("utf-8", "backslashreplace") + b"\n"
 
 
 class _Text(logging.Formatter):
     def __init__(self, worker: int | None = None) -> None:
-        which = "" if worker is None else f" [worker {worker}]"
-        super().__init__(f"%(asctime)s %(levelname)s %(name)s{which}%(server)s%(trace)s: %(message)s")
+        worker_name = "" if worker is None else f" [worker {worker}]"
+        super().__init__(f"%(asctime)s %(levelname)s %(name)s{worker_name}%(server)s%(trace)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
         server = server_name.get()

@@ -15,16 +15,16 @@ from .readiness import Phase
 READY = Phase.READY.value
 
 
-def merged(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
+def merge(processes: Iterable[Sequence[Figures]]) -> list[Figures]:
     """Return the figures of each server, summed over all processes that serve it."""
     servers: dict[str, list[Figures]] = {}
     for figures in processes:
         for entry in figures:
             servers.setdefault(entry.server, []).append(entry)
-    return [_merged(server, figures) for server, figures in servers.items()]
+    return [_merge_server(server, figures) for server, figures in servers.items()]
 
 
-def past(figures: Sequence[Figures]) -> list[Figures]:
+def keep_counts(figures: Sequence[Figures]) -> list[Figures]:
     """Return the part of the figures that remains after a process has ended: its counts, without anything that it
     held open."""
     return [
@@ -47,12 +47,12 @@ def to_json(figures: Sequence[Figures]) -> list[Any]:
     ]
 
 
-def from_json(written: Sequence[Any]) -> list[Figures]:
+def from_json(data: Sequence[Any]) -> list[Figures]:
     """Return the figures from the result of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
-    return [_read(**entry) for entry in written]
+    return [_read_entry(**entry) for entry in data]
 
 
-def _merged(server: str, figures: Sequence[Figures]) -> Figures:
+def _merge_server(server: str, figures: Sequence[Figures]) -> Figures:
     metrics: dict[Labels, Series] = {}
     refused, limited = Counter[int](), Counter[str]()
     for entry in figures:
@@ -81,11 +81,13 @@ def _merged(server: str, figures: Sequence[Figures]) -> Figures:
     )
 
 
-def _read(metrics: Sequence[Any], refused: dict[str, int], **others: Any) -> Figures:
-    counted = []
+def _read_entry(metrics: Sequence[Any], refused: dict[str, int], **others: Any) -> Figures:
+    metrics_of_entry = []
     for labels, requests, errors, buckets, seconds in metrics:
         series = Series(Labels(*labels))
         series.requests, series.errors, series.buckets, series.seconds = requests, Counter(errors), buckets, seconds
-        counted.append((series.labels, series))
+        metrics_of_entry.append((series.labels, series))
     # JSON has no numbers as keys.
-    return Figures(metrics=counted, refused={int(status): count for status, count in refused.items()}, **others)
+    return Figures(
+        metrics=metrics_of_entry, refused={int(status): count for status, count in refused.items()}, **others
+    )

@@ -19,6 +19,7 @@ from ..server.run import Run
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """The upper bounds, in seconds, of the buckets in the histogram of latencies. The last bucket has no bound."""
 OTHER = "other"
+"""The label of all methods, or tools, without their own."""
 MAX_LISTED_TOOLS = 1_000
 """Maximum number of undeclared tools with their own label; other servers determine how many there are."""
 
@@ -56,10 +57,10 @@ class Series:
         """Add the requests of another series."""
         self.requests += other.requests
         self.errors.update(other.errors)
-        self.buckets = [own_count + more for own_count, more in zip(self.buckets, other.buckets, strict=True)]
+        self.buckets = list(map(sum, zip(self.buckets, other.buckets, strict=True)))
         self.seconds += other.seconds
 
-    def answered(self, answer: Response | Failure, seconds: float) -> None:
+    def count_answer(self, answer: Response | Failure, seconds: float) -> None:
         """Count the answer to one of the requests."""
         self.buckets[bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
@@ -109,15 +110,15 @@ class Metrics:
                 return series
             # An unknown name from a client gets no separate series: clients could create any number.
             is_known = tool in self._listed or (self._running is not None and tool in self._running.features.tools)
-            return self._begun(self._tools, tool if is_known else OTHER, is_call=True)
+            return self._get_series(self._tools, tool if is_known else OTHER, is_call=True)
         method = request.method
         if (series := self._methods.get(method)) is not None:
             return series
         assert self._running is not None  # only a run creates meters
         is_known = any(name == method for name, _ in self._running.method_table)
-        return self._begun(self._methods, method if is_known else OTHER)
+        return self._get_series(self._methods, method if is_known else OTHER)
 
-    def learn(self, series: Series, answer: Response) -> None:
+    def learn_tools(self, series: Series, answer: Response) -> None:
         """Remember the tool names in `answer`, a `tools/list` answer counted in `series`, so that calls of these
         tools are counted by name."""
         for name, _ in named_tools(answer.result) if series is self._methods.get(_LIST) else ():
@@ -136,7 +137,7 @@ class Metrics:
     def left(self) -> None:
         """Do nothing: the lost replica counts the loss itself if it returns."""
 
-    def _begun(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
+    def _get_series(self, all_series: dict[str, Series], label: str, *, is_call: bool = False) -> Series:
         if label not in all_series:
             all_series[label] = Series(Labels(_CALL, label) if is_call else Labels(label))
         return all_series[label]
@@ -173,21 +174,21 @@ class Figures(NamedTuple):
 class Meter:
     """Counts the messages on one connection."""
 
-    __slots__ = ("_metrics", "_under_way")
+    __slots__ = ("_in_progress", "_metrics")
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        # None while no request is in progress, since a used dict keeps its memory even when empty.
-        self._under_way: dict[RequestId, tuple[Series, float]] | None = None
+        # This is None while no request is in progress, since a used dict keeps its memory even when empty.
+        self._in_progress: dict[RequestId, tuple[Series, float]] | None = None
 
     def received(self, message: Message) -> None:
         """Count a request, or each request of a batch."""
         if isinstance(message, Request):
             series = self._metrics.series(message)
             series.requests += 1
-            if self._under_way is None:
-                self._under_way = {}
-            self._under_way[message.id] = series, perf_counter()
+            if self._in_progress is None:
+                self._in_progress = {}
+            self._in_progress[message.id] = series, perf_counter()
         elif isinstance(message, Batch):
             for item in message.messages:
                 self.received(item)
@@ -196,28 +197,28 @@ class Meter:
         """Record the duration of each request that is answered. A cancelled request has no answer."""
         for item in outgoing:
             if item.message is None and item.retry_ms is None and item.about is not None:
-                self._over(item.about)
+                self._pop_request(item.about)
             elif item.message is not None:
-                self._sent(item.message)
+                self._record_answers(item.message)
 
-    def _sent(self, message: Message) -> None:
+    def _record_answers(self, message: Message) -> None:
         if isinstance(message, Batch):
             for item in message.messages:
-                self._sent(item)
+                self._record_answers(item)
         elif isinstance(message, Response | Failure) and message.id is not None:
-            begun = self._over(message.id)
-            if begun is not None:
-                series, since = begun
-                seconds = perf_counter() - since
-                series.answered(message, seconds)
+            entry = self._pop_request(message.id)
+            if entry is not None:
+                series, started = entry
+                seconds = perf_counter() - started
+                series.count_answer(message, seconds)
                 if self._metrics.on_answered is not None:
                     self._metrics.on_answered(series.labels, seconds)
                 if isinstance(message, Response):
-                    self._metrics.learn(series, message)
+                    self._metrics.learn_tools(series, message)
 
-    def _over(self, id: RequestId) -> tuple[Series, float] | None:
-        if self._under_way is None:
+    def _pop_request(self, id: RequestId) -> tuple[Series, float] | None:
+        if self._in_progress is None:
             return None
-        begun = self._under_way.pop(id, None)
-        self._under_way = self._under_way or None
-        return begun
+        entry = self._in_progress.pop(id, None)
+        self._in_progress = self._in_progress or None
+        return entry

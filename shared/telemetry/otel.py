@@ -31,11 +31,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 
 from ..errors import InputRequired, RpcError
-from ..tracing.spans import Attributes, Kind, trace_by
+from ..tracing.spans import Attributes, Kind, set_tracer
 from ..tracing.trace_context import TraceContext, current
-from .measures import BY, DURATION, MEASURES, Measure
+from .measures import DURATION, MEASURES, REQUEST_LABELS, Measure
 from .metrics import BUCKETS, Figures, Labels, Metrics
-from .trace import redacted
+from .trace import redact
 
 log = logging.getLogger("shared.otel")
 
@@ -53,14 +53,14 @@ class Telemetry:
     def __init__(self, url: str, service: str, version: str) -> None:
         """`url` is the URL of the receiver, without `/v1/traces`. `service` is the name of the program, unless a
         variable sets another. Raises ValueError for variables of the SDK that can't be used."""
-        resource, base = _resource(service, version), url.rstrip("/")
+        resource, base = _make_resource(service, version), url.rstrip("/")
         outage = _Outage(url)
-        spans = _Spans(outage, endpoint=f"{base}/v1/traces")
+        exporter = _SpanExporter(outage, endpoint=f"{base}/v1/traces")
         # At interpreter exit the library would wait for an unavailable collector; `close` waits for a limited time.
         self._tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._tracers.add_span_processor(BatchSpanProcessor(spans))
-        counts = PeriodicExportingMetricReader(_Counts(outage, endpoint=f"{base}/v1/metrics"))
-        self._meters = MeterProvider([counts], resource, shutdown_on_exit=False)
+        self._tracers.add_span_processor(BatchSpanProcessor(exporter))
+        reader = PeriodicExportingMetricReader(_MetricExporter(outage, endpoint=f"{base}/v1/metrics"))
+        self._meters = MeterProvider([reader], resource, shutdown_on_exit=False)
         self._meter = self._meters.get_meter(_SCOPE, version)
         name, text = DURATION
         self._duration = self._meter.create_histogram(
@@ -68,23 +68,23 @@ class Telemetry:
         )
         # The provider is not installed as the global one, since a server's own code may have set up another.
         tracer = self._tracers.get_tracer(_SCOPE, version)
-        trace_by(partial(_OpenSpan, tracer))
+        set_tracer(partial(_OpenSpan, tracer))
 
     def watch(self, metrics: Mapping[str, Metrics], figures: Callable[[], Sequence[Figures]]) -> None:
         """Send the figures of the servers, and the time of each answer that their `metrics` count. `figures` returns
         the figures, and is called in a thread."""
-        for server, counted in metrics.items():
-            counted.on_answered = partial(self._answered, server)
+        for server, server_metrics in metrics.items():
+            server_metrics.on_answered = partial(self._record_duration, server)
         for measure in MEASURES:
             create: Any = (
                 self._meter.create_observable_counter if measure.only_grows else self._meter.create_observable_gauge
             )
-            create(measure.name, [partial(_observed, measure, figures)], description=measure.text)
+            create(measure.name, [partial(_observe, measure, figures)], description=measure.text)
 
     def close(self) -> None:
         """Send the remaining data, within `LAST_SECONDS`."""
-        trace_by(None)
-        # The SDK waits as long as its receiver does.
+        set_tracer(None)
+        # The SDK waits as long as the collector takes, so it runs in threads that end with the program.
         threads = [
             threading.Thread(target=provider.shutdown, daemon=True) for provider in (self._tracers, self._meters)
         ]
@@ -94,11 +94,11 @@ class Telemetry:
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _answered(self, server: str, labels: Labels, seconds: float) -> None:
-        self._duration.record(seconds, dict(zip(BY, (server, *labels), strict=True)))
+    def _record_duration(self, server: str, labels: Labels, seconds: float) -> None:
+        self._duration.record(seconds, dict(zip(REQUEST_LABELS, (server, *labels), strict=True)))
 
 
-def _resource(service: str, version: str) -> Resource:
+def _make_resource(service: str, version: str) -> Resource:
     """Return the description of the sender; the operator's variables have priority."""
     resource = Resource.create({"service.version": version, "service.instance.id": str(uuid4())})
     is_named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
@@ -107,7 +107,7 @@ def _resource(service: str, version: str) -> Resource:
     return resource.merge(Resource({"service.name": service}))
 
 
-def _observed(
+def _observe(
     measure: Measure, figures: Callable[[], Sequence[Figures]], _options: CallbackOptions
 ) -> Iterable[Observation]:
     for entry in figures():
@@ -130,22 +130,22 @@ class _OpenSpan:
 
     def __enter__(self) -> "_OpenSpan":
         name, attributes, kind = self._arguments
-        self._span = self._tracer.start_span(name, _parent(current.get()), _KINDS[kind], dict(attributes))
-        about = self._span.get_span_context()
-        state = about.trace_state.to_header()
-        ids = trace.format_trace_id(about.trace_id), trace.format_span_id(about.span_id)
-        here = TraceContext(*ids, f"{about.trace_flags:02x}", state, is_ours=True)
+        self._span = self._tracer.start_span(name, _parent_context(current.get()), _KINDS[kind], dict(attributes))
+        span_context = self._span.get_span_context()
+        state = span_context.trace_state.to_header()
+        ids = trace.format_trace_id(span_context.trace_id), trace.format_span_id(span_context.span_id)
+        trace_context = TraceContext(*ids, f"{span_context.trace_flags:02x}", state, is_ours=True)
         # Instrumented libraries, which use the SDK only, have their spans within this one.
-        self._tokens = current.set(here), ambient.attach(trace.set_span_in_context(self._span))
+        self._tokens = current.set(trace_context), ambient.attach(trace.set_span_in_context(self._span))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        ours, theirs = self._tokens
+        our_token, sdk_token = self._tokens
         with suppress(ValueError):  # an abandoned coroutine is not closed in its own context
-            current.reset(ours)
-            ambient.detach(theirs)
+            current.reset(our_token)
+            ambient.detach(sdk_token)
         if self._is_dropped:  # the library sends only spans that have ended
             return
         if error is not None and not self._has_failed and not isinstance(error, InputRequired):
@@ -159,24 +159,24 @@ class _OpenSpan:
         self._has_failed = True
         self._span.set_attribute("error.type", kind)
         # Readers of traces must not see secrets.
-        self._span.set_status(trace.StatusCode.ERROR, redacted(message[:_MAX_LENGTH]) or None)
+        self._span.set_status(trace.StatusCode.ERROR, redact(message[:_MAX_LENGTH]) or None)
 
     def drop(self) -> None:
         self._is_dropped = True
 
 
-def _parent(outer: TraceContext | None) -> ambient.Context:
+def _parent_context(outer: TraceContext | None) -> ambient.Context:
     """Return the context for beginning a span that is part of `outer`."""
     if outer is None:
         return ambient.Context()
-    about = trace.SpanContext(
+    span_context = trace.SpanContext(
         int(outer.trace_id, 16),
         int(outer.span_id, 16),
         is_remote=not outer.is_ours,
         trace_flags=trace.TraceFlags(int(outer.flags, 16)),
         trace_state=trace.TraceState.from_header([outer.state] if outer.state else []),
     )
-    return trace.set_span_in_context(trace.NonRecordingSpan(about), ambient.Context())
+    return trace.set_span_in_context(trace.NonRecordingSpan(span_context), ambient.Context())
 
 
 def _kind_of(error: BaseException) -> str:
@@ -198,32 +198,32 @@ class _Outage(logging.Handler):
 
     def __init__(self, url: str) -> None:
         super().__init__(logging.WARNING)
-        self._url = redacted(url)
+        self._url = redact(url)
         self._is_unavailable = False
-        exporting = logging.getLogger("opentelemetry.exporter")
+        exporter_log = logging.getLogger("opentelemetry.exporter")
         # The library logs each failed attempt, several per second while a collector is unavailable.
-        exporting.handlers, exporting.propagate = [self], False
+        exporter_log.handlers, exporter_log.propagate = [self], False
         logging.getLogger("opentelemetry.sdk._shared_internal").addFilter(self._is_available)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Handle a failed attempt."""
         if not self._is_unavailable:
             self._is_unavailable = True
-            reason = redacted(record.getMessage()[:_MAX_LENGTH])
+            reason = redact(record.getMessage()[:_MAX_LENGTH])
             log.warning("%s does not accept spans and metrics; continuing without them: %s", self._url, reason)
 
-    def delivered(self) -> None:
+    def on_delivery(self) -> None:
         """Handle a successful attempt."""
         if self._is_unavailable:
             self._is_unavailable = False
             log.warning("%s accepts spans and metrics again", self._url)
 
     def _is_available(self, _record: logging.LogRecord) -> bool:
-        # A full queue is a consequence of the outage.
+        # The filtered records report a full queue, a consequence of the outage.
         return not self._is_unavailable
 
 
-class _Spans(OTLPSpanExporter):
+class _SpanExporter(OTLPSpanExporter):
     def __init__(self, outage: _Outage, endpoint: str) -> None:
         super().__init__(endpoint=endpoint)
         self._outage = outage
@@ -231,11 +231,11 @@ class _Spans(OTLPSpanExporter):
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         result = super().export(spans)
         if result is SpanExportResult.SUCCESS:
-            self._outage.delivered()
+            self._outage.on_delivery()
         return result
 
 
-class _Counts(OTLPMetricExporter):
+class _MetricExporter(OTLPMetricExporter):
     def __init__(self, outage: _Outage, endpoint: str) -> None:
         super().__init__(endpoint=endpoint)
         self._outage = outage
@@ -245,5 +245,5 @@ class _Counts(OTLPMetricExporter):
     ) -> MetricExportResult:
         result = super().export(metrics_data, timeout_millis, **kwargs)
         if result is MetricExportResult.SUCCESS:
-            self._outage.delivered()
+            self._outage.on_delivery()
         return result

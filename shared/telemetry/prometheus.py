@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from .measures import BY, DURATION, MEASURES, Measure
+from .measures import DURATION, MEASURES, REQUEST_LABELS
 from .metrics import BUCKETS, Figures
 from .siblings import Totals
 
@@ -42,9 +42,17 @@ class _Servers(Collector):
 
     def collect(self) -> Iterable[Metric]:
         """Return the metrics of all servers, in sequence."""
-        yield from map(self._family, MEASURES)
+        for measure in MEASURES:
+            family_type = CounterMetricFamily if measure.only_grows else GaugeMetricFamily
+            family: CounterMetricFamily | GaugeMetricFamily = family_type(
+                _metric_name(measure.name), measure.text, labels=measure.labels
+            )
+            for entry in self._figures:
+                for labels, value in measure.samples(entry):
+                    family.add_metric(labels, value)
+            yield family
         name, text = DURATION
-        duration = HistogramMetricFamily(f"{_name(name)}_seconds", text, labels=BY)
+        duration = HistogramMetricFamily(f"{_metric_name(name)}_seconds", text, labels=REQUEST_LABELS)
         for entry in self._figures:
             for labels, series in entry.metrics:
                 # In Prometheus each bucket includes the counts of all smaller ones.
@@ -52,18 +60,8 @@ class _Servers(Collector):
                 duration.add_metric((entry.server, *labels), buckets, series.seconds)
         yield duration
 
-    def _family(self, measure: Measure) -> Metric:
-        kind = CounterMetricFamily if measure.only_grows else GaugeMetricFamily
-        family: CounterMetricFamily | GaugeMetricFamily = kind(
-            _name(measure.name), measure.text, labels=measure.labels
-        )
-        for entry in self._figures:
-            for labels, value in measure.samples(entry):
-                family.add_metric(labels, value)
-        return family
 
-
-def _name(name: str) -> str:
+def _metric_name(name: str) -> str:
     return name.replace(".", "_")
 
 

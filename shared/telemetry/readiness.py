@@ -1,4 +1,4 @@
-"""Health and readiness of a server: the reports of `/healthz` and, on whether it can do its work now, of `/readyz`.
+"""Health and readiness of a server, as `/healthz` and `/readyz` report them.
 
 The server itself checks its readiness, with the function given to `server.on_ready`. The function runs in a separate
 task, once for all simultaneous requests, and no request waits long for it, so neither many requests nor a hanging
@@ -41,90 +41,89 @@ class State(NamedTuple):
 
 
 _PENDING = State(Phase.DEGRADED, f"its check did not finish within {CHECK_SECONDS:g} s")
-_BROKEN = State(Phase.DEGRADED, "its check failed; the log says why")
+_FAILED_CHECK = State(Phase.DEGRADED, "its check failed; the log says why")
 
 
 class Readiness:
-    """The readiness of one server, whose runner calls `served`, `failed` and `stopped`."""
+    """The readiness of one server. The code that runs the server calls `on_start`, `on_failure` and `on_stop`."""
 
     def __init__(self) -> None:
         self._running: Run[Any] | None = None
         self._state = State(Phase.STARTING)
-        self._said = self._state
+        self._logged = self._state
         self._check: asyncio.Task[str | None] | None = None
-        self._begun = 0.0
+        self._check_started = 0.0
 
     @property
     def phase(self) -> Phase:
         """The phase of the server, without a check."""
         return self._state.phase
 
-    def served(self, running: Run[Any]) -> None:
+    def on_start(self, running: Run[Any]) -> None:
         """Record that the server accepts requests from now on."""
         self._running = running
-        self._settle(State(Phase.READY))
+        self._set_state(State(Phase.READY))
 
-    def failed(self, reason: str) -> None:
+    def on_failure(self, reason: str) -> None:
         """Record that the server has ended on its own."""
-        self._settle(State(Phase.FAILED, reason))
+        self._set_state(State(Phase.FAILED, reason))
 
-    def stopped(self) -> None:
+    def on_stop(self) -> None:
         """Record that the server accepts no more requests."""
-        self._settle(State(Phase.STOPPED))
+        self._set_state(State(Phase.STOPPED))
 
     async def state(self) -> State:
         """Return the current state of the server, within `CHECK_SECONDS`. Never raises."""
         if self._state.phase is not Phase.READY or self._running is None:
             return self._state
-        # Before the server's own check: without the other replicas it can't serve any session, whatever its own check
-        # returns.
+        # Without the other replicas the server can't serve any session, whatever its own check returns.
         replica = self._running.replication.replica
         if replica is not None and replica.reason is not None:
-            present = State(Phase.DEGRADED, replica.reason)
+            current = State(Phase.DEGRADED, replica.reason)
         elif self._running.server.ready is None:
-            present = self._state
+            current = self._state
         else:
-            present = await self._checked()
-        if present != self._said:
-            level = logging.INFO if present.reason is None else logging.WARNING
-            log.log(level, "%s", present.phase.value if present.reason is None else f"not ready: {present.reason}")
-        self._said = present
-        return present
+            current = await self._run_check()
+        if current != self._logged:
+            level = logging.INFO if current.reason is None else logging.WARNING
+            log.log(level, "%s", current.phase.value if current.reason is None else f"not ready: {current.reason}")
+        self._logged = current
+        return current
 
-    def _settle(self, state: State) -> None:
-        self._state = self._said = state
+    def _set_state(self, state: State) -> None:
+        self._state = self._logged = state
         if self._check is not None:
             self._check.cancel()
             self._check = None
 
-    async def _checked(self) -> State:
+    async def _run_check(self) -> State:
         loop = asyncio.get_running_loop()
         if self._check is None:
-            self._check, self._begun = loop.create_task(self._ask()), loop.time()
-        # Not cancelled when no request is waiting anymore: otherwise a hanging thread would hang once for each
-        # request.
+            self._check, self._check_started = loop.create_task(self._check_parts()), loop.time()
+        # The check continues when no request waits for it anymore. Otherwise, if it hangs in a thread, each request
+        # would leave another hanging thread.
         check = self._check
         # A late request for a hanging check does not wait as long as the first one.
-        remaining = self._begun + CHECK_SECONDS - loop.time()
+        remaining = self._check_started + CHECK_SECONDS - loop.time()
         await asyncio.wait([check], timeout=max(remaining, 0.0))
         if not check.done():
             return _PENDING
         if self._check is check:
             self._check = None
-        # The server has ended since: its state is newer.
+        # The server may have ended since, and its state is newer than the check.
         if self._state.phase is not Phase.READY:
             return self._state
         if check.cancelled():
-            return _BROKEN
+            return _FAILED_CHECK
         error = check.exception()
         if error is None:
             reason = check.result()
             return State(Phase.READY) if reason is None else State(Phase.DEGRADED, reason)
-        if self._said != _BROKEN:
+        if self._logged != _FAILED_CHECK:
             log.error("the readiness check failed", exc_info=error)
-        return _BROKEN
+        return _FAILED_CHECK
 
-    async def _ask(self) -> str | None:
+    async def _check_parts(self) -> str | None:
         running = self._running
         assert running is not None
         assert running.server.ready is not None
@@ -138,12 +137,12 @@ class Readiness:
 
 def health(running: Run[Any], *, sessions: int, streams: int) -> dict[str, Any]:
     """Return the body of a health check. `sessions` and `streams` are counts; the body contains no names."""
-    server, own_report = running.server.implementation, running.server.health
+    server, describe_health = running.server.implementation, running.server.health
     return {
         "status": "ok",
         "server": server.name,
         "version": server.version,
         "sessions": sessions,
         "streams": streams,
-        **({} if own_report is None else own_report(running)),
+        **({} if describe_health is None else describe_health(running)),
     }

@@ -25,23 +25,22 @@ _MAX_LENGTH = 128
 """Maximum length of a name that a client has sent."""
 
 
-def traced(server: str, *, over_http: bool) -> Extension[Any]:
+def trace_calls(server: str, *, over_http: bool) -> Extension[Any]:
     """Return the extension that creates a span for each request to the server with that name. It wraps all other
     extensions, so that their records contain the trace."""
     transport = {"network.transport": "tcp", "network.protocol.name": "http"}
-    fixed = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
+    common = {"mcp.server.name": server, **(transport if over_http else {"network.transport": "pipe"})}
 
-    def described(method: Method, call: Call, params: Any) -> tuple[str, dict[str, str], Kind]:
+    def describe(method: Method, call: Call, params: Any) -> tuple[str, dict[str, str], Kind]:
         # One handler serves all methods that only servers behind a gateway know.
         named = call.method.name[:_MAX_LENGTH] if method.name == FALLBACK else method.name
         name, attributes = _describe(call, named, params)
         outer = current.get()
-        return name, {**fixed, **attributes}, "internal" if outer is not None and outer.is_ours else "server"
+        return name, {**common, **attributes}, "internal" if outer is not None and outer.is_ours else "server"
 
     def around(method: Method, handler: Handler) -> Handler:
-        async def handled(running: Run[Any], context: Context[Any], params: Any) -> Any:
-            with span(*described(method, context.call, params)) as request_span:
-                # The result of `handler`, returned after its outcome was recorded in the span.
+        async def handle(running: Run[Any], context: Context[Any], params: Any) -> Any:
+            with span(*describe(method, context.call, params)) as request_span:
                 result = None
                 try:
                     result = await handler(running, context, params)
@@ -53,14 +52,14 @@ def traced(server: str, *, over_http: bool) -> Extension[Any]:
                     elif isinstance(result, dict) and result.get("isError"):
                         request_span.fail("tool_error")
 
-        return handled
+        return handle
 
     def around_at_once(method: Method, handler: AtOnce) -> AtOnce:
-        def handled(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
-            name, attributes, kind = described(method, context.call, params)
+        def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any] | None:
+            name, attributes, kind = describe(method, context.call, params)
             return attempt(name, attributes, partial(handler, running, context, params), kind)
 
-        return handled
+        return handle
 
     extension = Extension[Any]("traces", around=around)
     extension.around_at_once = around_at_once
@@ -81,7 +80,7 @@ def _record_error(request_span: Span, error: BaseException, running: Run[Any], c
         case CallTimeout():
             request_span.fail("timeout")
         case None if isinstance(error, asyncio.CancelledError):
-            # A call that is still to be answered was not cancelled: its time was up.
+            # Nobody cancelled a call that has not been answered yet: it exceeded its time limit.
             is_over = call.is_over if call.link is not None else call.outlet is None
             request_span.fail("cancelled" if is_over else "timeout")
         case _:

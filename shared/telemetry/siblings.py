@@ -48,61 +48,61 @@ class Siblings:
         """Returns the counts of this worker."""
         self._channel = channel
         self._channel.setblocking(False)
-        self._sending = anyio.Lock()
-        self._requested: dict[int, asyncio.Future[Totals]] = {}
+        self._send_lock = anyio.Lock()
+        self._requests: dict[int, asyncio.Future[Totals]] = {}
         self._numbers = count()
 
-    def began(self, text: str) -> None:
+    def report_ready(self, text: str) -> None:
         """Report that requests are accepted from now on; `text` is the program's message about this."""
         # This is the first line and a short one, so the socket has room for it.
-        self._channel.send(line(ready=text, drain=self.drain_seconds))
+        self._channel.send(encode_message(ready=text, drain=self.drain_seconds))
 
-    async def attend(self, stop: Callable[[], None]) -> None:
+    async def serve_parent(self, stop: Callable[[], None]) -> None:
         """Answer the parent until it no longer exists; then call `stop`."""
         loop, buffer = asyncio.get_running_loop(), b""
         try:
             while chunk := await loop.sock_recv(self._channel, _CHUNK_BYTES):
                 *lines, buffer = (buffer + chunk).split(b"\n")
                 for text in lines:
-                    await self._heed(json.loads(text))
+                    await self._handle(json.loads(text))
         except ConnectionError:
             pass
         stop()
 
-    async def all(self) -> Totals:
+    async def request_totals(self) -> Totals:
         """Return the counts of all processes. Raises TimeoutError if the parent does not send them."""
         number = next(self._numbers)
-        answer = self._requested[number] = asyncio.get_running_loop().create_future()
+        answer = self._requests[number] = asyncio.get_running_loop().create_future()
         try:
             with anyio.fail_after(ANSWER_SECONDS):
-                await self._send(line(ask=number))
+                await self._send(encode_message(ask=number))
                 totals: Totals = await answer
         except ConnectionError as error:
             raise TimeoutError from error
         finally:
-            del self._requested[number]
+            del self._requests[number]
         return totals
 
-    def end(self) -> None:
+    def send_last_counts(self) -> None:
         """Send the parent the last counts."""
         self._channel.settimeout(LAST_SECONDS)
         try:
-            # After a line ending, since a line may have been cut off.
-            self._channel.sendall(b"\n" + line(figures=to_json(self.figures())))
+            # The first line ending is for a line that may have been cut off.
+            self._channel.sendall(b"\n" + encode_message(figures=to_json(self.figures())))
         except OSError:
-            return  # it no longer exists, or does not listen
+            return  # the parent no longer exists, or does not listen
 
-    async def _heed(self, message: dict[str, Any]) -> None:
+    async def _handle(self, message: dict[str, Any]) -> None:
         if "tell" in message:
-            await self._send(line(figures=to_json(self.figures())))
-        elif (answer := self._requested.get(message["all"])) is not None and not answer.done():
+            await self._send(encode_message(figures=to_json(self.figures())))
+        elif (answer := self._requests.get(message["all"])) is not None and not answer.done():
             answer.set_result(Totals(from_json(message["figures"]), message["processes"], message["restarts"]))
 
     async def _send(self, data: bytes) -> None:
-        async with self._sending:
+        async with self._send_lock:
             await asyncio.get_running_loop().sock_sendall(self._channel, data)
 
 
-def line(**fields: Any) -> bytes:
+def encode_message(**fields: Any) -> bytes:
     """Return the line for a message over the channel."""
     return json.dumps(fields).encode() + b"\n"

@@ -3,9 +3,9 @@
 opening ──▶ open ──▶ failed ──▶ (after a pause) ──▶ opening
    └──▶ failed                        └──▶ left
 
-It lives in a separate task, so that its failure affects nothing else. Its clients and the program can watch its
-state. The pause is short if the server has lived for a while, and doubles with each short life: a server that can't
-live costs little, and a repaired one is available soon.
+It runs in a separate task, so that its failure affects nothing else. Its clients and the program can watch its state.
+The pause is short if the server has run for a while, and doubles with each short run: a server that can't run costs
+little, and a repaired one is available soon.
 """
 
 import asyncio
@@ -23,8 +23,7 @@ from .logs import server_name
 log = logging.getLogger("shared.ops")
 
 FIRST_SECONDS = 1.0
-"""Seconds from a failure to the next opening, if the server has lived for a while; they double with each short
-life."""
+"""Seconds from a failure to the next opening, if the server has run for a while; they double with each short run."""
 MAX_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """Seconds after which a server is considered steady."""
@@ -51,36 +50,36 @@ class SupervisedServer:
         self.pause = 0.0
         """Seconds from the last failure to the next opening; 0 before the first failure."""
         self._alone = alone
-        self._life: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._open = open
-        self._watching: list[Callable[[], None]] = []
-        self._leaving = anyio.Event()
+        self._watchers: list[Callable[[], None]] = []
+        self._closing = anyio.Event()
         self._scope: anyio.CancelScope | None = None
         self._opened: float | None = None
         """The time at which the server was opened; None before that."""
         self._last_logged: str | None = None
 
     @property
-    def is_leaving(self) -> bool:
+    def is_closing(self) -> bool:
         """True if the server is to end."""
-        return self._leaving.is_set()
+        return self._closing.is_set()
 
     def watch(self, notify: Callable[[], None]) -> Callable[[], None]:
         """Call `notify` after the server has opened, when it begins to close, and when there is a more precise
         reason. `notify` must neither wait nor raise. Return a function that stops the notifications; call it at most
         once."""
-        # A list: the same function may watch twice.
-        self._watching.append(notify)
-        return lambda: self._watching.remove(notify)
+        # The watchers are a list, since the same function may watch twice.
+        self._watchers.append(notify)
+        return lambda: self._watchers.remove(notify)
 
     def start(self) -> None:
         """Open the server, and reopen it whenever it fails, until `close`. Errors are logged and not raised. Call
         this only once."""
-        self._life = asyncio.get_running_loop().create_task(self._live())
+        self._task = asyncio.get_running_loop().create_task(self._keep_running())
 
     def leave(self) -> None:
         """Begin to close the server; an opening in progress is cancelled."""
-        self._leaving.set()
+        self._closing.set()
         if self._opened is None and self._scope is not None:
             self._scope.cancel()
 
@@ -88,33 +87,33 @@ class SupervisedServer:
         """Close the server, and return False if it did not end. If it does not end within `seconds`, it is cancelled;
         if it ignores the cancellation, it is abandoned."""
         self.leave()
-        if self._life is None:
+        if self._task is None:
             return True
-        await asyncio.wait([self._life], timeout=seconds)
-        if not self._life.done() and self._scope is not None:
-            # Not through the task, which would separate shielded work from the thread that it waits for.
+        await asyncio.wait([self._task], timeout=seconds)
+        if not self._task.done() and self._scope is not None:
+            # Cancelling the task would separate shielded work from the thread that it waits for.
             self._scope.cancel()
-            await asyncio.wait([self._life], timeout=LAST_SECONDS)
-        if not self._life.done():
-            self._name_it()
+            await asyncio.wait([self._task], timeout=LAST_SECONDS)
+        if not self._task.done():
+            self._set_server_name()
             log.error("the server did not stop in time and was abandoned")
-        return self._life.done()
+        return self._task.done()
 
-    def _name_it(self) -> None:
+    def _set_server_name(self) -> None:
         if not self._alone:
             server_name.set(self.name)
 
-    async def _live(self) -> None:
-        self._name_it()
-        while not self.is_leaving:
+    async def _keep_running(self) -> None:
+        self._set_server_name()
+        while not self.is_closing:
             self._opened, self._scope = None, anyio.CancelScope()
-            # An exception in its own task can be inspected, and affects nothing else.
-            life = asyncio.get_running_loop().create_task(self._run(self._scope))
-            life.add_done_callback(self._ended)
-            await asyncio.wait([life])
+            # In a separate task, an exception can be inspected, and affects nothing else.
+            run = asyncio.get_running_loop().create_task(self._run(self._scope))
+            run.add_done_callback(self._on_end)
+            await asyncio.wait([run])
             with anyio.move_on_after(self.pause):
-                await self._leaving.wait()
-        self._log_failure(None, _STOPPED)
+                await self._closing.wait()
+        self._set_state(None, _STOPPED)
 
     async def _run(self, scope: anyio.CancelScope) -> None:
         try:
@@ -129,21 +128,21 @@ class SupervisedServer:
         """Wait until the server is to end, or fails."""
         log.info("started")
         self._opened = anyio.current_time()
-        self._log_failure(running, "")
+        self._set_state(running, "")
         try:
-            await self._leaving.wait()
+            await self._closing.wait()
         finally:
-            self._log_failure(None, _STOPPED if self.is_leaving else _FAILING)
+            self._set_state(None, _STOPPED if self.is_closing else _FAILING)
 
-    def _ended(self, life: "asyncio.Task[None]") -> None:
-        error = None if life.cancelled() else life.exception()
-        if not self.is_leaving:
-            self._fail(None if error is None else first_error(error))
+    def _on_end(self, run: "asyncio.Task[None]") -> None:
+        error = None if run.cancelled() else run.exception()
+        if not self.is_closing:
+            self._schedule_restart(None if error is None else first_error(error))
         elif error is not None:
             log.error("the server did not stop cleanly", exc_info=error)
 
-    def _fail(self, error: BaseException | None) -> None:
-        begun = self._opened is not None
+    def _schedule_restart(self, error: BaseException | None) -> None:
+        was_open = self._opened is not None
         if self._opened is not None and anyio.current_time() - self._opened >= STEADY_SECONDS:
             self.pause, self._last_logged = 0.0, None
         self.pause = min(MAX_PAUSE_SECONDS, 2 * self.pause) or FIRST_SECONDS
@@ -151,15 +150,15 @@ class SupervisedServer:
         previous, self._last_logged = self._last_logged, repr(error)
         if previous == self._last_logged:
             log.warning("the server failed again in the same way; restarting it in %g s", self.pause)
-        # An error that an operator can fix is logged as for a server that runs alone: in one line.
-        elif not begun and isinstance(error, OSError | ValueError):
+        # An error that an operator can fix is logged in one line, as for a server that runs alone.
+        elif not was_open and isinstance(error, OSError | ValueError):
             log.error("can't start: %s", " ".join(str(error).split()))
         else:
             log.error("the server failed", exc_info=error)
         kind = "it stopped by itself" if error is None else type(error).__name__
-        self._log_failure(None, f"{_FAILING if begun else 'it could not start'} ({kind}); the log says more")
+        self._set_state(None, f"{_FAILING if was_open else 'it could not start'} ({kind}); the log says more")
 
-    def _log_failure(self, running: Run[Any] | None, reason: str) -> None:
+    def _set_state(self, running: Run[Any] | None, reason: str) -> None:
         self.running, self.reason = running, reason
-        for notify in tuple(self._watching):
+        for notify in tuple(self._watchers):
             notify()

@@ -47,22 +47,22 @@ class Trace:
     """An open trace file. Raises OSError if it can't be opened, ValueError if it is not a regular file."""
 
     def __init__(self, path: Path) -> None:
-        # Non-blocking, because opening a named pipe without a reader would block forever.
+        # Without O_NONBLOCK, opening a named pipe without a reader would block forever.
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NONBLOCK", 0), 0o600)
         self._file = os.fdopen(fd, "ab", buffering=0)
-        self.about: dict[str, str] = {}
+        self.extra_fields: dict[str, str] = {}
         """Fields that are added to every line."""
         try:
-            claim(fd, path)
+            protect_file(fd, path)
         except (OSError, ValueError):
             self._file.close()
             raise
 
-    def of(self, server: str) -> "Trace":
+    def for_server(self, server: str) -> "Trace":
         """Return this trace for one of several servers, whose name its lines contain."""
-        other = copy(self)
-        other.about = {"server": server}
-        return other
+        trace = copy(self)
+        trace.extra_fields = {"server": server}
+        return trace
 
     def received(self, message: Message) -> None:
         """Write a received message."""
@@ -77,12 +77,12 @@ class Trace:
     def _write(self, direction: str, message: Message) -> None:
         if self._file.closed:
             return
-        what = "refused" if isinstance(message, Malformed) else direction
-        entry = {"time": round(time.time(), 6), **self.about}
+        key = "refused" if isinstance(message, Malformed) else direction
+        entry = {"time": round(time.time(), 6), **self.extra_fields}
         try:
-            line = json_of({**entry, what: redacted(plain(message))})
+            line = json_of({**entry, key: redact(plain(message))})
         except (ValueError, RecursionError) as error:
-            line = json_of({**entry, what: f"[{error}]"})
+            line = json_of({**entry, key: f"[{error}]"})
         try:
             self._file.write(line + b"\n")
         except OSError as error:
@@ -94,13 +94,13 @@ class Trace:
         self._file.close()
 
 
-def claim(fd: int, path: Path) -> None:
+def protect_file(fd: int, path: Path) -> None:
     """Make the file that was opened at `path` readable by the owner only. Raises ValueError if it is not a regular
     file, or is used by the protocol."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path} is not a regular file")
-    # For example /dev/stdout: each line would be a message to the client.
+    # Each line in /dev/stdout would be a message to the client.
     if any(os.path.samestat(status, os.fstat(standard)) for standard in (0, 1)):
         raise ValueError(f"{path} is used for the protocol")
     if hasattr(os, "fchmod"):
@@ -108,10 +108,10 @@ def claim(fd: int, path: Path) -> None:
         os.fchmod(fd, 0o600)
 
 
-def redacted(value: Any) -> Any:
+def redact(value: Any) -> Any:
     """Return `value` with "[redacted]" wherever a key or a string looks like a secret, and with a note instead of
     anything beyond the limits of `Redaction`. Raises ValueError for a value that JSON can't express."""
-    return Redaction().of(value)
+    return Redaction().redact(value)
 
 
 class Redaction:
@@ -122,53 +122,50 @@ class Redaction:
         self.is_cut = False
         """True if something was omitted."""
 
-    def of(self, value: Any) -> Any:
+    def redact(self, value: Any) -> Any:
         """Return `value`, or a part of it, redacted."""
         self._values_left -= 1
         match value:
             case str():
-                return self._shown(value)
+                return self._redact_text(value)
             case dict():
-                shown: dict[str, Any] = {}
+                redacted: dict[str, Any] = {}
                 for number, (key, item) in enumerate(value.items()):
-                    # Every name is examined, also those that are not shown.
                     if self._values_left <= 0 or self._characters_left <= 0:
-                        shown[self._left_out(len(value) - number)] = None
+                        redacted[self._note_omission(len(value) - number)] = None
                         break
-                    name = self._shown(str(key))
-                    shown[name] = _HIDDEN if _is_secret(str(key)[-_MAX_NAME_LENGTH:]) else self.of(item)
-                return shown
+                    # A name that is cut is examined as well.
+                    name, end = self._redact_text(str(key)), str(key)[-_MAX_NAME_LENGTH:]
+                    is_secret = _SECRET.search(end) is not None and end not in _NOT_SECRET
+                    redacted[name] = _HIDDEN if is_secret else self.redact(item)
+                return redacted
             case list() | tuple():
-                items = [self.of(item) for item in value if self._values_left > 0]
-                return items if len(items) == len(value) else [*items, self._left_out(len(value) - len(items))]
+                items = [self.redact(item) for item in value if self._values_left > 0]
+                return items if len(items) == len(value) else [*items, self._note_omission(len(value) - len(items))]
             case None | bool() | int() | float():
                 return value
             case _:
-                return self.of(from_json(json_of(value)))
+                return self.redact(from_json(json_of(value)))
 
-    def _shown(self, text: str) -> str:
+    def _redact_text(self, text: str) -> str:
         limit = self._characters_left
         self._characters_left -= min(len(text), limit)
         if len(text) <= limit:
-            return _without_secrets(text)
+            return _hide_secrets(text)
         # The text that follows is examined too, since a secret at the end may be recognized only with it.
-        return _without_secrets(text[: limit + _MAX_NAME_LENGTH])[:limit] + self._left_out(
+        return _hide_secrets(text[: limit + _MAX_NAME_LENGTH])[:limit] + self._note_omission(
             len(text) - limit, " characters"
         )
 
-    def _left_out(self, count: int, what: str = "") -> str:
+    def _note_omission(self, count: int, unit: str = "") -> str:
         self.is_cut = True
-        return f"[{count}{what} left out]"
+        return f"[{count}{unit} left out]"
 
 
-def _without_secrets(text: str) -> str:
+def _hide_secrets(text: str) -> str:
     # Searching for a word is many times faster than a regular expression.
     if "://" in text:
         text = _IN_URL.sub(rf"\1{_HIDDEN}", text)
     if len(text) >= _MIN_LENGTH and ("bearer" in (lower := text.lower()) or "authorization" in lower):
         text = _IN_HEADER.sub(rf"\1 {_HIDDEN}", text)
     return text
-
-
-def _is_secret(key: str) -> bool:
-    return _SECRET.search(key) is not None and key not in _NOT_SECRET

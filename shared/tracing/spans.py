@@ -67,17 +67,17 @@ def span(name: str, attributes: Attributes, kind: Kind = "internal") -> Abstract
 def attempt(name: str, attributes: Attributes, work: Callable[[], T | None], kind: Kind = "internal") -> T | None:
     """Return the result of `work`, which runs within a span. If it returns None or raises, other code does the work
     with its own span, so this one is dropped."""
-    with span(name, attributes, kind) as attempted:
+    with span(name, attributes, kind) as open_span:
         result = None
         try:
             result = work()
             return result
         finally:
             if result is None:
-                attempted.drop()
+                open_span.drop()
 
 
-def trace_by(collector: Tracer | None) -> None:
+def set_tracer(collector: Tracer | None) -> None:
     """Send all spans of this process to `collector` from now on; None for no collector."""
     global tracer  # noqa: PLW0603 - there is one process, and code that opens spans does not know their collector
     tracer = collector

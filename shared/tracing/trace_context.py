@@ -36,11 +36,11 @@ class TraceContext(NamedTuple):
 
     @property
     def parent(self) -> str:
-        """The `traceparent` for work done on its behalf."""
+        """The `traceparent` for work within this span."""
         return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
 
-    def carried(self) -> dict[str, str]:
-        """Return the fields of a request made on its behalf. The keys are the same in headers and in `_meta`."""
+    def to_fields(self) -> dict[str, str]:
+        """Return the fields of a request made within this span. The keys are the same in headers and in `_meta`."""
         state = {TRACESTATE: self.state} if self.state else {}
         return {TRACEPARENT: self.parent, **state}
 
@@ -58,7 +58,7 @@ def read_trace_context(parent: object, state: object = None) -> TraceContext | N
     return TraceContext(match["trace"], match["span"], match["flags"], trace_state)
 
 
-def follow(meta: Mapping[str, Any]) -> None:
+def continue_trace(meta: Mapping[str, Any]) -> None:
     """Make the current task part of the span in the `_meta` of a request, if it has one."""
     context = read_trace_context(meta.get(TRACEPARENT), meta.get(TRACESTATE))
     if context is not None:
@@ -71,4 +71,4 @@ def trace_meta(params: Mapping[str, Any]) -> dict[str, str]:
     if not isinstance(meta, dict) or TRACEPARENT not in meta:
         return {}
     context = read_trace_context(meta[TRACEPARENT], meta.get(TRACESTATE))
-    return {} if context is None else context.carried()
+    return {} if context is None else context.to_fields()

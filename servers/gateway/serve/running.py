@@ -60,7 +60,7 @@ def run_all(
     for server in choice.servers:
         server.limit(options)
         mount = Mount(server.app, f"/{server.name}/mcp", http.limits, server.settings, server.name)
-        mount.trace = trace and trace.of(server.name)
+        mount.trace = trace and trace.for_server(server.name)
         mount.extensions += server.extensions(options)
         mounts.append(mount)
     if choice.joined:
@@ -74,7 +74,7 @@ def run_all(
         )
         mount.scopes = partial(_united, members)
         mount.before = partial(wait_until_settled, supervised)
-        mount.trace = trace and trace.of(JOINED)
+        mount.trace = trace and trace.for_server(JOINED)
         mounts.append(mount)
     for mount in mounts:
         mount.stores = None if stores is None else stores(mount.name)

@@ -16,7 +16,7 @@ from pydantic import PlainValidator
 
 from shared.program.settings.options import expand_home
 from shared.program.settings.settings_file import read_text
-from shared.telemetry.trace import redacted
+from shared.telemetry.trace import redact
 
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)", re.ASCII | re.DOTALL)
 
@@ -48,7 +48,7 @@ class Value(NamedTuple):
         if they can read the configuration."""
         if self.kind == "file":
             return read_value(self.path(directory))[1]
-        return readable and self.kind == "text" and redacted({name: ""})[name] != ""
+        return readable and self.kind == "text" and redact({name: ""})[name] != ""
 
 
 def _read(content: Any) -> dict[str, Value]:

@@ -449,7 +449,7 @@ def _add_trace_context(params: dict[str, Any]) -> dict[str, Any]:
         return params
     meta = params.get("_meta") or {}
     # A gateway passes on the context of its own client.
-    return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.carried()}}
+    return params if TRACEPARENT in meta else {**params, "_meta": {**meta, **context.to_fields()}}
 
 
 def _describe_span(method: str, params: Mapping[str, Any]) -> tuple[str, spans.Attributes]:

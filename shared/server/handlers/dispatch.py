@@ -14,7 +14,7 @@ from ...protocol.session.events import Call
 from ...protocol.types.tools import CallToolParams
 from ...protocol.wire.weight import HEAVY_BYTES
 from ...tracing import spans
-from ...tracing.trace_context import TRACEPARENT, follow
+from ...tracing.trace_context import TRACEPARENT, continue_trace
 from ..dispatch.connection import Connection
 from ..dispatch.context import Context
 from ..dispatch.hosts import budget_for
@@ -42,7 +42,7 @@ class Dispatch:
         """Answer `call`, which came on `link`, in its trace. Raises the exceptions of the handler."""
         meta = call.raw.get("_meta") if call.raw else None
         if meta and TRACEPARENT in meta:
-            follow(meta)
+            continue_trace(meta)
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
@@ -90,7 +90,7 @@ class Dispatch:
 def _in_trace(
     meta: Mapping[str, Any], at_once: AtOnce, run: Run[Any], context: Context[Any]
 ) -> dict[str, Any] | None:
-    follow(meta)
+    continue_trace(meta)
     return at_once(run, context, context.call.params)
 
 

@@ -20,7 +20,7 @@ from shared.extensions.tasks import tasks
 from shared.protocol.session.events import Call
 from shared.protocol.session.server import ServerSession
 from shared.server.dispatch.connection import Connection
-from shared.telemetry.audit import Audit, audited
+from shared.telemetry.audit import Audit, audit_calls
 from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from shared.transports.http.server import HttpOptions, run_http
 from shared.transports.http.streamable.session import HttpSession
@@ -170,16 +170,16 @@ async def open_world(chance: random.Random) -> AsyncIterator[World]:
     async with AsyncExitStack() as stack:
         if chance.random() < 0.4:
             door = Door("mixed", app)
-            door.extensions = [audited(audit, "mixed")]
+            door.extensions = [audit_calls(audit, "mixed")]
             inner = await door.open()
             stack.push_async_callback(door.close)
             joined = gateway([door])
             joined.limits = app.limits
-            opened = joined.open(extensions=[DIALECTS, audited(audit, "joined")])
+            opened = joined.open(extensions=[DIALECTS, audit_calls(audit, "joined")])
             running = await stack.enter_async_context(opened)
         else:
             running = inner = await stack.enter_async_context(
-                app.open(extensions=[DIALECTS, audited(audit, "mixed")])
+                app.open(extensions=[DIALECTS, audit_calls(audit, "mixed")])
             )
         world = World(running, inner, lines.written, has_gateway=running is not inner)
         clients = ClientLimits(calls=chance.choice([2, 1_000]))

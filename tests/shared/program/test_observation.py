@@ -113,8 +113,8 @@ async def test_over_http_a_header_names_the_parent_unless_the_request_does() -> 
             async with connect(f"{base}/mcp") as client:
                 with part_of(PARENT):
                     await client.list_tools()
-            await _post(base, "prompts/list", {}, other.carried())
-            await _post(base, "resources/list", PARENT.carried(), other.carried())
+            await _post(base, "prompts/list", {}, other.to_fields())
+            await _post(base, "resources/list", PARENT.to_fields(), other.to_fields())
             tools, prompts = await receiver.span("tools/list"), await receiver.span("prompts/list")
             resources = await receiver.span("resources/list")
     assert (tools.trace, tools.parent) == (TRACE, SPAN)
@@ -235,7 +235,7 @@ async def test_the_counts_are_those_of_metrics() -> None:
 async def test_lines_of_the_log_name_the_trace() -> None:
     async with Wire([*EVERYTHING, "--log-format", "json"], cwd=ROOT) as wire:
         await wire.initialize()
-        call = {"name": "fail", "arguments": {"how": "crash"}, "_meta": PARENT.carried()}
+        call = {"name": "fail", "arguments": {"how": "crash"}, "_meta": PARENT.to_fields()}
         await wire.request("tools/call", call)
         await wire.close_stdin()
         await wire.wait()

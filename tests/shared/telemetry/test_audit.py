@@ -21,7 +21,7 @@ from shared.protocol.types.base import Implementation
 from shared.protocol.types.tasks import TASKS
 from shared.server.dispatch.context import Context
 from shared.server.server import Server
-from shared.telemetry.audit import MAX_REFUSED, Audit, audited
+from shared.telemetry.audit import MAX_REFUSED, Audit, audit_calls
 from shared.telemetry.audit_file import AuditFile
 from shared.transports.http.limits.endpoint_limits import ClientLimits, EndpointLimits
 from tests.shared.server.peer import talking
@@ -100,7 +100,7 @@ async def recorded(
 ) -> AsyncIterator[Site]:
     """A server that writes down what it does."""
     audit = Audit(disk, arguments=arguments, required=required, clock=disk.clock)  # type: ignore[arg-type]
-    opened = make_server().open(extensions=[audited(audit, "sample")])
+    opened = make_server().open(extensions=[audit_calls(audit, "sample")])
     async with opened as running, listening(running, audit=audit, **options) as site:
         yield site
     audit.close()
@@ -161,7 +161,7 @@ async def test_a_call_that_is_answered_at_once_is_one_line_too() -> None:
 async def test_lines_are_together_where_answers_are_and_before_them(required: bool, writes: list[int]) -> None:
     disk = Disk()
     audit = Audit(disk, required=required, clock=disk.clock)  # type: ignore[arg-type]
-    app = make_server().open(extensions=[audited(audit, "sample")])
+    app = make_server().open(extensions=[audit_calls(audit, "sample")])
     async with app as running, talking(running, "2025-03-26") as peer:
         before = len(disk.writes)
         quick = {"name": "quick", "arguments": {"text": "x"}}
@@ -350,7 +350,7 @@ async def test_what_is_cancelled_while_it_waits_has_a_line() -> None:
     disk, app = Disk(), make_server()
     app.limits = replace(app.limits, concurrent_calls=1, waiting_calls=2)
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
-    async with app.open(extensions=[audited(audit, "sample")]) as running:
+    async with app.open(extensions=[audit_calls(audit, "sample")]) as running:
         async with talking(running, STATELESS) as peer:
             await peer.start("wait")
             waiting = await peer.start("echo", text="x")
@@ -458,7 +458,7 @@ def test_lines_that_are_to_be_written_together_are_written_at_the_end_or_before_
     disk = Disk()
     audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
     for _ in range(3):
-        audit.write_together(json.dumps("x" * 10_000) + "\n")
+        audit.write_later(json.dumps("x" * 10_000) + "\n")
     assert disk.writes == [2]
     audit.close()
     assert disk.writes == [2, 1]
@@ -469,7 +469,7 @@ def test_what_is_refused_takes_no_place_of_what_was_done() -> None:
     disk.is_full = True
     audit = Audit(disk, required=True, clock=disk.clock)  # type: ignore[arg-type]
     for _ in range(MAX_REFUSED + 1):
-        audit.refused("sample", refuse(403, "not yours"), Principal("a", "ada"))
+        audit.log_refusal("sample", refuse(403, "not yours"), Principal("a", "ada"))
     audit.write('{"tool":"drop_table"}\n')
     disk.is_full = False
     audit.close()
@@ -488,7 +488,7 @@ async def test_a_task_has_its_line_whatever_begins_when_it_gives_its_place_up() 
         await release.wait()
         return "done"
 
-    extensions = [tasks(after_seconds=0.0), audited(audit, "sample")]
+    extensions = [tasks(after_seconds=0.0), audit_calls(audit, "sample")]
     able = {"extensions": {TASKS: {}}}
     async with app.open(extensions=extensions) as running, talking(running, STATELESS, able) as peer:
         first = await peer.start("last")

@@ -15,9 +15,9 @@ from shared.telemetry.footprint import OBJECTS_BETWEEN_COLLECTIONS
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = """
 import gc
-from shared.telemetry.footprint import settle
+from shared.telemetry.footprint import set_up_collector
 gc.disable()
-settle()
+set_up_collector()
 print(gc.isenabled(), gc.get_threshold()[0], gc.get_freeze_count() > 1_000)
 """
 
@@ -62,7 +62,7 @@ def test_what_is_free_between_what_is_used_is_given_back() -> None:
     kept = blocks[::50]
     before = resident()
     del blocks
-    footprint.give_back()
+    footprint.return_memory()
     assert before - resident() > 30_000_000
     assert len(kept) == 10
 

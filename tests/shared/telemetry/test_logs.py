@@ -64,7 +64,7 @@ def test_a_pipe_that_nobody_reads_holds_up_nobody() -> None:
 
 
 def test_the_end_does_not_wait_for_a_pipe_that_nobody_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logs, "LAST_WORDS_SECONDS", 0.01)
+    monkeypatch.setattr(logs, "FLUSH_SECONDS", 0.01)
     with logger("end") as (log, handler, _):
         log.warning("x" * 200_000)
         handler.flush()

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from shared.protocol.wire.jsonrpc import Failure, Response
-from shared.telemetry.merged import from_json, merged, past, to_json
+from shared.telemetry.merged import from_json, keep_counts, merge, to_json
 from shared.telemetry.metrics import BUCKETS, Figures, Labels, Series
 
 ECHO, PING = Labels("tools/call", "echo"), Labels("ping")
@@ -15,7 +15,7 @@ def series(*answers: tuple[Response | Failure, float]) -> Series:
     counted = Series(ECHO)
     counted.requests = len(answers)
     for answer, seconds in answers:
-        counted.answered(answer, seconds)
+        counted.count_answer(answer, seconds)
     return counted
 
 
@@ -47,7 +47,7 @@ def test_what_was_counted_is_summed() -> None:
         unwritten=1,
     )
     other = figures(metrics=[(ECHO, series(failed))], refused={401: 2, 404: 1}, limited={"rate": 1})
-    (both,) = merged([[one], [other]])
+    (both,) = merge([[one], [other]])
     counted = dict(both.metrics)
     assert (counted[ECHO].requests, counted[ECHO].errors, counted[ECHO].seconds) == (3, Counter(server=2), 1.25)
     assert (sum(counted[ECHO].buckets), counted[ECHO].buckets[BUCKETS.index(0.5)]) == (3, 2)
@@ -59,30 +59,30 @@ def test_what_was_counted_is_summed() -> None:
 
 
 def test_each_server_by_itself() -> None:
-    assert [one.server for one in merged([[figures("a"), figures("b")], [figures("b")]])] == ["a", "b"]
+    assert [one.server for one in merge([[figures("a"), figures("b")], [figures("b")]])] == ["a", "b"]
 
 
 def test_a_server_is_up_where_it_is_in_all_of_them() -> None:
-    assert merged([[figures()], [figures()]])[0].up
-    assert not merged([[figures()], [figures(up=False)]])[0].up
+    assert merge([[figures()], [figures()]])[0].up
+    assert not merge([[figures()], [figures(up=False)]])[0].up
 
 
 def test_a_store_is_up_where_all_reach_it() -> None:
     here, away = figures(store_up=True, store_lost=1), figures(store_up=False, store_lost=2)
-    (both,) = merged([[here], [away]])
+    (both,) = merge([[here], [away]])
     assert (both.store_up, both.store_lost) == (False, 3)
-    (both,) = merged([[here], past([away])])
+    (both,) = merge([[here], keep_counts([away])])
     assert (both.store_up, both.store_lost) == (True, 3)
 
 
 def test_without_a_store_nothing_is_said_of_one() -> None:
-    (both,) = merged([[figures()], [figures()]])
+    (both,) = merge([[figures()], [figures()]])
     assert (both.store_up, both.store_lost) == (None, None)
 
 
 def test_who_has_ended_holds_nothing_open_but_has_counted() -> None:
-    ended = past([figures(metrics=[(PING, series((Response(1, {}), 1.0)))], up=False)])
-    (both,) = merged([[figures()], ended])
+    ended = keep_counts([figures(metrics=[(PING, series((Response(1, {}), 1.0)))], up=False)])
+    (both,) = merge([[figures()], ended])
     assert (both.up, both.sessions, both.streams, both.subscriptions) == (True, 1, 2, 3)
     assert dict(both.metrics)[PING].requests == 1
 

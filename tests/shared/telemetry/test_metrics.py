@@ -126,7 +126,7 @@ def test_what_was_cancelled_has_no_time_and_leaves_nothing_behind() -> None:
     meter.sent([Outgoing(Response(1, {}))])
     ((_, series),) = metrics
     assert (series.requests, sum(series.buckets)) == (1, 0)
-    assert not meter._under_way  # nothing else tells that it keeps no memory of it
+    assert not meter._in_progress  # nothing else tells that it keeps no memory of it
 
 
 def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
@@ -141,5 +141,5 @@ def test_a_stream_that_lets_its_client_go_is_under_way_still() -> None:
 def test_a_time_counts_up_to_its_bound() -> None:
     series = Series(Labels("ping"))
     for seconds in (0.0, BUCKETS[0], BUCKETS[0] + 1e-9, BUCKETS[-1], BUCKETS[-1] + 1):
-        series.answered(Response(1, {}), seconds)
+        series.count_answer(Response(1, {}), seconds)
     assert (series.buckets[0], series.buckets[1], series.buckets[-2], series.buckets[-1]) == (2, 1, 1, 1)

@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from shared.telemetry import siblings as module
-from shared.telemetry.siblings import Siblings, Totals, line
+from shared.telemetry.siblings import Siblings, Totals, encode_message
 from tests.shared.telemetry.test_merged import figures
 
 
@@ -22,7 +22,7 @@ async def attended() -> AsyncIterator[tuple[Siblings, SocketStream, anyio.Event]
     worker, stop = Siblings(2, theirs), anyio.Event()
     worker.figures = lambda: [figures()]
     async with await SocketStream.from_socket(ours) as parent, anyio.create_task_group() as tasks:
-        tasks.start_soon(worker.attend, stop.set)
+        tasks.start_soon(worker.serve_parent, stop.set)
         with anyio.fail_after(20):
             yield worker, parent, stop
         tasks.cancel_scope.cancel()
@@ -39,16 +39,16 @@ async def heard(parent: SocketStream) -> Any:
 async def test_it_says_that_it_serves_and_for_how_long_it_drains() -> None:
     async with attended() as (worker, parent, _):
         worker.drain_seconds = 1.5
-        worker.began("listening")
+        worker.report_ready("listening")
         assert await heard(parent) == {"ready": "listening", "drain": 1.5}
 
 
 async def test_it_tells_its_counts_when_asked_and_at_its_end() -> None:
     async with attended() as (worker, parent, _):
-        for byte in line(tell=True):
+        for byte in encode_message(tell=True):
             await parent.send(bytes([byte]))
         assert (await heard(parent))["figures"][0]["sessions"] == 1
-        worker.end()
+        worker.send_last_counts()
         assert (await heard(parent))["figures"][0]["sessions"] == 1
 
 
@@ -57,16 +57,16 @@ async def test_several_may_ask_for_the_counts_of_all() -> None:
         wholes: dict[int, Totals] = {}
 
         async def ask(number: int) -> None:
-            wholes[number] = await worker.all()
+            wholes[number] = await worker.request_totals()
 
         async with anyio.create_task_group() as tasks:
             for number in range(2):
                 tasks.start_soon(ask, number)
                 assert await heard(parent) == {"ask": number}
             # Nobody waits for this one.
-            await parent.send(line(all=9, figures=[], processes={}, restarts=0))
+            await parent.send(encode_message(all=9, figures=[], processes={}, restarts=0))
             for number in (1, 0):
-                await parent.send(line(all=number, figures=[], processes={"1": 7}, restarts=number))
+                await parent.send(encode_message(all=number, figures=[], processes={"1": 7}, restarts=number))
         assert wholes == {number: Totals([], {"1": 7}, number) for number in range(2)}
 
 
@@ -74,7 +74,7 @@ async def test_a_parent_that_says_nothing_is_not_waited_for(monkeypatch: pytest.
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.01)
     async with attended() as (worker, _, _):
         with pytest.raises(TimeoutError):
-            await worker.all()
+            await worker.request_totals()
 
 
 async def test_it_ends_where_the_parent_is_gone() -> None:
@@ -82,5 +82,5 @@ async def test_it_ends_where_the_parent_is_gone() -> None:
         await parent.aclose()
         await stop.wait()
         with pytest.raises(TimeoutError):
-            await worker.all()
-        worker.end()
+            await worker.request_totals()
+        worker.send_last_counts()

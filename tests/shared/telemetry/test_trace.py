@@ -11,7 +11,7 @@ import pytest
 from shared.protocol.session.events import Outgoing
 from shared.protocol.wire.codec import decode
 from shared.protocol.wire.jsonrpc import Batch, Message, Notification, Request, Response
-from shared.telemetry.trace import MAX_TEXT, Trace, redacted
+from shared.telemetry.trace import MAX_TEXT, Trace, redact
 
 SECRETS = [
     "token",
@@ -29,13 +29,13 @@ HARMLESS = ["progressToken", "maxTokens", "text", "path", "key", "passed", "auth
 
 def test_what_is_named_like_a_secret_is_hidden() -> None:
     for key in SECRETS:
-        assert redacted({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
+        assert redact({"a": [{key: {"deep": "x"}}], key: "y"}) == {"a": [{key: "[redacted]"}], key: "[redacted]"}
 
 
 def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
     trace = Trace(tmp_path / "trace")
     for server in ("one", "two"):
-        trace.of(server).received(Request(1, "ping"))
+        trace.for_server(server).received(Request(1, "ping"))
     trace.received(Request(1, "ping"))
     trace.close()
     lines = [json.loads(line) for line in (tmp_path / "trace").read_text().splitlines()]
@@ -44,7 +44,7 @@ def test_a_trace_of_several_servers_names_them(tmp_path: Path) -> None:
 
 def test_what_is_not_stays() -> None:
     for key in HARMLESS:
-        assert redacted({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}
+        assert redact({key: "x", "n": [1, True, None]}) == {key: "x", "n": [1, True, None]}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_is_not_stays() -> None:
     ],
 )
 def test_what_looks_like_a_secret_is_hidden(text: str, shown: str) -> None:
-    assert redacted([text]) == [shown]
+    assert redact([text]) == [shown]
 
 
 def traced(path: Path, *messages: tuple[str, Message]) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def test_what_is_nested_too_deeply_ends_nothing(tmp_path: Path) -> None:
 
 
 def test_of_many_values_the_first_are_shown_and_the_rest_is_counted() -> None:
-    shown = redacted({"rows": list(range(20_000)), "more": 1, "password": "x"})
+    shown = redact({"rows": list(range(20_000)), "more": 1, "password": "x"})
     assert shown["rows"][:-1] == list(range(len(shown["rows"]) - 1))
     assert shown["rows"][-1] == f"[{20_001 - len(shown['rows'])} left out]"
     assert 1_900 < len(shown["rows"]) < 2_001
@@ -107,7 +107,7 @@ def test_of_many_values_the_first_are_shown_and_the_rest_is_counted() -> None:
 
 def test_of_a_long_text_the_beginning_is_shown_without_secrets() -> None:
     first = "x" * (MAX_TEXT - 12) + " bearer "
-    (shown,) = redacted([f"{first}0123456789 and more"])
+    (shown,) = redact([f"{first}0123456789 and more"])
     assert shown == f"{first}[red[15 characters left out]"
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from shared.tracing import spans
-from shared.tracing.spans import Attributes, Kind, Span, attempt, span, trace_by
+from shared.tracing.spans import Attributes, Kind, Span, attempt, set_tracer, span
 
 
 class Collector:
@@ -30,14 +30,14 @@ class Collector:
 
 def test_a_span_is_that_of_who_collects_them() -> None:
     collector = Collector()
-    trace_by(collector)
+    set_tracer(collector)
     try:
         with span("load", {"a": 1}, kind="client") as one:
             one.note("b", 2)
             one.fail("timeout")
         assert spans.tracer is collector
     finally:
-        trace_by(None)
+        set_tracer(None)
     assert collector.seen == [("load", {"a": 1}, "client"), ("b", 2), ("timeout", "")]
 
 
@@ -49,12 +49,12 @@ def test_an_attempt_without_a_result_has_no_span(result: object) -> None:
         return result
 
     collector = Collector()
-    trace_by(collector)
+    set_tracer(collector)
     try:
         with suppress(ValueError):
             assert attempt("read", {}, work) == result
     finally:
-        trace_by(None)
+        set_tracer(None)
     assert collector.seen == [("read", {}, "internal"), *([] if result == 7 else ["dropped"])]
 
 

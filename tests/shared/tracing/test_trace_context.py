@@ -2,7 +2,7 @@
 
 from contextvars import copy_context
 
-from shared.tracing.trace_context import TraceContext, current, follow, read_trace_context, trace_meta
+from shared.tracing.trace_context import TraceContext, continue_trace, current, read_trace_context, trace_meta
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 PARENT = f"00-{TRACE}-{SPAN}-01"
@@ -11,8 +11,8 @@ PARENT = f"00-{TRACE}-{SPAN}-01"
 def test_what_was_read_goes_on_as_it_was() -> None:
     found = read_trace_context(PARENT, "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7")
     assert found == TraceContext(TRACE, SPAN, "01", "congo=t61rcWkgMzE,rojo=00f067aa0ba902b7")
-    assert found.carried() == {"traceparent": PARENT, "tracestate": found.state}
-    assert TraceContext(TRACE, SPAN, "00").carried() == {"traceparent": f"00-{TRACE}-{SPAN}-00"}
+    assert found.to_fields() == {"traceparent": PARENT, "tracestate": found.state}
+    assert TraceContext(TRACE, SPAN, "00").to_fields() == {"traceparent": f"00-{TRACE}-{SPAN}-00"}
 
 
 NONE = [
@@ -40,8 +40,8 @@ def test_a_state_that_no_header_holds_is_dropped_alone() -> None:
 
 def test_work_follows_the_request_that_names_a_span() -> None:
     def work() -> TraceContext | None:
-        follow({"traceparent": PARENT})
-        follow({"traceparent": "none"})
+        continue_trace({"traceparent": PARENT})
+        continue_trace({"traceparent": "none"})
         return current.get()
 
     assert copy_context().run(work) == TraceContext(TRACE, SPAN)

@@ -38,7 +38,7 @@ from ....protocol.http.rules import (
 from ....protocol.identity import Principal
 from ....telemetry.arrival import Arrival, arrival
 from ....telemetry.audit import Audit
-from ....telemetry.request_spans import traced
+from ....telemetry.request_spans import trace_calls
 from ....telemetry.siblings import Siblings
 from ....tracing.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
 from ..limits.endpoint_limits import EndpointLimits
@@ -155,7 +155,7 @@ class HttpApp:
         self._notes_arrival = audit is not None or options.telemetry is not None
         if options.telemetry is not None:
             for mount in self.mounts:
-                mount.extensions.append(traced(mount.name, over_http=True))
+                mount.extensions.append(trace_calls(mount.name, over_http=True))
             counted = {mount.name: mount.metrics for mount in self.mounts}
             options.telemetry.watch(counted, lambda: [mount.figures() for mount in self.mounts])
         self._admissions = {path: Admission(mount) for mount in self.mounts for path in mount.paths}
@@ -227,7 +227,7 @@ class HttpApp:
         if admission is not None:
             admission.count_refusal(refusal)
         elif self._audit is not None:
-            self._audit.refused(_LISTENER, refusal, None)
+            self._audit.log_refusal(_LISTENER, refusal, None)
 
     def _check(self, scope: Scope, headers: Headers) -> Refusal | None:
         """Return the refusal of repeated headers, and of other hosts and origins; None for a permitted request."""
@@ -261,7 +261,7 @@ class HttpApp:
             sender = request.scope[SENDER]
             response = await answer(request, sender if isinstance(sender, Refusal) else None)
             if self._audit is not None and not isinstance(sender, Refusal) and request.url.path in _RECORDED:
-                self._audit.served(_LISTENER, request.method, request.url.path, sender, response.status_code)
+                self._audit.log_request(_LISTENER, request.method, request.url.path, sender, response.status_code)
             return response
 
         return respond

@@ -24,7 +24,7 @@ from ....protocol.types.base import Implementation
 from ....server.extension import Extension
 from ....server.run import Run
 from ....server.server import Server
-from ....telemetry.audit import Audit, audited
+from ....telemetry.audit import Audit, audit_calls
 from ....telemetry.logs import server_name
 from ....telemetry.metrics import Figures, Metrics
 from ....telemetry.readiness import Phase, Readiness, State
@@ -83,9 +83,9 @@ class Mount:
     def keep_records(self, audit: Audit) -> None:
         """Record in `audit` the refused requests and, if the server is opened here, its calls."""
         self.audit = audit
-        self.endpoint.audit = partial(audit.refused, self.name)
-        self.endpoint.on_served = partial(audit.served, self.name)
-        self.extensions.append(audited(audit, self.name))
+        self.endpoint.audit = partial(audit.log_refusal, self.name)
+        self.endpoint.on_served = partial(audit.log_request, self.name)
+        self.extensions.append(audit_calls(audit, self.name))
 
     @property
     def running(self) -> Run[Any] | None:
@@ -186,12 +186,12 @@ class Mount:
         """Handle the opening, closing or failure of the server."""
         server = self.supervised
         if server.running is not None:
-            self.readiness.served(server.running)
+            self.readiness.on_start(server.running)
             self._is_open.set()
-        elif not server.is_leaving:
+        elif not server.is_closing:
             reason = f"this server has failed: {server.reason}. It is being restarted; try again later"
             self.endpoint.fail(refuse(503, reason, Retry_After=str(max(1, math.ceil(server.pause)))))
-            self.readiness.failed(server.reason)
+            self.readiness.on_failure(server.reason)
         elif self.readiness.phase is not Phase.STOPPED:
             self.endpoint.stop()
-            self.readiness.stopped()
+            self.readiness.on_stop()

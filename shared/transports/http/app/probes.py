@@ -87,7 +87,7 @@ class Probes:
             return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
         write = await to_thread.run_sync(_loaded)
         try:
-            figures = self._figures() if self._siblings is None else await self._siblings.all()
+            figures = self._figures() if self._siblings is None else await self._siblings.request_totals()
         except TimeoutError:
             # The counts of this process are lower than those reported before, and counts must not decrease.
             return refused(_UNREACHABLE)

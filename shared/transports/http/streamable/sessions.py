@@ -29,7 +29,7 @@ from ....protocol.session.questions import asker
 from ....protocol.wire.jsonrpc import Batch, Failure, Message, Request, RequestId, Response, with_number
 from ....server.run import Run
 from ....stores.memory import Stores
-from ....telemetry.footprint import give_back
+from ....telemetry.footprint import return_memory
 from ..limits.client_shares import Shares
 from ..limits.endpoint_limits import Keeping, SessionLimits
 from ..limits.rate_limits import Allowances
@@ -360,7 +360,7 @@ class Sessions:
             before = self._ended
             await anyio.sleep(QUIET_SECONDS)
         self._ended = 0
-        give_back()
+        return_memory()
 
 
 def _ignore(_id: str, _post: Post) -> None:

@@ -16,7 +16,7 @@ from shared.extensions.tasks import tasks
 from shared.protocol.identity import LogMessage
 from shared.protocol.session.events import Change
 from shared.protocol.types.tasks import TASKS
-from shared.telemetry.audit import Audit, audited
+from shared.telemetry.audit import Audit, audit_calls
 from tests.servers.gateway.bridge.upstreams import Behind, Endless
 from tests.servers.gateway.changes import hear_lists, listening
 from tests.servers.gateway.joined.members import (
@@ -231,7 +231,7 @@ async def test_a_task_of_one_of_them_has_its_line_in_the_audit_log(version: str,
         if place == "bridged":
             server = bridge(await stack.enter_async_context(Behind(server).serving()))
         door = Door("a", server)
-        door.extensions = [audited(audit, "a")]
+        door.extensions = [audit_calls(audit, "a")]
         async with joined(door) as running, talking(running, version, OURS) as peer:
             id_ = await started(peer, "write", statement="DROP")
             assert text_in(await outcome(peer, id_)) == "DROP"
@@ -242,7 +242,7 @@ async def test_a_task_of_one_of_them_has_its_line_in_the_audit_log(version: str,
 async def test_the_line_of_a_method_that_only_a_server_knows_names_it() -> None:
     lines: list[dict[str, Any]] = []
     audit = Audit(Lines(lines))  # type: ignore[arg-type]
-    opened = gateway([with_tools("a", "x")]).open(extensions=[audited(audit, "joined")])
+    opened = gateway([with_tools("a", "x")]).open(extensions=[audit_calls(audit, "joined")])
     async with opened as running, talking(running, STATELESS) as peer:
         assert (await vendors(peer, "example/own"))["error"]["code"] == -32601
     assert [(line["method"], line["outcome"]) for line in lines] == [("example/own", "error")]
@@ -252,8 +252,8 @@ async def test_a_call_has_one_line_by_the_server_that_answers_it() -> None:
     lines: list[dict[str, Any]] = []
     audit = Audit(Lines(lines))  # type: ignore[arg-type]
     door = with_tools("a", "x")
-    door.extensions = [audited(audit, "a")]
-    async with gateway([door]).open(extensions=[audited(audit, "joined")]) as running:
+    door.extensions = [audit_calls(audit, "a")]
+    async with gateway([door]).open(extensions=[audit_calls(audit, "joined")]) as running:
         await door.open()
         async with talking(running, STATELESS) as peer:
             await peer.call("x")

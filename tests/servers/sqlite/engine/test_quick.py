@@ -439,12 +439,12 @@ async def test_each_read_has_one_span_a_cursor_and_what_a_thread_says_of_locks_a
 
     other.execute("PRAGMA journal_mode = DELETE")
     async with inside("--busy-timeout", "0.05", file) as peer:
-        spans.trace_by(collect)
+        spans.set_tracer(collect)
         try:
             for query in (ROW, ROW, few):
                 await peer.data("read_query", query=query)
         finally:
-            spans.trace_by(None)
+            spans.set_tracer(None)
         first = await peer.data("read_query", query=few, max_rows=2)
         rest = await peer.data("read_query", query=few, cursor=first["next_cursor"])
         other.execute("BEGIN EXCLUSIVE")

@@ -11,9 +11,9 @@ from shared.extensions.access import access
 from shared.extensions.apps import App, apps
 from shared.protocol.wire.jsonrpc import Request, Response
 from shared.server.extension import Extension
-from shared.telemetry.audit import Audit, audited
+from shared.telemetry.audit import Audit, audit_calls
 from shared.telemetry.audit_file import AuditFile
-from shared.telemetry.request_spans import traced
+from shared.telemetry.request_spans import trace_calls
 from tests.shared.server.peer import server, talking
 from tests.wire import with_envelope
 
@@ -47,7 +47,7 @@ async def answered_at_once(
     """The result that is there as soon as the request was taken."""
     audit = Audit(AuditFile(log))
     rules = access(Policy("s", Rules()))
-    around = [rules, apps(App("ui://page", lambda: "")), audited(audit, "s"), traced("s", over_http=False)]
+    around = [rules, apps(App("ui://page", lambda: "")), audit_calls(audit, "s"), trace_calls("s", over_http=False)]
     async with served(*(around if is_guarded else ())).open() as running:
         connection = running.connect(None, lambda: None)
         connection.take(Request(1, method, with_envelope(params)))
