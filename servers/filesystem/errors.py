@@ -5,10 +5,10 @@ Errors of `servers.common.files` give the reason; `features/advice.py` adds advi
 
 from shared.coded_errors import PathError as FilesError
 
-__all__ = ["FilesError", "changed_error", "explained"]
+__all__ = ["FilesError", "changed_error", "format_error"]
 
 
-def explained(error: FilesError) -> str:
+def format_error(error: FilesError) -> str:
     """Return the code, the problem and its path, and a remedy."""
     return f"{error.code}: {error}"
 

@@ -25,7 +25,7 @@ from .history.recording import History, Recorder
 from .read import binary, pages
 from .read.binary import BytesRead
 from .read.charsets import plain
-from .read.documents import Documents, chosen_pages, concerns_document, is_called_document, part_of_document
+from .read.documents import Documents, has_document_name, is_document_part, part_of_document, selected_pages
 from .read.pages import TextRead
 from .read.parts import WHOLE, Part
 from .watch.journal import STEP_PLACES, Journal
@@ -80,7 +80,7 @@ class Files:
         for place in places:
             self.journal.wrote(self.rooted.roots.outer(place))
 
-    async def wrote_all(self, places: Sequence[Place]) -> None:
+    async def report_all_changes(self, places: Sequence[Place]) -> None:
         """Report changes at many places like `wrote`, with turns for other work in between. If the caller is
         cancelled, all are reported before."""
         with anyio.CancelScope(shield=True):
@@ -122,26 +122,26 @@ class Files:
                 return await to_thread.run_sync(pages.read_text, self.rooted, place, budget, part, check)
         text = plain(small_file.data)
         if text is None:
-            return await to_thread.run_sync(pages.text_in, small_file, place, budget, part)
-        return pages.text_in(small_file, place, budget, part, text)
+            return await to_thread.run_sync(pages.read_small_text, small_file, place, budget, part)
+        return pages.read_small_text(small_file, place, budget, part, text)
 
     def read_at_once(self, path: str, budget: int) -> TextRead | None:
         """Return the whole of a small UTF-8 text file, if it fits into `budget` bytes of JSON; None for any other
         file, and for one that may be a document. Raises FilesError."""
-        if is_called_document(path):
+        if has_document_name(path):
             return None
         place = self.place(path)
         small_file = self.small.read(place)
         text = None if small_file is None else plain(small_file.data)
         if small_file is None or text is None:
             return None
-        read = pages.text_in(small_file, place, budget, plain=text)
+        read = pages.read_small_text(small_file, place, budget, plain=text)
         return None if read.truncated else read
 
     async def read_any_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return part of the text at `place`; documents are converted to Markdown. Raises FilesError."""
-        is_called = part.encoding is None and is_called_document(place.path)
-        if not (is_called or concerns_document(part)):
+        is_called = part.encoding is None and has_document_name(place.path)
+        if not (is_called or is_document_part(part)):
             try:
                 return await self.read_text(place, budget, turn, part)
             except FilesError as error:
@@ -151,7 +151,7 @@ class Files:
         else:
             no_text = None
         start = await self.read_bytes(place, SIGNATURE_BYTES, turn, 0)
-        if may_be_document(start.data) or concerns_document(part):
+        if may_be_document(start.data) or is_document_part(part):
             if start.size > MAX_BYTES:
                 reason = f"has {start.size:,} bytes; the limit for documents is {MAX_BYTES:,}"
                 raise FilesError("too_large", place.path, reason)
@@ -159,7 +159,7 @@ class Files:
             async def body() -> bytes:
                 return (await self.read_bytes(place, MAX_BYTES, turn)).data
 
-            text = await self.documents.text(body, start.etag, place.path, chosen_pages(part, place.path))
+            text = await self.documents.text(body, start.etag, place.path, selected_pages(part, place.path))
             return part_of_document(text, start.etag, place.path, budget, part)
         if no_text is not None:
             raise no_text

@@ -22,12 +22,12 @@ _BREAKING = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]|\r(?!\n)"
 """Characters that could make one line look like two, or move the cursor of a terminal. A tab is harmless."""
 
 
-def unbroken(lines: str) -> str:
+def escape_breaks(lines: str) -> str:
     """Return a file's lines with every character escaped that could make them look like other lines."""
     return re.sub(_BREAKING, lambda match: match[0].encode("unicode_escape").decode(), lines)
 
 
-def with_uri(name: str, uri: Callable[[], str]) -> str:
+def add_uri(name: str, uri: Callable[[], str]) -> str:
     """Return a `displayed` name or path for a result, followed by its URI if escapes change it."""
     # Everything that looks like the server's own words has a space in it.
     if " " in name:

@@ -18,7 +18,7 @@ from shared.protocol.session.events import Change
 from shared.server.dispatch.changes import Changes
 from shared.text import displayed
 
-from .errors import FilesError, explained
+from .errors import FilesError, format_error
 from .features import edit, read, reports, resources, search, undo, watch
 from .features.views import EDIT_APP, FILES_APP
 from .files import Files, open_files
@@ -73,7 +73,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         tools.remove(name)
     not_offered = frozenset(names - {tool.name for tool in tools.on_offer(settings)})
     if settings.client_roots:
-        narrow_to_roots(opening, _in_roots)
+        narrow_to_roots(opening, _narrow)
     async with open_files(
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
     ) as opened:
@@ -86,7 +86,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
         opening.changes.on_remote_change = partial(_on_remote_change, files, opening.changes)
         within = None if settings.within is None else [path.as_uri() for path in settings.within]
         try:
-            yield files if within is None else await _in_roots(files, within)
+            yield files if within is None else await _narrow(files, within)
         finally:
             if history is not None:
                 history.close()
@@ -103,7 +103,7 @@ def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequenc
     return files.concerned(uri)
 
 
-async def _in_roots(files: Files, uris: Sequence[str]) -> Files:
+async def _narrow(files: Files, uris: Sequence[str]) -> Files:
     return await to_thread.run_sync(files.narrowed, uris)
 
 
@@ -121,4 +121,4 @@ async def _ready(running: Run[Files]) -> str | None:
 
 @app.error(FilesError)
 def _explain(error: FilesError) -> ToolError:
-    return ToolError(explained(error))
+    return ToolError(format_error(error))

@@ -17,7 +17,7 @@ def blind(monkeypatch: pytest.MonkeyPatch) -> None:
     # Patched by their paths: what loads them is of no use to most tests here. How often they look nobody may set.
     monkeypatch.setattr("servers.common.notices.Notices.arm", lambda *_: False)
     monkeypatch.setattr("servers.common.notices.Notices.wait", see_nothing)
-    monkeypatch.setattr("servers.filesystem.watch.watcher.look_at", lambda *_: (False, False))
+    monkeypatch.setattr("servers.filesystem.watch.watcher.check_target", lambda *_: (False, False))
     monkeypatch.setattr("servers.common.sql.watch.SWEEP_SECONDS", 3_600.0)
     for name in ("_SWEEP_SECONDS", "_POLL_SECONDS"):
         monkeypatch.setattr(f"servers.prompts.library.watch.{name}", 3_600.0)

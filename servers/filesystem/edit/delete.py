@@ -59,7 +59,7 @@ class Bounds:
         if self._device not in (None, status.st_dev):
             raise FilesError("cross_device", self._path, "contains a directory on another file system")
 
-    def restarted(self) -> "Bounds":
+    def renewed(self) -> "Bounds":
         """Return a copy of these bounds with the count at zero."""
         return Bounds(self.rooted, self._path, self._device, self._checkpoint)
 
@@ -116,10 +116,10 @@ def delete(
     roots = rooted.roots
     roots.require_writable(place)
     roots.require_movable(place)
-    with rooted.locate(place, follow=False) as named, locked(named):
-        roots.require_writable(named.place)
-        roots.require_movable(named.place)
-        entry = named._replace(stat=current(named))
+    with rooted.locate(place, follow=False) as located, locked(located):
+        roots.require_writable(located.place)
+        roots.require_movable(located.place)
+        entry = located._replace(stat=current(located))
         if entry.stat is None:
             raise missing(entry, place.path)
         require_same(entry.stat, etag, place.path)
@@ -159,7 +159,7 @@ def unlink_same(entry: Entry) -> None:
     rename(entry, aside)
     if not _is_same(current(aside), entry.stat):
         give_name(aside, entry)
-        raise _changed(entry)
+        raise _changed_error(entry)
     unlink(aside)
 
 
@@ -168,7 +168,7 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
     def describe(survey: Survey) -> None:
         if recursive:
-            _describe_tree(entry, bounds.restarted(), survey, marks)
+            _describe_tree(entry, bounds.renewed(), survey, marks)
         survey.changes(entry, ABSENT)
 
     with recorder.recording(bounds.rooted, "delete", describe) as number:
@@ -182,8 +182,8 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
         rename_to_free(entry, aside)
         with ExitStack() as on_failure:
             on_failure.callback(rename_to_free, aside, entry)
-            if _marks_in(aside, bounds.restarted()) != marks:
-                raise _changed(entry)
+            if _read_marks(aside, bounds.renewed()) != marks:
+                raise _changed_error(entry)
             empty(aside, bounds)
             remove_directory(aside)
             on_failure.pop_all()
@@ -201,7 +201,7 @@ def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tup
             survey.changes(inner, ABSENT)
 
 
-def _marks_in(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
+def _read_marks(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
     """Return the marks of all entries in the directory. An entry's mark differs once the entry has been changed."""
     marks: dict[tuple[str, ...], Mark] = {}
     with opened(entry) as directory:
@@ -209,7 +209,7 @@ def _marks_in(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
             bounds.count(inner)
             marks[inner.place.parts] = _mark(inner)
             if is_directory(inner):
-                marks |= _marks_in(inner, bounds)
+                marks |= _read_marks(inner, bounds)
     return marks
 
 
@@ -226,7 +226,7 @@ def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
     return os.path.samestat(now, before) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
-def _changed(entry: Entry) -> FilesError:
+def _changed_error(entry: Entry) -> FilesError:
     return FilesError(
         "changed", entry.place.path, "has been changed by another program in the meantime", "List it again."
     )

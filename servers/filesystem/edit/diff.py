@@ -98,8 +98,8 @@ def _lines(text: str) -> list[str]:
 
 def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
     """Yield the lines that differ, as spans of line numbers."""
-    front = _shared(old, new, 0)
-    back = _shared(old[::-1], new[::-1], front)
+    front = _common_start(old, new, 0)
+    back = _common_start(old[::-1], new[::-1], front)
     old, new = old[front : len(old) - back], new[front : len(new) - back]
     if not old or not new or len(old) == len(new) == 1:
         if old or new:
@@ -118,7 +118,7 @@ def _differences(old: list[str], new: list[str]) -> Iterator[Span]:
             yield front + first, front + last, front + new_first, front + new_last
 
 
-def _shared(old: list[str], new: list[str], reserved: int) -> int:
+def _common_start(old: list[str], new: list[str], reserved: int) -> int:
     """Return the number of equal lines at the start, not counting the last `reserved` lines of the shorter text."""
     limit = min(len(old), len(new)) - reserved
     for count, (line, new_line) in enumerate(zip(old[:limit], new[:limit], strict=False)):
@@ -138,15 +138,15 @@ def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:
     begin, new_begin = first.line - len(above), first.new_line - len(above)
     length = last.line + len(last.old) + len(below) - begin
     new_length = last.new_line + len(last.new) + len(below) - new_begin
-    yield f"@@ -{_span(begin, length)} +{_span(new_begin, new_length)} @@\n"
-    yield from _marked(" ", above)
+    yield f"@@ -{_format_span(begin, length)} +{_format_span(new_begin, new_length)} @@\n"
+    yield from _mark_lines(" ", above)
     at = first.start
     for change in group:
-        yield from _marked(" ", _lines(text[at : change.start]))
-        yield from _marked("-", change.old)
-        yield from _marked("+", change.new)
+        yield from _mark_lines(" ", _lines(text[at : change.start]))
+        yield from _mark_lines("-", change.old)
+        yield from _mark_lines("+", change.new)
         at = change.end
-    yield from _marked(" ", below)
+    yield from _mark_lines(" ", below)
 
 
 def _below(text: str, at: int, count: int) -> list[str]:
@@ -156,11 +156,11 @@ def _below(text: str, at: int, count: int) -> list[str]:
     return _lines(text[at:end])
 
 
-def _marked(mark: str, lines: list[str]) -> Iterator[str]:
+def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
         yield f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
 
 
-def _span(start: int, length: int) -> str:
+def _format_span(start: int, length: int) -> str:
     begin = start + (1 if length else 0)
     return f"{begin}" if length == 1 else f"{begin},{length}"

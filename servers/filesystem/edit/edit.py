@@ -66,13 +66,13 @@ class EditResult(NamedTuple):
     tolerated: Sequence[str] = ()
 
 
-class _Options(NamedTuple):
+class _EditOptions(NamedTuple):
     dry_run: bool
     protected: bool
     recorder: Recorder
 
 
-class _Changed(NamedTuple):
+class _ChangedFile(NamedTuple):
     """A file and its new contents."""
 
     entry: Entry
@@ -101,12 +101,12 @@ def edit_files(
     """
     # An edit for one version is not retried on another.
     codes = ("changed",) if all(request.etag is None for request in requests) else ()
-    options = _Options(dry_run, protected, recorder)
-    return persistently(lambda: _edited(rooted, requests, options, check), codes)
+    options = _EditOptions(dry_run, protected, recorder)
+    return persistently(lambda: _edit_once(rooted, requests, options, check), codes)
 
 
-def _edited(
-    rooted: RootedFiles, requests: Sequence[FileEdits], options: _Options, check: Callable[[], None]
+def _edit_once(
+    rooted: RootedFiles, requests: Sequence[FileEdits], options: _EditOptions, check: Callable[[], None]
 ) -> list[EditResult]:
     with ExitStack() as stack:
         entries = []
@@ -127,16 +127,16 @@ def _edited(
             with os_errors(request.place.path):
                 path = request.place.path
                 was = read_contents(rooted, entry, handle, request.encoding, remaining)
-                require_same(was.found, request.etag, path)
+                require_same(was.stat, request.etag, path)
                 require_exact(was.text, was.charset, was.data, path)
                 edited = apply_edits(was.text, request.edits, path, check)
                 fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
                 require_sure(was.charset, fresh, was.data, was.text, path)
                 data = encode(edited.after, was.charset, path)
-                changed.append(_Changed(entry, path, was, edited, data, request.etag is not None))
+                changed.append(_ChangedFile(entry, path, was, edited, data, request.etag is not None))
             remaining -= len(changed[-1].was.data)
         if options.dry_run:
-            return [_result(file, file.was.found) for file in changed]
+            return [_result(file, file.was.stat) for file in changed]
         replaced = [file for file in changed if file.data != file.was.data]
         for file in replaced:
             with os_errors(file.path):
@@ -145,22 +145,22 @@ def _edited(
 
         def describe(survey: Survey) -> None:
             for file in replaced:
-                was = Before(file.was.found, file.was.data, file.was.attributes)
+                was = Before(file.was.stat, file.was.data, file.was.attributes)
                 survey.changes(file.entry, file_state(file.data), was)
 
         with options.recorder.recording(rooted, "edit", describe):
             return _replace_all(changed)
 
 
-def _result(file: _Changed, now: os.stat_result) -> EditResult:
+def _result(file: _ChangedFile, now: os.stat_result) -> EditResult:
     diff = unified_diff(file.edited, "/".join(file.entry.place.parts))
-    lost = lost_owner(file.was.found, now)
+    lost = lost_owner(file.was.stat, now)
     return EditResult(diff, now.st_size, etag_of(now), file.was.charset.name, lost, file.edited.tolerated)
 
 
-def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
+def _replace_all(changed: Sequence[_ChangedFile]) -> list[EditResult]:
     """Replace the files whose contents have changed."""
-    stats = [file.was.found for file in changed]
+    stats = [file.was.stat for file in changed]
     numbers = [number for number, file in enumerate(changed) if file.data != file.was.data]
     with ExitStack() as leftovers, ExitStack() as on_failure:
         fresh: dict[int, Entry] = {}
@@ -168,7 +168,7 @@ def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
             file = changed[number]
             with os_errors(file.path):
                 fresh[number] = prepare_replacement(
-                    file.entry, file.data, file.was.found, attributes=file.was.attributes
+                    file.entry, file.data, file.was.stat, attributes=file.was.attributes
                 )
             leftovers.callback(discard, fresh[number])
         for number in numbers:
@@ -178,11 +178,11 @@ def _replace_all(changed: Sequence[_Changed]) -> list[EditResult]:
         on_failure.pop_all()
         for number in numbers:
             sync_directory(changed[number].entry)
-            stats[number] = final_stat(fresh[number], changed[number].entry, changed[number].was.found)
+            stats[number] = final_stat(fresh[number], changed[number].entry, changed[number].was.stat)
     return [_result(file, now) for file, now in zip(changed, stats, strict=True)]
 
 
-def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
+def _replace(file: _ChangedFile, fresh: Entry, undo: ExitStack | None, leftovers: ExitStack) -> None:
     with os_errors(file.path):
         backup = None
         if undo is not None:
@@ -191,10 +191,10 @@ def _replace(file: _Changed, fresh: Entry, undo: ExitStack | None, leftovers: Ex
             try:
                 link(file.entry, backup)
             except (OSError, NotImplementedError):
-                backup = prepare_replacement(file.entry, file.was.data, file.was.found)
+                backup = prepare_replacement(file.entry, file.was.data, file.was.stat)
             leftovers.callback(discard, backup)
             undo.callback(_put_back, backup, fresh, file.entry)
-        is_new = exchange(fresh, file.entry, file.was.found, None if file.is_exact else file.was.data)
+        is_new = exchange(fresh, file.entry, file.was.stat, None if file.is_exact else file.was.data)
         if not is_new and undo is not None and backup is not None:
             undo.callback(_write_back, backup, file.entry, current(file.entry))
 

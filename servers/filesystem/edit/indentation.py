@@ -58,7 +58,7 @@ def indent_of(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def translation_of(
+def map_indentation(
     old_lines: Sequence[str], lines: Sequence[str], new: Sequence[str], around: Iterable[str]
 ) -> Indents | None:
     """Return the indentation of the `old_lines`, mapped to the indentation of the matching `lines`, or None if their
@@ -113,7 +113,7 @@ def _unit(lines: Iterable[str]) -> str:
     return max(steps, key=lambda step: (steps[step], -len(step)), default="")
 
 
-def translated_replacements(
+def translate_replacements(
     old_lines: Sequence[str], new: Sequence[str], indents: Indents
 ) -> list[Replacement] | None:
     """Return the replacements, by line numbers, that replace the `old_lines` with the `new` lines.

@@ -109,7 +109,7 @@ def rename_entry(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callab
 def _move_across(rooted: RootedFiles, old: Entry, new: Entry, checkpoint: Callable[[], None]) -> None:
     """Move to another file system. Raises `cross_device` if something would be lost, and `changed`."""
     path = old.place.path
-    copying = _Copying(rooted, path, checkpoint, is_move=True)
+    copying = _Copy(rooted, path, checkpoint, is_move=True)
     with _temporary_copy(rooted, old, new) as fresh:
         copying.copy(old, fresh, 1)
         if copying.lost:
@@ -178,8 +178,8 @@ def copy(
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
             if inner[: len(outer)] == outer:
                 raise FilesError("bad_path", source.path, "is a directory that would contain its own copy")
-            copying = _Copying(rooted, source.path, checkpoint)
-            copying.notes = recorder.is_on
+            copying = _Copy(rooted, source.path, checkpoint)
+            copying.is_recorded = recorder.is_on
             with _temporary_copy(rooted, old, new, recorder, copying.describe) as fresh:
                 copying.copy(old, fresh, 1)
             sync_directory(new)
@@ -196,7 +196,7 @@ def _discard_all(fresh: Entry, rooted: RootedFiles) -> None:
         remove_directory(fresh)
 
 
-class _Copying:
+class _Copy:
     """A copy in progress: its limits, how much of them is used, and the lost metadata."""
 
     def __init__(self, rooted: RootedFiles, path: str, checkpoint: Callable[[], None], is_move: bool = False) -> None:
@@ -209,13 +209,13 @@ class _Copying:
         self._checkpoint = checkpoint
         self._is_move = is_move
         self._marks: dict[tuple[str, ...], Mark] = {}
-        self.notes = False
+        self.is_recorded = False
         """True if the created entries are to be recorded."""
-        self._made: list[tuple[Place, State]] = []
+        self._created: list[tuple[Place, State]] = []
 
     def describe(self, survey: Survey) -> None:
         """Record the created entries, a directory before its contents."""
-        for place, state in self._made:
+        for place, state in self._created:
             survey.makes(self._rooted.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
@@ -228,13 +228,13 @@ class _Copying:
         if self._is_move:
             self._marks[old.place.parts] = _mark(old.stat)
         if stat.S_ISDIR(mode):
-            self._directory(old, new, depth)
+            self._copy_directory(old, new, depth)
         elif stat.S_ISLNK(mode):
             target = copy_link(old, new)
-            self._note(new, State("link", target))
+            self._record(new, State("link", target))
             self.lost |= dict.fromkeys(give_owner_to_link(new, old.stat))
         elif stat.S_ISREG(mode):
-            self._file(old, new, durable=depth == 1 or self._is_move)
+            self._copy_file(old, new, durable=depth == 1 or self._is_move)
         else:
             shown = quoted(old.place.parts[-1])
             raise FilesError("special_file", self._path, f"{shown} is neither a file, nor a directory, nor a link")
@@ -244,7 +244,7 @@ class _Copying:
         now = current(old)
         marks = {} if now is None else {old.place.parts: _mark(now)}
         if now is not None and is_directory(old):
-            survey = _Survey(self._rooted, self._path, now.st_dev, self._checkpoint)
+            survey = _MarkCollector(self._rooted, self._path, now.st_dev, self._checkpoint)
             empty(old, survey, remove=False)
             marks |= survey.marks
         if marks != self._marks:
@@ -252,7 +252,7 @@ class _Copying:
                 "changed", self._path, "has been changed by another program in the meantime", "Try again."
             )
 
-    def _directory(self, old: Entry, new: Entry, depth: int) -> None:
+    def _copy_directory(self, old: Entry, new: Entry, depth: int) -> None:
         with ExitStack() as stack:
             with os_errors(self._path):
                 source = stack.enter_context(opened(old))
@@ -261,24 +261,24 @@ class _Copying:
             # The owner needs permission to fill it. Its other metadata is set afterwards, if it has a descriptor.
             mode = stat.S_IMODE(status.st_mode) & 0o777 if source is None else first_mode(status)
             make_directory(new, mode | stat.S_IRWXU)
-            self._note(new, DIRECTORY)
+            self._record(new, DIRECTORY)
             target = stack.enter_context(opened(new))
             for name, entry in children(old, source):
                 self.copy(entry, child(new, target, name), depth + 1)
             if target is not None and source is not None:
-                self._finish(target, status, attributes_of(source))
+                self._set_metadata(target, status, attributes_of(source))
                 if self._is_move:
                     sync(target)
 
-    def _file(self, old: Entry, new: Entry, durable: bool) -> None:
+    def _copy_file(self, old: Entry, new: Entry, durable: bool) -> None:
         with os_errors(self._path):
             handle = self._rooted.open_entry(old, self._path)
         try:
-            self._grow(handle.stat.st_size, 0)
+            self._count_bytes(handle.stat.st_size, 0)
             target = create(new, first_mode(handle.stat))
             try:
-                self._note(new, self._copy_bytes(handle, target))
-                self._finish(target, handle.stat, attributes_of(handle.descriptor))
+                self._record(new, self._copy_bytes(handle, target))
+                self._set_metadata(target, handle.stat, attributes_of(handle.descriptor))
                 if durable:
                     sync(target)
             finally:
@@ -294,8 +294,8 @@ class _Copying:
         digest, begin = new_digest(), self.size
         while block := os.read(handle.descriptor, _BLOCK_BYTES):
             self._checkpoint()
-            self._grow(0, len(block))
-            if self.notes:
+            self._count_bytes(0, len(block))
+            if self.is_recorded:
                 digest.update(block)
             if has_holes and block == bytes(len(block)):
                 os.ftruncate(target, os.lseek(target, len(block), os.SEEK_CUR))
@@ -303,23 +303,23 @@ class _Copying:
                 write_all(target, block)
         return State("file", digest.hexdigest(), self.size - begin)
 
-    def _note(self, new: Entry, state: State) -> None:
-        if self.notes:
-            self._made.append((new.place, state))
+    def _record(self, new: Entry, state: State) -> None:
+        if self.is_recorded:
+            self._created.append((new.place, state))
 
-    def _finish(self, target: int, status: os.stat_result, attributes: Attributes) -> None:
+    def _set_metadata(self, target: int, status: os.stat_result, attributes: Attributes) -> None:
         """Set the metadata of the copy, which is open."""
         self.lost |= dict.fromkeys(give_metadata(target, status, attributes))
         if self._is_move:
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    def _grow(self, expected: int, copied: int) -> None:
+    def _count_bytes(self, expected: int, copied: int) -> None:
         self.size += copied
         if self.size + expected > MAX_COPIED:
             raise FilesError("too_large", self._path, f"contains more than {MAX_COPIED:,} bytes")
 
 
-class _Survey(Bounds):
+class _MarkCollector(Bounds):
     """A walk through a tree that records the mark of each entry."""
 
     def __init__(self, rooted: RootedFiles, path: str, device: int, checkpoint: Callable[[], None]) -> None:

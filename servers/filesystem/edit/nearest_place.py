@@ -12,15 +12,15 @@ from shared.text import nearest
 
 _MAX_LINES = 50_000
 """Maximum number of lines of a file that are compared."""
-_MAX_SPELLED = 2_000
-_MAX_WANTED = 200
+_MAX_LINES_BY_SPELLING = 2_000
+_MAX_OLD_LINES = 200
 _MAX_LINE_CHARACTERS = 200
 """Maximum number of characters of a line that are compared."""
 _MAX_SHOWN_CHARACTERS = 80
 """Maximum number of characters of a line that are shown."""
 _MAX_DIFFERENCES = 3
 """Maximum number of differences that are shown."""
-_COMMON_FROM_LINES = 300
+_MIN_COMMON_LINES = 300
 """A word that occurs in this many lines is ignored."""
 _MAX_CANDIDATES = 6
 _LINE_WEIGHT = 3
@@ -35,7 +35,7 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
 
     Line numbers begin after `before` earlier lines.
     """
-    lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_WANTED]
+    lines, old_lines = lines[:_MAX_LINES], old_lines[:_MAX_OLD_LINES]
     votes = _votes(lines, old_lines) or _most_similar_line(lines, old_lines)
     smooth = {at: votes[at] + (votes[at - 1] + votes[at + 1]) / 2 for at in list(votes)}
     best, start = 0.0, 0
@@ -56,21 +56,21 @@ def nearest_place(lines: Sequence[str], old_lines: Sequence[str], before: int = 
 
 def _votes(lines: Sequence[str], old_lines: Sequence[str]) -> defaultdict[int, float]:
     """Return the votes for each line as the first of the match, from rare lines and words that both texts contain."""
-    sought: defaultdict[str, list[int]] = defaultdict(list)
+    lines_of_token: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(old_lines):
         for token in _tokens(line):
-            sought[token].append(number)
-    seen: defaultdict[str, list[int]] = defaultdict(list)
+            lines_of_token[token].append(number)
+    places_of_token: defaultdict[str, list[int]] = defaultdict(list)
     for number, line in enumerate(lines):
         for token in _tokens(line):
-            if token in sought and len(seen[token]) < _COMMON_FROM_LINES:
-                seen[token].append(number)
+            if token in lines_of_token and len(places_of_token[token]) < _MIN_COMMON_LINES:
+                places_of_token[token].append(number)
     votes: defaultdict[int, float] = defaultdict(float)
-    for token, places in seen.items():
-        for place in places if len(places) < _COMMON_FROM_LINES else ():
-            for number in sought[token]:
+    for token, places in places_of_token.items():
+        for place in places if len(places) < _MIN_COMMON_LINES else ():
+            for number in lines_of_token[token]:
                 weight = _LINE_WEIGHT if token.startswith("\n") else 1
-                votes[place - number] += weight / len(places) / len(sought[token])
+                votes[place - number] += weight / len(places) / len(lines_of_token[token])
     return votes
 
 
@@ -81,7 +81,7 @@ def _most_similar_line(lines: Sequence[str], old_lines: Sequence[str]) -> defaul
     at, first = next(((at, line) for at, line in enumerate(old_lines) if line.strip()), (0, ""))
     places = {
         line.strip()[:_MAX_LINE_CHARACTERS]: number
-        for number, line in reversed(list(enumerate(lines[:_MAX_SPELLED])))
+        for number, line in reversed(list(enumerate(lines[:_MAX_LINES_BY_SPELLING])))
     }
     close = nearest(first.strip()[:_MAX_LINE_CHARACTERS], places) if first else None
     if close is not None:
@@ -116,33 +116,35 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
             continue
         for theirs, own in zip_longest(range(begin, end), range(first, last)):
             if theirs is None:
-                differences.append(f"{_quoted(old[own])} is missing")
+                differences.append(f"{_quote(old[own])} is missing")
             elif new[theirs]:
                 show = (
-                    _visible if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own]) else ascii
+                    _escape_invisible
+                    if own is None or normalize("NFC", new[theirs]) != normalize("NFC", old[own])
+                    else ascii
                 )
-                expected = "" if own is None else f", not {_quoted(old[own], show)}"
-                differences.append(f"{_at(start + theirs, len(old_lines))}{_quoted(new[theirs], show)}{expected}")
+                expected = "" if own is None else f", not {_quote(old[own], show)}"
+                differences.append(f"{_at(start + theirs, len(old_lines))}{_quote(new[theirs], show)}{expected}")
     if not differences:
         for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
             if own.strip() and indent_of(theirs) != indent_of(own):
                 indents = f"indented by {describe_indent(indent_of(theirs))}, not {describe_indent(indent_of(own))}"
                 differences.append(f"line {start + number + 1} is {indents}")
     more = [f"{len(differences) - _MAX_DIFFERENCES} more"] if len(differences) > _MAX_DIFFERENCES else []
-    return differences[:_MAX_DIFFERENCES] + more or [_quoted(new[0])]
+    return differences[:_MAX_DIFFERENCES] + more or [_quote(new[0])]
 
 
 def _at(number: int, count: int) -> str:
     return f"line {number + 1} is " if count > 1 else ""
 
 
-def _visible(text: str) -> str:
+def _escape_invisible(text: str) -> str:
     """Return the text in quotes, with escapes only for what can't be seen: a model copies it, so that no backslash
     may be doubled."""
     return f"'{''.join(char if char.isprintable() else repr(char)[1:-1] for char in text)}'"
 
 
-def _quoted(text: str, show: Callable[[str], str] = _visible) -> str:
+def _quote(text: str, show: Callable[[str], str] = _escape_invisible) -> str:
     """Return the text in quotes. `show` is `ascii` if the texts only differ in how accents are composed, which looks
     the same."""
     return show(text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}...")

@@ -61,18 +61,18 @@ def read_patch(text: str) -> list[FilePatch]:
         line = lines[at]
         refused = next((reason for pattern, reason in _REFUSED.items() if re.match(pattern, line)), None)
         if refused is not None:
-            raise _bad(at, refused)
+            raise _bad_patch(at, refused)
         if _begins_file(lines, at):
-            files.append(FilePatch(_path(lines, at), []))
+            files.append(FilePatch(_read_path(lines, at), []))
             at += 1 if line.startswith(_UPDATE) else 2
         elif re.fullmatch(_HUNK, line):
             if not files:
-                raise _bad(at, "begins a hunk, but no `+++ b/PATH` line precedes it")
+                raise _bad_patch(at, "begins a hunk, but no `+++ b/PATH` line precedes it")
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
-            files[-1].edits.append(_edit(lines, at, end))
+            files[-1].edits.append(_read_hunk(lines, at, end))
             at = end
         elif at == end and _is_of_hunk(lines, at + 1):
-            raise _bad(at, "is within a hunk but does not begin with a space, + or -")
+            raise _bad_patch(at, "is within a hunk but does not begin with a space, + or -")
         else:
             # Git's header lines between files, and the text of an email.
             at += 1
@@ -107,47 +107,47 @@ def _is_of_hunk(lines: list[str], at: int) -> bool:
     return at < len(lines) and lines[at].startswith(_MARKS) and not _begins_file(lines, at)
 
 
-def _path(lines: list[str], at: int) -> str:
+def _read_path(lines: list[str], at: int) -> str:
     if lines[at].startswith(_UPDATE):
         return lines[at].removeprefix(_UPDATE).rstrip()
-    old, new = (_unquoted(line[4:].split("\t")[0].rstrip()) for line in lines[at : at + 2])
+    old, new = (_unquote(line[4:].split("\t")[0].rstrip()) for line in lines[at : at + 2])
     if old == _NOWHERE:
-        raise _bad(at, "creates a new file: use write_file")
+        raise _bad_patch(at, "creates a new file: use write_file")
     if new == _NOWHERE:
-        raise _bad(at, "deletes a file: use delete_file")
+        raise _bad_patch(at, "deletes a file: use delete_file")
     if old[1:2] == new[1:2] == "/" and old[0] != new[0] and {old[0], new[0]} <= set(_PREFIXES):
         old, new = old[2:], new[2:]
     if old != new:
-        raise _bad(at + 1, "names a different file than the line before: write --- a/PATH and +++ b/PATH")
+        raise _bad_patch(at + 1, "names a different file than the line before: write --- a/PATH and +++ b/PATH")
     return new
 
 
-def _unquoted(path: str) -> str:
+def _unquote(path: str) -> str:
     quoted = re.fullmatch(_QUOTED, path)
     if quoted is None:
         return path
     return os.fsdecode(quoted[1].encode("utf-8", "surrogatepass").decode("unicode_escape").encode("latin-1"))
 
 
-def _edit(lines: list[str], at: int, end: int) -> Edit:
+def _read_hunk(lines: list[str], at: int, end: int) -> Edit:
     body = lines[at + 1 : end]
     # Models leave empty lines between hunks and after the last.
     while body and not body[-1]:
         body.pop()
-    old = "".join(line for mark, line in _marked(body) if mark != "+")
+    old = "".join(line for mark, line in _split_marks(body) if mark != "+")
     if not old:
-        raise _bad(at, "has no context lines: include unchanged lines around the addition")
+        raise _bad_patch(at, "has no context lines: include unchanged lines around the addition")
     match = re.fullmatch(_HUNK, lines[at])
-    new = "".join(line for mark, line in _marked(body) if mark != "-")
+    new = "".join(line for mark, line in _split_marks(body) if mark != "-")
     return Edit(old, new, line=int(match[1]) if match and match[1] else 0)
 
 
-def _marked(body: list[str]) -> Iterator[tuple[str, str]]:
+def _split_marks(body: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the marks and lines of a hunk. A line without a line ending is the last line of its file."""
     for line, after in zip_longest(body, body[1:], fillvalue=""):
         if not line.startswith(_NO_END):
             yield line[:1], line[1:] if after.startswith(_NO_END) else f"{line[1:]}\n"
 
 
-def _bad(at: int, reason: str) -> FilesError:
+def _bad_patch(at: int, reason: str) -> FilesError:
     return FilesError("bad_patch", "", f"line {at + 1} of the patch {reason}")

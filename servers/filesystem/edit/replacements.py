@@ -24,8 +24,8 @@ from servers.filesystem.edit.indentation import (
     Indents,
     describe_indent,
     indent_of,
-    translated_replacements,
-    translation_of,
+    map_indentation,
+    translate_replacements,
 )
 from servers.filesystem.edit.text import EditedText, Replacement, Text
 from servers.filesystem.errors import FilesError
@@ -41,7 +41,7 @@ _MIN_STEP_SECONDS = 0.001
 _PAUSE_FRACTION = 0.25
 """Length of the pause, as a fraction of the step's time."""
 
-_working = threading.Lock()
+_step_lock = threading.Lock()
 
 
 class Edit(NamedTuple):
@@ -73,16 +73,16 @@ def apply_edits(
     tolerated: list[str] = []
     for number, edit in enumerate(edits, 1):
         check()
-        where = _EditNumber(path, number)
+        edit_number = _EditNumber(path, number)
         if not edit.old:
-            raise where.error("bad_edit", "the old text is empty")
+            raise edit_number.error("bad_edit", "the old text is empty")
         with _step():
             with_lf = edit._replace(old=body.lf(edit.old), new=body.lf(edit.new))
-            changes, note = _replacements(body.seen, with_lf, where)
+            changes, note = _replacements(body.current, with_lf, edit_number)
             body.replace(changes)
         if note is not None:
             tolerated.append(note)
-    return body.edited()._replace(tolerated=tolerated)
+    return body.result()._replace(tolerated=tolerated)
 
 
 class _EditNumber(NamedTuple):
@@ -95,15 +95,17 @@ class _EditNumber(NamedTuple):
         return FilesError(code, self.path, f"edit {self.number}: {reason}", suggestion)
 
 
-def _replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:
+def _replacements(text: str, edit: Edit, edit_number: _EditNumber) -> tuple[list[Replacement], str | None]:
     """Return the replacements for the old text, and the tolerated differences if it does not match exactly."""
     places = (
-        _places(text, edit.old, edit.places, step=len(edit.old)) if edit.line is None else _hunk_places(text, edit)
+        _find_offsets(text, edit.old, edit.places, step=len(edit.old))
+        if edit.line is None
+        else _find_hunk(text, edit)
     )
     if all(_is_half_indented(text, edit, at) for at in places):
-        return _tolerant_replacements(text, edit, where)
+        return _tolerant_replacements(text, edit, edit_number)
     if len(places) != edit.places:
-        _require_count(edit.places, _lines_at(text, places), where)
+        _require_count(edit.places, _line_numbers(text, places), edit_number)
     return [(at, at + len(edit.old), edit.new) for at in places], None
 
 
@@ -129,7 +131,7 @@ def _is_half_indented(text: str, edit: Edit, at: int) -> bool:
     )
 
 
-def _places(text: str, needle: str, count: int, step: int) -> list[int]:
+def _find_offsets(text: str, needle: str, count: int, step: int) -> list[int]:
     """Return the offsets of `needle` in `text`, including at most a few more than requested."""
     # One more than is allowed or shown tells the caller that there are more.
     max_places = max(count or MAX_PLACES, _MAX_SHOWN) + 1
@@ -142,14 +144,14 @@ def _places(text: str, needle: str, count: int, step: int) -> list[int]:
     return places
 
 
-def _hunk_places(text: str, edit: Edit) -> list[int]:
+def _find_hunk(text: str, edit: Edit) -> list[int]:
     """Return the offsets of a hunk's lines in `text`: at its line number, or else anywhere."""
     # A side that lacks the last line ending is at the end of the file.
     if not edit.old.endswith("\n") or (edit.new and not edit.new.endswith("\n")):
         start = len(text) - len(edit.old)
         return [start] if f"\n{text}".endswith(f"\n{edit.old}") else []
     # The first line is also preceded by a line ending.
-    places = _places(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
+    places = _find_offsets(f"\n{text}", f"\n{edit.old}", edit.places, step=len(edit.old))
     if len(places) > 1 and edit.line:
         start = 0
         for _ in range(edit.line - 1):
@@ -161,13 +163,13 @@ def _hunk_places(text: str, edit: Edit) -> list[int]:
     return places
 
 
-def _lines_at(text: str, places: Sequence[int]) -> list[int]:
+def _line_numbers(text: str, places: Sequence[int]) -> list[int]:
     """Return the line number of each place, from 1."""
     breaks = (text.count("\n", start, end) for start, end in pairwise([0, *places]))
     return [1 + before for before in accumulate(breaks)]
 
 
-def _require_count(count: int, lines: list[int], where: _EditNumber) -> None:
+def _require_count(count: int, lines: list[int], edit_number: _EditNumber) -> None:
     if len(lines) == count or (count == 0 and len(lines) <= MAX_PLACES):
         return
     limit = max(count or MAX_PLACES, _MAX_SHOWN)
@@ -176,25 +178,25 @@ def _require_count(count: int, lines: list[int], where: _EditNumber) -> None:
     reason = f"the old text matches {many} places, at lines {', '.join(map(str, lines[:_MAX_SHOWN]))}{more}"
     if count == 1:
         suggestion = "Add neighboring lines until it is unique, or pass count to replace several."
-        raise where.error("ambiguous_match", reason, suggestion)
-    raise where.error("wrong_count", f"{reason}, not {count or MAX_PLACES:,}")
+        raise edit_number.error("ambiguous_match", reason, suggestion)
+    raise edit_number.error("wrong_count", f"{reason}, not {count or MAX_PLACES:,}")
 
 
-def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[list[Replacement], str | None]:
+def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> tuple[list[Replacement], str | None]:
     """Return the replacements for matches whose lines differ from the old text in surrounding white space, and the
     tolerated differences."""
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in old_lines)
     # Joined, so that the linear search of str does the work. Adjacent lines share one line ending.
-    hay = "\n" + "\n".join(line.strip() for line in lines) + "\n"
-    places = _places(hay, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
+    haystack = "\n" + "\n".join(line.strip() for line in lines) + "\n"
+    places = _find_offsets(haystack, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
-        raise _no_match(lines, old_lines, where)
-    numbers = _lines_at(hay, places)
+        raise _no_match(lines, old_lines, edit_number)
+    numbers = _line_numbers(haystack, places)
     if edit.line in numbers:
         numbers = [edit.line]
-    _require_count(edit.places, numbers, where)
+    _require_count(edit.places, numbers, edit_number)
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     # A last line with or without a line ending stays that way.
     new = edit.new.removesuffix("\n").split("\n") if edit.new else []
@@ -203,19 +205,19 @@ def _tolerant_replacements(text: str, edit: Edit, where: _EditNumber) -> tuple[l
     for first in (number - 1 for number in numbers):
         matched = lines[first : first + len(old_lines)]
         around = lines[max(first - _CONTEXT_LINES, 0) : first + len(old_lines) + _CONTEXT_LINES]
-        indents = translation_of(old_lines, matched, new, around)
-        moves = None if indents is None else translated_replacements(old_lines, new, indents)
+        indents = map_indentation(old_lines, matched, new, around)
+        moves = None if indents is None else translate_replacements(old_lines, new, indents)
         if indents is None or moves is None:
-            raise _no_match(lines, old_lines, where, first)
+            raise _no_match(lines, old_lines, edit_number, first)
         for start, end, fresh in moves:
             at, to = starts[first + start], starts[first + end]
             # For a last line without a line ending.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
-        notes.append(_tolerated(indents))
-    return changes, f"edit {where.number} matched, ignoring {notes[0]}"
+        notes.append(_describe_tolerance(indents))
+    return changes, f"edit {edit_number.number} matched, ignoring {notes[0]}"
 
 
-def _tolerated(indents: Indents) -> str:
+def _describe_tolerance(indents: Indents) -> str:
     differing = [(old, new) for old, new in indents.known.items() if old != new]
     if not differing:
         return "whitespace at the ends of lines"
@@ -223,7 +225,7 @@ def _tolerated(indents: Indents) -> str:
     return f"indentation: {describe_indent(new)} in the file for {describe_indent(old)}"
 
 
-def _no_match(lines: list[str], old_lines: list[str], where: _EditNumber, at: int | None = None) -> FilesError:
+def _no_match(lines: list[str], old_lines: list[str], edit_number: _EditNumber, at: int | None = None) -> FilesError:
     """Return the error for an old text that does not match, or that matches only with other indentation at line `at`,
     from 0."""
     from servers.filesystem.edit.nearest_place import nearest_place
@@ -233,13 +235,13 @@ def _no_match(lines: list[str], old_lines: list[str], where: _EditNumber, at: in
     suggestion = "Read the file again and copy the old text exactly."
     if close is not None:
         suggestion = f"The nearest is {close}. {suggestion}"
-    return where.error("no_match", "the old text is not in the file", suggestion)
+    return edit_number.error("no_match", "the old text is not in the file", suggestion)
 
 
 @contextmanager
 def _step() -> Iterator[None]:
     """Run one step, in one thread at a time."""
-    with _working:
+    with _step_lock:
         began = time.monotonic()
         yield
         seconds = time.monotonic() - began

@@ -27,14 +27,14 @@ class EditedText(NamedTuple):
 
 
 class Text:
-    """Text that is being edited. `seen` is its current state, with LF line endings."""
+    """Text that is being edited. `current` is its current state, with LF line endings."""
 
     def __init__(self, original: str) -> None:
         self._original = original
         self._usual_eol = eol_of(original)
-        self._first = self.seen = self.lf(original)
+        self._original_with_lf = self.current = self.lf(original)
         self._crlf: list[int] = []
-        if len(self.seen) != len(original):
+        if len(self.current) != len(original):
             self._crlf = [match.start() - i for i, match in enumerate(re.finditer("\r\n", original))]
         self._rounds: list[list[Span]] = []
         """The spans of successive rounds of changes. Each round has more spans than the next, which bounds the work
@@ -50,36 +50,36 @@ class Text:
         spans: list[Span] = []
         at = size = 0
         for first, last, text in replacements:
-            old = self.seen[first:last]
+            old = self.current[first:last]
             front = _common_lines(old, text)
             back = _common_lines(old[front:], text[front:], from_end=True)
             start, end, new = first + front, last - back, text[front : len(text) - back]
             size += start - at + len(new)
-            pieces += self.seen[at:start], new
+            pieces += self.current[at:start], new
             spans.append((start, end, size - len(new), size))
             at = end
-        pieces.append(self.seen[at:])
-        self.seen = "".join(pieces)
-        spans = _composed([], spans)
+        pieces.append(self.current[at:])
+        self.current = "".join(pieces)
+        spans = _compose([], spans)
         while self._rounds and len(self._rounds[-1]) <= len(spans):
-            spans = _composed(self._rounds.pop(), spans)
+            spans = _compose(self._rounds.pop(), spans)
         self._rounds.append(spans)
 
-    def edited(self) -> EditedText:
+    def result(self) -> EditedText:
         """Return the original and the edited text, with the original's line endings."""
         pieces: list[str] = []
         spans: list[Span] = []
         at = size = 0
         while len(self._rounds) > 1:
             later = self._rounds.pop()
-            self._rounds.append(_composed(self._rounds.pop(), later))
+            self._rounds.append(_compose(self._rounds.pop(), later))
         for old_start, old_end, start, end in chain(*self._rounds):
             first, last = self._offset(old_start), self._offset(old_end)
-            eol, line_end = self._usual_eol, self._first.find("\n", old_start, old_end)
+            eol, line_end = self._usual_eol, self._original_with_lf.find("\n", old_start, old_end)
             if line_end >= 0 and eol != "\r":
                 # The line ending in this part of the original.
                 eol = "\r\n" if self._offset(line_end + 1) - self._offset(line_end) == 2 else "\n"
-            new = self.seen[start:end].replace("\n", eol)
+            new = self.current[start:end].replace("\n", eol)
             size += first - at + len(new)
             pieces += self._original[at:first], new
             spans.append((first, last, size - len(new), size))
@@ -87,9 +87,9 @@ class Text:
         pieces.append(self._original[at:])
         return EditedText(self._original, "".join(pieces), spans)
 
-    def _offset(self, seen: int) -> int:
+    def _offset(self, current: int) -> int:
         """Return the offset in the original for an offset in its LF form."""
-        return seen + bisect.bisect_left(self._crlf, seen)
+        return current + bisect.bisect_left(self._crlf, current)
 
 
 def lf(text: str) -> str:
@@ -125,7 +125,7 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
     return size
 
 
-def _composed(earlier: list[Span], later: list[Span]) -> list[Span]:
+def _compose(earlier: list[Span], later: list[Span]) -> list[Span]:
     """Return the spans of two rounds of changes, merged into one round. `later` begins with the result of
     `earlier`."""
     # Each span in the text between the rounds, with its growth in the first round and in the second.

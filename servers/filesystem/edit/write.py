@@ -25,12 +25,12 @@ from servers.filesystem.history.states import DIRECTORY, file_state
 from servers.filesystem.read.charsets import (
     UTF8,
     Charset,
+    charset_by_mark,
+    charset_by_name,
     charset_of,
     decode,
     decode_part,
     encode,
-    marked,
-    named,
     require_sure,
 )
 from shared.program.files.atomic import add, replace, sync, sync_directory
@@ -58,7 +58,7 @@ Mode = Literal["overwrite", "create", "append"]
 class Contents(NamedTuple):
     """The contents of a text file when it was read, without its byte order mark, and its extended attributes."""
 
-    found: os.stat_result
+    stat: os.stat_result
     attributes: Attributes
     data: bytes
     text: str
@@ -111,7 +111,7 @@ def write_file(
     require_file_name(place)
     # If any version will do, a concurrent change is a reason to retry.
     codes = () if options.etag is not None or mode == "create" else ("changed", "already_exists")
-    return persistently(lambda: _written(rooted, place, _WriteRequest(text, mode, options, recorder)), codes)
+    return persistently(lambda: _write_once(rooted, place, _WriteRequest(text, mode, options, recorder)), codes)
 
 
 def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
@@ -121,7 +121,7 @@ def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT
     created = False
     with recorder.recording(rooted, "create_directory", partial(_describe_directories, rooted, places)):
         for directory in places:
-            created |= _make(rooted, directory)
+            created |= _make_directory(rooted, directory)
     return created
 
 
@@ -148,7 +148,7 @@ def read_contents(
     return Contents(opened.stat, attributes, data, *decode(data, path, encoding=encoding))
 
 
-def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
+def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
     rooted.roots.require_writable(place)
     with rooted.locate(place) as entry, locked(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
@@ -160,7 +160,7 @@ def _written(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Write
         if request.mode == "append" and status is not None:
             return _append_text(rooted, entry, handle, request)
         start, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
-        text, charset = _in_existing_format(start, request, entry.place.path)
+        text, charset = _match_format(start, request, entry.place.path)
         data = encode(text, charset, place.path)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
         exact = request.options.etag is not None or request.recorder.is_on
@@ -193,13 +193,15 @@ def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tupl
     return start, attributes
 
 
-def _in_existing_format(start: bytes, request: _WriteRequest, path: str) -> tuple[str, Charset]:
+def _match_format(start: bytes, request: _WriteRequest, path: str) -> tuple[str, Charset]:
     """Return the text with the line endings of the existing file, whose first bytes are `start`, and the charset to
     write it in."""
-    named_charset = None if request.options.encoding is None else named(request.options.encoding, path, fresh=True)
+    named_charset = (
+        None if request.options.encoding is None else charset_by_name(request.options.encoding, path, fresh=True)
+    )
     try:
-        charset = marked(start) or charset_of(start, path, whole=len(start) < _HEAD_BYTES)
-        seen = decode_part(start[len(charset.mark) :], charset, path, whole=len(start) < _HEAD_BYTES)[0]
+        charset = charset_by_mark(start) or charset_of(start, path, whole=len(start) < _HEAD_BYTES)
+        existing_text = decode_part(start[len(charset.mark) :], charset, path, whole=len(start) < _HEAD_BYTES)[0]
     except FilesError:
         # The existing file is not text.
         return request.text, named_charset or UTF8
@@ -207,9 +209,9 @@ def _in_existing_format(start: bytes, request: _WriteRequest, path: str) -> tupl
     # The text may begin with the byte order mark that the file already has.
     text = request.text.removeprefix("\ufeff") if chosen.mark else request.text
     if named_charset is None:
-        require_sure(charset, text, start, seen, path)
+        require_sure(charset, text, start, existing_text, path)
     # The first bytes of a long file may end between CR and LF.
-    eol = eol_of(seen.removesuffix("\r") if len(start) == _HEAD_BYTES else seen)
+    eol = eol_of(existing_text.removesuffix("\r") if len(start) == _HEAD_BYTES else existing_text)
     # If most lines of the file end in LF, the text keeps its own line endings.
     return (text if eol == "\n" else lf(text).replace("\n", eol)), chosen
 
@@ -217,7 +219,7 @@ def _in_existing_format(start: bytes, request: _WriteRequest, path: str) -> tupl
 def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
     path = entry.place.path
     was = read_contents(rooted, entry, handle, request.options.encoding)
-    require_same(was.found, request.options.etag, path)
+    require_same(was.stat, request.options.etag, path)
     require_sure(was.charset, request.text, was.data, was.text, path)
     text = request.text
     if "\n" in was.text or "\r" in was.text:
@@ -229,13 +231,13 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
         survey.appends(entry, was.data, file_state(was.data + added))
 
     with request.recorder.recording(rooted, "append", describe):
-        if was.found.st_nlink > 1 or not was.found.st_mode & stat.S_IWUSR:
+        if was.stat.st_nlink > 1 or not was.stat.st_mode & stat.S_IWUSR:
             # Appending in place would change the file under its other names too, or be refused.
-            put = partial(exchange, before=was.found, data=None if request.options.etag else was.data)
-            now = replace(entry, was.data + added, was.found, put=put)
+            put = partial(exchange, before=was.stat, data=None if request.options.etag else was.data)
+            now = replace(entry, was.data + added, was.stat, put=put)
         else:
-            now = _append(entry, added, was.found)
-    return WriteResult(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.found, now))
+            now = _append(entry, added, was.stat)
+    return WriteResult(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.stat, now))
 
 
 def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:
@@ -270,7 +272,7 @@ def _describe_directories(rooted: RootedFiles, places: Sequence[Place], survey: 
             survey.makes(path, DIRECTORY)
 
 
-def _make(rooted: RootedFiles, place: Place) -> bool:
+def _make_directory(rooted: RootedFiles, place: Place) -> bool:
     with rooted.locate(place) as entry:
         if entry.stat is not None:
             if not stat.S_ISDIR(entry.stat.st_mode):

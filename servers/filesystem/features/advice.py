@@ -31,15 +31,15 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
             return FilesError(
                 error.code, error.path, "is in an allowed directory that can't be reached at the moment"
             )
-        similar = _respelled(files, error.path)
+        similar = _suggest_respelling(files, error.path)
         if place is not None and not similar:
             similar = look_alikes.suggest_path(files.rooted, place)
         creation = "Create it with create_directory first." if creates_entry and reason == _MISSING_PARENT else ""
-        suggestion = " ".join(filter(None, (similar, _offered(creation, files.not_offered)))) or suggestion
-    return FilesError(error.code, error.path, reason, _offered(suggestion, files.not_offered))
+        suggestion = " ".join(filter(None, (similar, _omit_unavailable(creation, files.not_offered)))) or suggestion
+    return FilesError(error.code, error.path, reason, _omit_unavailable(suggestion, files.not_offered))
 
 
-def _respelled(files: Files, path: str) -> str:
+def _suggest_respelling(files: Files, path: str) -> str:
     """Return a suggestion for a path with Windows separators, or with percent escapes although it is not a URI."""
     for respelled in (path.replace("\\", "/"), unquote(path)):
         place = None if respelled == path or path.startswith("file:") else _place(files, respelled)
@@ -51,7 +51,7 @@ def _respelled(files: Files, path: str) -> str:
     return ""
 
 
-def _offered(suggestion: str, not_offered: Set[str]) -> str:
+def _omit_unavailable(suggestion: str, not_offered: Set[str]) -> str:
     """Return the suggestion, or "" if it names a tool that is not offered."""
     return "" if not_offered & set(_WORD.findall(suggestion)) else suggestion
 

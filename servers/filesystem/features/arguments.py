@@ -44,6 +44,6 @@ def read_budget(ctx: Ctx) -> int:
     return min(ctx.state.max_read, max(ctx.budget.page_bytes - _OVERHEAD_BYTES, 1))
 
 
-def as_base64(budget: int) -> int:
+def base64_capacity(budget: int) -> int:
     """Return the number of bytes whose base64 form fits the budget of a result."""
     return max(budget - _OVERHEAD_BYTES, 0) * 3 // 4

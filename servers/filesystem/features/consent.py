@@ -18,7 +18,7 @@ from ..edit.edit import FileEdits, edit_files
 from ..edit.preconditions import require_free, require_same
 from ..edit.write import Mode
 from ..errors import FilesError
-from ..names import unbroken
+from ..names import escape_breaks
 from .arguments import Ctx
 
 Writing = tuple[str, Mode, str | None]
@@ -31,7 +31,7 @@ _MAX_SHOWN_CHARACTERS = 1_000
 async def confirm_write(ctx: Ctx, place: Place, writing: Writing) -> Writing:
     """Return the text, mode and etag for the write, if the user agrees."""
     text, mode, if_match = writing
-    status = await _find(ctx, place, follow=True)
+    status = await _find_status(ctx, place, follow=True)
     require_same(status, if_match, place.path)
     if mode == "create":
         require_free(status, place.path)
@@ -49,25 +49,27 @@ async def confirm_edit(ctx: Ctx, requests: Sequence[FileEdits]) -> list[FileEdit
     """Return the edits to make, if the user agrees to their diff."""
     protected = ctx.settings.replace_protected
     async with ctx.turn():
-        seen = await to_thread.run_sync(
+        previews = await to_thread.run_sync(
             edit_files, ctx.state.rooted, requests, True, protected, from_thread.check_cancelled
         )
-    agreed = [request._replace(etag=now.etag) for request, now in zip(requests, seen, strict=True)]
-    diff = unbroken("\n".join(result.diff for result in seen if result.diff))
+    confirmed = [request._replace(etag=now.etag) for request, now in zip(requests, previews, strict=True)]
+    diff = escape_breaks("\n".join(result.diff for result in previews if result.diff))
     if diff:
-        paths = ", ".join(_path(ctx, request.place) for request, now in zip(requests, seen, strict=True) if now.diff)
+        paths = ", ".join(
+            _path(ctx, request.place) for request, now in zip(requests, previews, strict=True) if now.diff
+        )
         shown = (
             diff
             if len(diff) <= _MAX_SHOWN_CHARACTERS
             else f"{diff[:_MAX_SHOWN_CHARACTERS]}\n[truncated: {len(diff):,} characters]"
         )
-        await ctx.confirm(f"Change {paths}?\n{shown}", [(request.edits, request.etag) for request in agreed])
-    return agreed
+        await ctx.confirm(f"Change {paths}?\n{shown}", [(request.edits, request.etag) for request in confirmed])
+    return confirmed
 
 
 async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
     """Return True if the directory does not exist and the user agrees to create it."""
-    status = await _find(ctx, place, follow=True)
+    status = await _find_status(ctx, place, follow=True)
     if status is not None and stat.S_ISDIR(status.st_mode):
         return False
     await ctx.confirm(f"Create the directory {_path(ctx, place)}?")
@@ -76,9 +78,9 @@ async def confirm_create_directory(ctx: Ctx, place: Place) -> bool:
 
 async def confirm_move(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to move, if the user agrees."""
-    status = await _require_found(ctx, source)
-    require_free(await _find(ctx, destination), destination.path)
-    await ctx.confirm(f"Move {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
+    status = await _require_status(ctx, source)
+    require_free(await _find_status(ctx, destination), destination.path)
+    await ctx.confirm(f"Move {_describe(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
 
@@ -86,30 +88,30 @@ async def confirm_copy(ctx: Ctx, source: Place, destination: Place) -> str:
     """Return the etag of the entry to copy, if the user agrees."""
     # The source is only read, so it need not be writable.
     status = await to_thread.run_sync(ctx.state.rooted.stat, source, False)
-    require_free(await _find(ctx, destination), destination.path)
-    await ctx.confirm(f"Copy {_described(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
+    require_free(await _find_status(ctx, destination), destination.path)
+    await ctx.confirm(f"Copy {_describe(ctx, source, status)} to {_path(ctx, destination)}?", etag_of(status))
     return etag_of(status)
 
 
 async def confirm_delete(ctx: Ctx, place: Place, recursive: bool) -> str:
     """Return the etag of the entry to delete, if the user agrees."""
-    status = await _require_found(ctx, place)
+    status = await _require_status(ctx, place)
     with_all = " with everything in it" if recursive and stat.S_ISDIR(status.st_mode) else ""
-    await ctx.confirm(f"Delete {_described(ctx, place, status)}{with_all}?", etag_of(status))
+    await ctx.confirm(f"Delete {_describe(ctx, place, status)}{with_all}?", etag_of(status))
     return etag_of(status)
 
 
-async def _find(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result | None:
+async def _find_status(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result | None:
     """Return the status of a place that may be changed; None if it does not exist."""
     try:
-        return await _require_found(ctx, place, follow)
+        return await _require_status(ctx, place, follow)
     except FilesError as error:
         if error.code == "not_found":
             return None
         raise
 
 
-async def _require_found(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result:
+async def _require_status(ctx: Ctx, place: Place, follow: bool = False) -> os.stat_result:
     ctx.state.rooted.roots.require_writable(place)
     return await to_thread.run_sync(ctx.state.rooted.stat, place, follow)
 
@@ -118,7 +120,7 @@ def _path(ctx: Ctx, place: Place) -> str:
     return quoted(ctx.state.rooted.roots.path(place))
 
 
-def _described(ctx: Ctx, place: Place, status: os.stat_result) -> str:
+def _describe(ctx: Ctx, place: Place, status: os.stat_result) -> str:
     return f"{_path(ctx, place)} ({_size(status)})"
 
 

@@ -19,7 +19,7 @@ from ..edit import patch as patches
 from ..errors import FilesError
 from ..files import Files
 from ..history.recording import Recorder
-from ..names import unbroken
+from ..names import escape_breaks
 from ..read.charsets import UTF8
 from ..read.pages import fit, json_size
 from ..settings import Settings
@@ -99,7 +99,7 @@ async def edit_file(
     parts = [
         f"{quoted(name)}: {_facts(result)}\n"
         + "".join(f"[{note}]\n" for note in result.tolerated)
-        + (unbroken(result.diff) or "no change")
+        + (escape_breaks(result.diff) or "no change")
         for name, result in zip(paths, edited, strict=True)
     ]
     text, budget = "\n".join(parts), read_budget(ctx) - _NOTE_BYTES
@@ -115,11 +115,11 @@ async def create_directory(ctx: Ctx, path: str) -> str:
     """Create a directory and its parents; no error if it exists."""
     place = ctx.state.place(path)
     if ctx.settings.confirm and not await consent.confirm_create_directory(ctx, place):
-        return _exists(path)
+        return _existing_note(path)
     recorder = ctx.state.recorder()
     created = await to_thread.run_sync(write.create_directory, ctx.state.rooted, place, recorder)
     ctx.state.wrote(place)
-    return f"Created {quoted(path)}{_undo_note(recorder)}" if created else _exists(path)
+    return f"Created {quoted(path)}{_undo_note(recorder)}" if created else _existing_note(path)
 
 
 @tools.tool(unavailable=read_only, destructive=False)
@@ -213,5 +213,5 @@ def _undo_note(recorder: Recorder) -> str:
     return f" [no undo: {displayed(recorder.note)}]" if recorder.note else ""
 
 
-def _exists(path: str) -> str:
+def _existing_note(path: str) -> str:
     return f"{quoted(path)} already exists"

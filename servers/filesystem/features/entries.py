@@ -39,7 +39,7 @@ _FOR_USER = {
 def resource_of(entry: "ListedEntry") -> Resource:
     """Return a directory entry as a resource."""
     mime_type = _DIRECTORY if entry.kind == "directory" else media_type_of(entry.name)
-    modified = None if entry.modified is None else moment_of(entry.modified)
+    modified = None if entry.modified is None else format_time(entry.modified)
     hints: dict[str, Any] = {} if entry.modified is None else {"last_modified": modified}
     name = entry.name
     if name[0] == "." or name in _GENERATED or name.endswith(_GENERATED_ENDINGS):
@@ -57,16 +57,16 @@ def resource_of(entry: "ListedEntry") -> Resource:
     )
 
 
-def root_of(uri: str, path: PurePath, modified: float) -> Resource:
+def root_resource_of(uri: str, path: PurePath, modified: float) -> Resource:
     """Return an allowed directory as a resource, with its path as its name and the path's last component as its
     title."""
-    annotations = Annotations(last_modified=moment_of(modified))
+    annotations = Annotations(last_modified=format_time(modified))
     title = displayed(path.name) or None
     return Resource(uri=uri, name=displayed(str(path)), title=title, mime_type=_DIRECTORY, annotations=annotations)
 
 
 @lru_cache(1_024)  # many files have the same time
-def moment_of(seconds: float) -> str | None:
+def format_time(seconds: float) -> str | None:
     """Return a time in the format of resource lists, to the second; None if `datetime` can't represent it."""
     try:
         # Three times as fast as `strftime`.

@@ -24,7 +24,7 @@ from ..read.binary import BytesRead
 from ..read.charsets import plain
 from ..read.pages import json_size
 from ..read.parts import Part
-from ..read.summaries import EMPTY, many_text, notes_of, text_of
+from ..read.summaries import EMPTY, notes_of, read_many, text_of
 from .advice import add_advice
 from .arguments import (
     Count,
@@ -35,10 +35,10 @@ from .arguments import (
     FirstLines,
     LastLines,
     Pages,
-    as_base64,
+    base64_capacity,
     read_budget,
 )
-from .reports import report_cut
+from .reports import report_truncation
 
 tools = Features[Files]()
 
@@ -68,7 +68,7 @@ async def read_text_file(
     part = Part(head, tail, offset, cursor, encoding, pages)
     read = await files.read_any_text(files.place(path), read_budget(ctx), ctx.turn, part)
     if read.truncated:
-        await report_cut(ctx, path, read)
+        await report_truncation(ctx, path, read)
     return Text(text_of(read), notes_of(read))
 
 
@@ -82,7 +82,7 @@ async def read_file(ctx: Ctx, path: str, head: Count | None = None, tail: Count 
 async def read_media_file(ctx: Ctx, path: str) -> CallToolResult:
     """Read an image or audio file, or any other file as bytes."""
     place = ctx.state.place(path)
-    read = await ctx.state.read_bytes(place, as_base64(ctx.budget.result_bytes), ctx.turn)
+    read = await ctx.state.read_bytes(place, base64_capacity(ctx.budget.result_bytes), ctx.turn)
     shown = image_type(read.data)
     is_damaged = shown is not None and not is_whole(read.data)
     note = [TextContent(text=_DAMAGED)] if is_damaged else []
@@ -111,5 +111,5 @@ async def read_multiple_files(ctx: Ctx, paths: Annotated[list[str], Field(min_le
     rooted, check = ctx.state.rooted, from_thread.check_cancelled
     async with ctx.turn():
         advice = partial(add_advice, ctx.state)
-        many = await to_thread.run_sync(many_text, rooted, paths, read_budget(ctx), check, advice)
+        many = await to_thread.run_sync(read_many, rooted, paths, read_budget(ctx), check, advice)
     return Text(many.text, {"etags": many.etags})

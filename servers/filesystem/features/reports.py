@@ -23,26 +23,26 @@ _LIMITS = {"time": "ran out of time", "budget": "reached the limit on files per 
 """Reasons why a search stops early, other than at the caller's request, each with its text."""
 
 
-async def report_cut(ctx: Ctx, path: str, read: TextRead) -> None:
+async def report_truncation(ctx: Ctx, path: str, read: TextRead) -> None:
     """Log that a text was too long for one answer."""
     shown = f"{len(read.text.encode()):,} of {read.size:,} bytes"
     await ctx.log("info", f"{quoted(path)} was truncated: {shown} shown", _LOGGER)
 
 
-async def report_stopped(ctx: Ctx, reason: str | None) -> None:
+async def report_early_end(ctx: Ctx, reason: str | None) -> None:
     """Log that a search ended before it had looked at everything."""
     if reason in _LIMITS:
         await ctx.log("notice", f"a search ended early, and may have missed files: it {_LIMITS[reason]}", _LOGGER)
 
 
-async def report_gone(ctx: Context[Files]) -> None:
+async def report_missing_roots(ctx: Context[Files]) -> None:
     """Log the allowed directories that can no longer be reached, if there are any."""
     if ctx.wants_log("warning"):
         for path in await to_thread.run_sync(ctx.state.missing_roots, abandon_on_cancel=True):
             await ctx.log("warning", f"the allowed directory {displayed(path)} can't be reached", _LOGGER)
 
 
-def _report_around(method: Method, handler: Handler) -> Handler:
+def _wrap_handler(method: Method, handler: Handler) -> Handler:
     if method.name not in _REPORTED_METHODS:
         return handler
 
@@ -50,17 +50,17 @@ def _report_around(method: Method, handler: Handler) -> Handler:
         try:
             return await handler(running, context, params)
         except ResourceNotFound:
-            await report_gone(context)
+            await report_missing_roots(context)
             raise
         except FilesError as error:
-            await report_gone(context)
+            await report_missing_roots(context)
             creates_entry = getattr(params, "name", "") in _CREATING_TOOLS
             raise await to_thread.run_sync(add_advice, context.state, error, creates_entry) from None
 
     return handle
 
 
-failures = Extension[Files]("failures", around=_report_around)
+failures = Extension[Files]("failures", around=_wrap_handler)
 """Tells the user if a call failed because a whole allowed directory is missing, for example an unplugged disk, and
 adds advice to the error.
 """

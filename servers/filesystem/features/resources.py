@@ -25,14 +25,14 @@ from shared.server.dispatch.changes import Changes
 from ..errors import FilesError
 from ..files import Files
 from ..read.binary import BytesRead, bytes_of
-from ..read.charsets import UTF8, decode, marked, plain
+from ..read.charsets import UTF8, charset_by_mark, decode, plain
 from ..read.pages import fit, json_size
 from ..search import listing
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
-from .arguments import Ctx, as_base64, read_budget
-from .entries import moment_of, resource_of, root_of
-from .reports import report_gone
+from .arguments import Ctx, base64_capacity, read_budget
+from .entries import format_time, resource_of, root_resource_of
+from .reports import report_missing_roots
 
 features = Features[Files]()
 
@@ -47,7 +47,7 @@ Contents = TextResourceContents | BlobResourceContents
 
 
 @contextmanager
-def _as_protocol_errors(uri: str) -> Iterator[None]:
+def _translate_errors(uri: str) -> Iterator[None]:
     """Translate file errors into the protocol's errors for resources."""
     try:
         yield
@@ -76,21 +76,21 @@ async def read_resource(ctx: Ctx, path: str, offset: Bytes = None, length: Bytes
     """A file, as text if it is text, else as bytes; with offset or length in bytes, a part of it. For a
     directory, a list of the resources in it, as JSON."""
     uri, files = f"file:///{path}", ctx.state
-    with _as_protocol_errors(uri):
+    with _translate_errors(uri):
         place = files.place(uri)
         try:
-            whole = await _whole_file(ctx, uri, place) if offset is None and length is None else None
-            return whole or await _part(ctx, uri, place, offset, length)
+            whole = await _read_whole(ctx, uri, place) if offset is None and length is None else None
+            return whole or await _read_part(ctx, uri, place, offset, length)
         except FilesError as error:
             if error.code != "not_a_file":
                 raise
         async with ctx.turn(brief=True):
-            return await to_thread.run_sync(_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
+            return await to_thread.run_sync(_read_directory, files, uri, place, read_budget(ctx), ctx.budget.entries)
 
 
-async def _whole_file(ctx: Ctx, uri: str, place: Place) -> Contents | None:
+async def _read_whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
     """Return the contents of the whole file; None if it is too large."""
-    budget, blob_budget = read_budget(ctx), as_base64(ctx.budget.result_bytes)
+    budget, blob_budget = read_budget(ctx), base64_capacity(ctx.budget.result_bytes)
     try:
         read = await ctx.state.read_bytes(place, max(budget, blob_budget), ctx.turn)
     except FilesError as error:
@@ -98,7 +98,7 @@ async def _whole_file(ctx: Ctx, uri: str, place: Place) -> Contents | None:
             return None
         raise
     text, charset = plain(read.data), UTF8
-    if text is None and (read.mime.startswith("text/") or marked(read.data)):
+    if text is None and (read.mime.startswith("text/") or charset_by_mark(read.data)):
         async with ctx.turn(brief=True):
             with suppress(FilesError):
                 text, charset = await to_thread.run_sync(decode, read.data, uri)
@@ -113,15 +113,15 @@ async def _whole_file(ctx: Ctx, uri: str, place: Place) -> Contents | None:
 
 def _facts(read: BytesRead) -> dict[str, Any]:
     """Return the file's metadata for programs."""
-    modified = moment_of(read.modified)
+    modified = format_time(read.modified)
     return {"etag": read.etag} if modified is None else {"etag": read.etag, "lastModified": modified}
 
 
-async def _part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
+async def _read_part(ctx: Ctx, uri: str, place: Place, offset: int | None, length: int | None) -> Contents:
     """Return a part of the file, with the URI of the next one. Without a `length`, it ends at a line ending, if there
     is one."""
     budget, start = read_budget(ctx), offset or 0
-    read = await ctx.state.read_bytes(place, as_base64(budget), ctx.turn, start, length)
+    read = await ctx.state.read_bytes(place, base64_capacity(budget), ctx.turn, start, length)
     # Only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
     text = plain(read.data)
     if length is None and start + len(read.data) < read.size:
@@ -152,7 +152,7 @@ def _whole_lines(data: bytes, budget: int) -> str | None:
     return text[:end] if end > len(text) // 2 else text
 
 
-def _directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
+def _read_directory(files: Files, uri: str, place: Place, budget: int, limit: int) -> TextResourceContents:
     """Return the resources in a directory, as many as the budget allows."""
     listed = listing.list_directory(files.rooted, place, Page(limit, sys.maxsize))
     shown: list[dict[str, Any]] = []
@@ -173,12 +173,12 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
     if ctx.state is not ctx.running.state:
         await ctx.state.listings.watch(ctx.state.rooted, partial(_report_list, ctx.changes))
     async with ctx.turn(brief=True):
-        listed = await to_thread.run_sync(_top_level, ctx.state, ctx.budget.entries)
-    await report_gone(ctx)
+        listed = await to_thread.run_sync(_list_roots, ctx.state, ctx.budget.entries)
+    await report_missing_roots(ctx)
     return listed
 
 
-def _top_level(files: Files, limit: int) -> list[Resource]:
+def _list_roots(files: Files, limit: int) -> list[Resource]:
     roots: list[Resource] = []
     entries: list[listing.ListedEntry] = []
     for index, path in enumerate(files.rooted.roots.paths):
@@ -188,7 +188,7 @@ def _top_level(files: Files, limit: int) -> list[Resource]:
             entries += listing.list_directory(files.rooted, root, Page(limit, sys.maxsize)).entries
         except FilesError:
             continue
-        roots.append(root_of(files.uri(root), path, modified))
+        roots.append(root_resource_of(files.uri(root), path, modified))
     return [*roots, *map(resource_of, _readable_entries(files, entries))]
 
 
@@ -211,7 +211,7 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     files = ctx.state
     if not uri.startswith("file:"):
         raise ResourceNotFound(uri)
-    with _as_protocol_errors(uri):
+    with _translate_errors(uri):
         glob = split_glob(uri)
         if glob is None:
             place = files.place(uri)

@@ -20,8 +20,8 @@ from ..files import Files
 from ..search import content, files, listing, matcher, summaries, tree
 from ..search.page import Page
 from .arguments import Count, Ctx, CursorArgument, IncludeIgnored, Patterns
-from .reports import report_stopped
-from .views import FILES_APP, cursor_before, show_listing, show_tree
+from .reports import report_early_end
+from .views import FILES_APP, current_cursor, show_listing, show_tree
 
 _GONE = ", can't be reached now"
 tools = Features[Files]()
@@ -66,7 +66,7 @@ async def list_directory_with_sizes(
     cursor: CursorArgument = None,
 ) -> str:
     """List a directory with the size of each file."""
-    place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), cursor_before(ctx)
+    place, page, since = ctx.state.place(path), _page(ctx, limit, cursor), current_cursor(ctx)
     async with ctx.turn(brief=True):
         entries = await to_thread.run_sync(listing.list_directory, ctx.state.rooted, place, page, sortBy == "size")
     show_listing(ctx, place, entries, since)
@@ -82,9 +82,9 @@ async def directory_tree(
     includeIgnored: IncludeIgnored = True,  # noqa: N803 - as its fellows
 ) -> str:
     """Show everything below a directory as a tree. Links are not followed; omitted contents are marked."""
-    rooted, place, since = ctx.state.rooted, ctx.state.place(path), cursor_before(ctx)
+    rooted, place, since = ctx.state.rooted, ctx.state.place(path), current_cursor(ctx)
     limits = tree.Limits(maxDepth, ctx.budget.entries, ctx.budget.page_bytes - _FRAME_BYTES, includeIgnored)
-    nodes = await _searched(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
+    nodes = await _search(ctx, lambda control: tree.directory_tree(rooted, place, excludePatterns, limits, control))
     show_tree(ctx, place, nodes, since)
     return summaries.tree_text(nodes)
 
@@ -103,8 +103,8 @@ async def search_files(
     counted."""
     scope = files.Scope(pattern, tuple(excludePatterns), includeIgnored)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
-    result = await _searched(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
-    await report_stopped(ctx, result["stopped"])
+    result = await _search(ctx, lambda control: files.search_files(rooted, place, scope, page, control))
+    await report_early_end(ctx, result["stopped"])
     return summaries.search_text(result, pattern)
 
 
@@ -131,10 +131,8 @@ async def search_content(
     query = matcher.Query(pattern, literal, ignoreCase, multiline)
     request = content.SearchRequest(query, output, context, reader)
     rooted, place, page = ctx.state.rooted, ctx.state.place(path), _page(ctx, limit, cursor)
-    result = await _searched(
-        ctx, lambda control: content.search_content(rooted, place, scope, request, page, control)
-    )
-    await report_stopped(ctx, result["stopped"])
+    result = await _search(ctx, lambda control: content.search_content(rooted, place, scope, request, page, control))
+    await report_early_end(ctx, result["stopped"])
     return summaries.content_text(result)
 
 
@@ -172,7 +170,7 @@ def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
     return Page(ctx.budget.entries_within(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
 
 
-async def _searched(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
+async def _search(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
     """Run `search` in a thread and return its result. The client gets progress reports. If the call is cancelled, the
     thread ends at its next step.
     """
@@ -182,13 +180,13 @@ async def _searched(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:
         control = files.Control(remaining * _TIME_SHARE)
         try:
             async with background() as tasks:
-                tasks.start_soon(_report, ctx, control)
+                tasks.start_soon(_report_progress, ctx, control)
                 return await to_thread.run_sync(search, control, abandon_on_cancel=True)
         finally:
             control.cancel()
 
 
-async def _report(ctx: Ctx, control: "files.Control") -> None:
+async def _report_progress(ctx: Ctx, control: "files.Control") -> None:
     reported = 0
     while True:
         await anyio.sleep(_REPORT_SECONDS)

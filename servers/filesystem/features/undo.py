@@ -9,11 +9,11 @@ from pydantic import Field
 from shared import Features
 from shared.text import displayed, format_count, quoted
 
-from ..errors import FilesError, explained
+from ..errors import FilesError, format_error
 from ..files import Files
 from ..history.changes import Change
 from ..history.recording import History
-from ..names import unbroken
+from ..names import escape_breaks
 from ..read.pages import fit, json_size
 from ..settings import Settings
 from .arguments import Count, Ctx, read_budget
@@ -44,11 +44,11 @@ async def undo(
     if change is not None and since is not None:
         raise FilesError("bad_undo", "", "pass change or since, not both")
     files, history = ctx.state, _history(ctx)
-    time = None if since is None else _time(since)
+    time = None if since is None else _parse_time(since)
     changes = await to_thread.run_sync(find_changes, history, files.rooted, change, time)
     if ctx.settings.confirm:
         await ctx.confirm(
-            f"Undo {', '.join(_named(change_to_undo) for change_to_undo in changes)}?",
+            f"Undo {', '.join(_describe(change_to_undo) for change_to_undo in changes)}?",
             [change_to_undo.number for change_to_undo in changes],
         )
     lines: list[str] = []
@@ -61,12 +61,12 @@ async def undo(
         except FilesError as error:
             if not lines:
                 raise
-            lines.append(f"[stopped at change {change_to_undo.number}: {displayed(explained(error))}]")
+            lines.append(f"[stopped at change {change_to_undo.number}: {displayed(format_error(error))}]")
             break
-        await files.wrote_all(undone.places)
+        await files.report_all_changes(undone.places)
         lost = f" [not kept: {displayed(', '.join(undone.lost))}]" if undone.lost else ""
         lines.append(
-            f"Change {change_to_undo.number} undone by change {undone.number} ({_act(change_to_undo)}){lost}"
+            f"Change {change_to_undo.number} undone by change {undone.number} ({_describe_act(change_to_undo)}){lost}"
         )
     return "\n".join(lines) or "There are no changes since then."
 
@@ -79,7 +79,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     budget = read_budget(ctx) - _NOTE_BYTES
     async with ctx.turn():
         shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.rooted, limit, budget)
-    text = "\n".join(f"{_headline(summary.change)}\n{unbroken(summary.diff)}".rstrip("\n") for summary in shown)
+    text = "\n".join(f"{_headline(summary.change)}\n{escape_breaks(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
         return f"{text[: fit(text, budget)]}\n[truncated: give a smaller limit]"
     if more:
@@ -93,7 +93,7 @@ def _history(ctx: Ctx) -> History:
     return ctx.state.history
 
 
-def _time(text: str) -> float:
+def _parse_time(text: str) -> float:
     """Return the seconds since 1970. A time without a time zone is in UTC."""
     try:
         time = datetime.fromisoformat(text)
@@ -102,11 +102,11 @@ def _time(text: str) -> float:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _named(change: Change) -> str:
-    return f"change {change.number} ({_act(change)})"
+def _describe(change: Change) -> str:
+    return f"change {change.number} ({_describe_act(change)})"
 
 
-def _act(change: Change) -> str:
+def _describe_act(change: Change) -> str:
     paths = [quoted(path) for path in change.paths[:_MAX_PATHS]]
     more = [f"{len(change.paths) - _MAX_PATHS:,} more"] if len(change.paths) > _MAX_PATHS else []
     return f"{change.act}: {', '.join([*paths, *more])}"
@@ -121,4 +121,4 @@ def _headline(change: Change) -> str:
     ]
     about = f" of {change.undoes}" if change.undoes else ""
     state = f" [{', '.join(filter(None, facts))}]" if any(facts) else ""
-    return f"{_named(change).removesuffix(')')}{about}) {time}{state}"
+    return f"{_describe(change).removesuffix(')')}{about}) {time}{state}"

@@ -15,7 +15,7 @@ from shared.program.files.entries import Place
 from shared.text import displayed
 
 from ..files import Files
-from ..names import unbroken
+from ..names import escape_breaks
 from ..read.pages import fit, json_size
 from ..search.page import ByteBudget
 from .arguments import Ctx
@@ -38,7 +38,7 @@ _KINDS = {"symlink": "link"}
 Entry = dict[str, Any]
 
 
-def cursor_before(ctx: Context[Files]) -> str | None:
+def current_cursor(ctx: Context[Files]) -> str | None:
     """Return the cursor with which the page requests changes from now on. None if no page is shown, or if no client
     has requested changes yet: a listing alone does not start the watch.
     """
@@ -55,7 +55,7 @@ def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None)
         facts = {"size": item.size, "modified": item.modified}
         present = {name: value for name, value in facts.items() if value is not None}
         entry = _entry(item.name, item.kind, item.uri if "\\" in item.name else "") | present
-        if not _takes(budget, entry):
+        if not _fits(budget, entry):
             break
         entries.append(entry)
     _show(ctx, place, entries, listing.truncated or len(entries) < len(listing.entries), cursor)
@@ -64,7 +64,7 @@ def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None)
 def show_tree(ctx: Ctx, place: Place, tree: "Tree", cursor: str | None) -> None:
     """Show a directory and everything below it."""
     if shows_apps(ctx):
-        entries, is_whole = _flat(tree["root"])
+        entries, is_whole = _flatten(tree["root"])
         _show(ctx, place, entries, tree["truncated"] or not is_whole, cursor)
 
 
@@ -72,7 +72,7 @@ def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence["EditResult"], *,
     """Show the changes to files."""
     if not shows_apps(ctx):
         return
-    diff = "\n".join(unbroken(result.diff) for result in edited if result.diff)
+    diff = "\n".join(escape_breaks(result.diff) for result in edited if result.diff)
     shown = diff if json_size(diff) <= _MAX_BYTES else diff[: fit(diff, _MAX_BYTES)]
     view: dict[str, Any] = {"diff": shown, "applied": applied, "more": len(shown) < len(diff)}
     if len(edited) == 1:
@@ -94,19 +94,19 @@ def _entry(path: str, kind: str, uri: str) -> Entry:
     return {"path": path, "kind": _KINDS.get(kind, kind)} | ({"uri": uri} if uri else {})
 
 
-def _takes(budget: ByteBudget, entry: Entry) -> bool:
+def _fits(budget: ByteBudget, entry: Entry) -> bool:
     return budget.take(_ENTRY_BYTES, entry["path"], entry.get("uri", ""))
 
 
-def _flat(root: "TreeNode") -> tuple[list[Entry], bool]:
+def _flatten(root: "TreeNode") -> tuple[list[Entry], bool]:
     """Return the nodes below the root, top level first, and True if they are complete."""
     entries: list[Entry] = []
     is_whole, budget = True, ByteBudget(_MAX_BYTES)
     pending = deque([("", "", root)])
     while pending:
         path, uri, node = pending.popleft()
-        children = [(_named(path, uri, inner), inner) for inner in node.get("children", ())]
-        if node.get("cut") or not all(_takes(budget, entry) for entry, _ in children):
+        children = [(_tree_entry(path, uri, inner), inner) for inner in node.get("children", ())]
+        if node.get("cut") or not all(_fits(budget, entry) for entry, _ in children):
             is_whole = False
             continue
         for entry, inner in children:
@@ -115,7 +115,7 @@ def _flat(root: "TreeNode") -> tuple[list[Entry], bool]:
     return entries, is_whole
 
 
-def _named(path: str, uri: str, node: "TreeNode") -> Entry:
+def _tree_entry(path: str, uri: str, node: "TreeNode") -> Entry:
     """Return the entry for a node in the directory at `path`. Its `uri` is set if its displayed name is escaped."""
     # No name contains a slash, so the URI after it can be recognized.
     name, _, own = node["name"].partition(f" ({_URI}")

@@ -84,11 +84,11 @@ class Journal:
         self._spooled: dict[int, float] = {}
         """The times of the changes in progress whose records are in the spool."""
         self._time = 0.0
-        self._alive = FileLock(self._runs / self.run, thread_local=False)
-        self._alive.acquire()
+        self._run_lock = FileLock(self._runs / self.run, thread_local=False)
+        self._run_lock.acquire()
         self._lock = threading.RLock()
         self._is_durable: bool | None = None
-        self._recorded = 0
+        self._recorded_bytes = 0
         """Number of bytes recorded since the size of all changes was last computed."""
         with ExitStack() as on_failure:
             on_failure.callback(self._end_run)
@@ -172,14 +172,14 @@ class Journal:
             ended: list[str] = []
             unused: list[str] = []
             with self._transaction():
-                for record, run in sorted(self._records(names, ended), key=lambda item: item[0].time):
+                for record, run in sorted(self._read_records(names, ended), key=lambda item: item[0].time):
                     self._insert(record.act, [record.step], (record.time, record.status, run, None))
                 if self._is_size_check_due():
                     unused = self._evict()
             self._drop_spools(ended)
         self.images.drop(unused)
 
-    def _records(self, names: Sequence[str], ended: list[str]) -> list[tuple[Record, str]]:
+    def _read_records(self, names: Sequence[str], ended: list[str]) -> list[tuple[Record, str]]:
         """Return the new records of these spools with their runs, and note how far they were read. The names of
         spools whose process has ended are added to `ended`.
         """
@@ -284,7 +284,7 @@ class Journal:
             "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (_row(number, at, step) for at, step in enumerate(steps)),
         )
-        self._recorded += size
+        self._recorded_bytes += size
         return number
 
     def _positions(self) -> dict[str, int]:
@@ -292,7 +292,7 @@ class Journal:
         return dict(self._database.execute("SELECT name, position FROM spool").fetchall())
 
     def _is_size_check_due(self) -> bool:
-        return self._recorded * _CHECK_FRACTION >= self.limits.size
+        return self._recorded_bytes * _CHECK_FRACTION >= self.limits.size
 
     def _renew_spool(self) -> None:
         """Move the records of this process to the database and begin a new spool, unless a change is in progress."""
@@ -311,7 +311,7 @@ class Journal:
             self._database.execute("DELETE FROM spool WHERE name = ?", (name,))
 
     def _end_run(self) -> None:
-        self._alive.release()
+        self._run_lock.release()
         with suppress(OSError):
             (self._runs / self.run).unlink()
 
@@ -337,7 +337,7 @@ class Journal:
         """Delete the oldest changes until the rest fit the limit or only one is left; return the names of the deleted
         changes' images.
         """
-        self._recorded = 0
+        self._recorded_bytes = 0
         query = "SELECT coalesce(sum(size), 0), max(number) FROM change"
         total, last = self._database.execute(query).fetchone()
         numbers = []

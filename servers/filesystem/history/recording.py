@@ -91,7 +91,7 @@ class Survey:
         self.steps: list[Step] = []
         self._journal = journal
         self._rooted = rooted
-        self._left = journal.limits.size
+        self._remaining = journal.limits.size
 
     def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
         """Record that the entry (`was`, if it is a file that was read) is about to change to `after`. Raises
@@ -103,14 +103,14 @@ class Survey:
                 # Checked first, since reading it may take minutes.
                 self._require_room(status.st_size)
             if data is None:
-                data = self._small(entry, status)
+                data = self._read_small(entry, status)
             before = ABSENT if status is None else present_state(self._rooted, entry, status, data, attributes)
         if before.is_like(after):
             return
         image = None
         if before.kind == "file":
             self._require_room(before.size)
-            self._left -= before.size
+            self._remaining -= before.size
             image = self._journal.images.store(self._rooted, entry, before.size, data)
         self._add(Step(self._path(entry), before, after, image))
 
@@ -127,7 +127,7 @@ class Survey:
         """Record that the entry is about to be moved."""
         with os_errors(entry.place.path):
             status = current(entry)
-            data = self._small(entry, status)
+            data = self._read_small(entry, status)
             is_large = status is not None and stat.S_ISREG(status.st_mode) and data is None
             # For a large file only its size is recorded, so that recording takes no longer than the move.
             state = State("file", "", status.st_size) if status and is_large else state_of(self._rooted, entry, data)
@@ -139,7 +139,7 @@ class Survey:
         self._journal.images.drop(names)
 
     def _require_room(self, size: int) -> None:
-        if size > self._left:
+        if size > self._remaining:
             raise NotRecorded(f"the change exceeds the journal's limit of {self._journal.limits.size:,} bytes")
 
     def _add(self, step: Step) -> None:
@@ -149,7 +149,7 @@ class Survey:
             raise NotRecorded(f"more than {MAX_STEPS:,} entries")
         self.steps.append(step)
 
-    def _small(self, entry: Entry, status: os.stat_result | None) -> bytes | None:
+    def _read_small(self, entry: Entry, status: os.stat_result | None) -> bytes | None:
         """Return the contents of the file at the entry, which has this `status`, if it is small."""
         if status is None or not stat.S_ISREG(status.st_mode) or status.st_size > MAX_INLINE_BYTES:
             return None
@@ -179,7 +179,7 @@ class Recorder:
         """Context of a change: let `describe` record the affected paths, then yield the change's number; None if it
         is not recorded. Raises PathError if other programs change the files in the meantime.
         """
-        begun = self._begun(rooted, act, describe, undoes)
+        begun = self._begin(rooted, act, describe, undoes)
         if begun is None:
             yield None
             return
@@ -198,7 +198,7 @@ class Recorder:
             else:
                 _abandon(journal, rooted, number)
 
-    def _begun(
+    def _begin(
         self, rooted: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None
     ) -> "tuple[Journal, int] | None":
         """Return the journal and the number of the change in it; None if it is not recorded."""

@@ -88,10 +88,10 @@ def present_state(
     if stat.S_ISDIR(status.st_mode):
         with opened(entry) as descriptor:
             attributes = {} if descriptor is None else attributes_of(descriptor)
-        return State("directory", "", 0, *facts, _as_text(attributes))
+        return State("directory", "", 0, *facts, _encode_attributes(attributes))
     if data is not None:
         present = attributes_at(entry) if attributes is None else attributes
-        return State("file", digest_of(data), len(data), *facts, _as_text(present))
+        return State("file", digest_of(data), len(data), *facts, _encode_attributes(present))
     handle = rooted.open_entry(entry._replace(stat=status), entry.place.path)
     try:
         digest, size = new_digest(), 0
@@ -101,7 +101,7 @@ def present_state(
         attributes = attributes_of(handle.descriptor)
     finally:
         os.close(handle.descriptor)
-    return State("file", digest.hexdigest(), size, *facts, _as_text(attributes))
+    return State("file", digest.hexdigest(), size, *facts, _encode_attributes(attributes))
 
 
 def new_digest(data: bytes = b"") -> "hashlib.blake2b":
@@ -122,5 +122,5 @@ def _blocks(descriptor: int) -> Iterator[bytes]:
         yield block
 
 
-def _as_text(attributes: Attributes) -> dict[str, str]:
+def _encode_attributes(attributes: Attributes) -> dict[str, str]:
     return {name: b64encode(value).decode() for name, value in attributes.items()}

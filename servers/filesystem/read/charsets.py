@@ -34,7 +34,7 @@ class Charset(NamedTuple):
 
 
 UTF8 = Charset("utf-8")
-_MARKED = tuple(Charset(name, mark) for name, mark in MARKS)
+_CHARSETS_WITH_MARK = tuple(Charset(name, mark) for name, mark in MARKS)
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
 _PROBE = "aZ09 \t\n+~{}<&\\"
 """Characters that a charset must encode like ASCII, since lines are counted and parts are read by their bytes."""
@@ -53,9 +53,9 @@ def decode(data: bytes, path: str, offset: int = 0, encoding: str | None = None)
     if text is not None:
         return text, UTF8
     if encoding is not None:
-        charset = named(encoding, path, b"" if offset else data)
+        charset = charset_by_name(encoding, path, b"" if offset else data)
     else:
-        charset = (None if offset else marked(data)) or charset_of(data, path, offset, whole=True)
+        charset = (None if offset else charset_by_mark(data)) or charset_of(data, path, offset, whole=True)
     return decode_part(data[len(charset.mark) :], charset, path, offset + len(charset.mark))
 
 
@@ -125,13 +125,13 @@ def require_sure(charset: Charset, text: str, data: bytes, seen: str, path: str)
     first = _HIGH.search(data)
     likely = likely_charsets(_evidence(data, first.start())) if first is not None else []
     for other in [likely[0].codec, *rivals(likely)] if likely else []:
-        character = _written_otherwise(fresh, charset.name, other)
-        if character is not None and _reads(data, other):
+        character = _first_difference(fresh, charset.name, other)
+        if character is not None and _can_decode(data, other):
             reason = f"it may be {charset.name} or {other}, which have different bytes for {character!r}"
             raise FilesError("unsure_charset", path, reason, "Specify encoding.")
 
 
-def _written_otherwise(characters: Iterable[str], name: str, other: str) -> str | None:
+def _first_difference(characters: Iterable[str], name: str, other: str) -> str | None:
     """Return the first of the characters that the two charsets encode differently."""
     for character in characters:
         try:
@@ -142,7 +142,7 @@ def _written_otherwise(characters: Iterable[str], name: str, other: str) -> str 
     return None
 
 
-def _reads(data: bytes, name: str) -> bool:
+def _can_decode(data: bytes, name: str) -> bool:
     try:
         data.decode(name)
     except UnicodeDecodeError:
@@ -150,7 +150,7 @@ def _reads(data: bytes, name: str) -> bool:
     return True
 
 
-def named(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> Charset:
+def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> Charset:
     """Return the charset that the caller names for a file that begins with `start`.
 
     A `fresh` file gets a byte order mark if the name implies one. Raises FilesError with code `bad_encoding`.
@@ -158,16 +158,18 @@ def named(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> 
     label = encoding.strip().lower().replace("_", "-")
     if label in ("utf-8-sig", "utf-16", "utf-32"):
         implied = next(
-            charset for charset in _MARKED if charset.name == {"utf-8-sig": "utf-8"}.get(label, f"{label}-le")
+            charset
+            for charset in _CHARSETS_WITH_MARK
+            if charset.name == {"utf-8-sig": "utf-8"}.get(label, f"{label}-le")
         )
-        present = marked(start)
+        present = charset_by_mark(start)
         if present is not None and present.name[:6] == implied.name[:6]:
             implied = present
         return implied._replace(mark=implied.mark if fresh or present is implied else b"", given=True)
     try:
         name = codecs.lookup(label).name
         if not name.startswith(_NOT_OF_FILES) and (name in WIDE or _PROBE.encode(name) == _PROBE.encode()):
-            present = marked(start)
+            present = charset_by_mark(start)
             return Charset(name, present.mark if present is not None and present.name == name else b"", True)
     except (LookupError, UnicodeError, ValueError):
         pass
@@ -175,9 +177,9 @@ def named(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> 
     raise FilesError("bad_encoding", path, reason, "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030.")
 
 
-def marked(start: bytes) -> Charset | None:
+def charset_by_mark(start: bytes) -> Charset | None:
     """Return the charset that the byte order mark at the start of a file indicates."""
-    return next((charset for charset in _MARKED if start.startswith(charset.mark)), None)
+    return next((charset for charset in _CHARSETS_WITH_MARK if start.startswith(charset.mark)), None)
 
 
 def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> Charset:
@@ -196,7 +198,7 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
             return UTF8
     if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE]):
         raise not_text(path, offset + at)
-    name = wide_codec(data) if nul >= 0 else _legacy(data, at)
+    name = wide_codec(data) if nul >= 0 else _detect_legacy(data, at)
     if name is None:
         raise not_text(path, offset + at)
     return Charset(name)
@@ -210,7 +212,7 @@ def is_wide(charset: Charset) -> bool:
 def is_known(name: str) -> bool:
     """Return True if this is the name of a text charset."""
     try:
-        return named(name, "").name == name
+        return charset_by_name(name, "").name == name
     except FilesError:
         return False
 
@@ -223,7 +225,7 @@ def not_text(path: str, offset: int, charset: Charset | None = None) -> FilesErr
     return FilesError("not_text", path, f"is not text (byte {offset})", "Use read_media_file for binary files.")
 
 
-def _legacy(data: bytes, at: int) -> str | None:
+def _detect_legacy(data: bytes, at: int) -> str | None:
     sample = _evidence(data, at)
     if len(sample.translate(None, _CONTROLS)) < len(sample):
         return None

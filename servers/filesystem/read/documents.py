@@ -15,7 +15,7 @@ from servers.common.documents.document import DocumentError
 from servers.common.documents.texts import MAX_BYTES, DocumentText, DocumentTexts, require_libraries
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.binary import OpenFile
-from servers.filesystem.read.pages import TextRead, text_in_document
+from servers.filesystem.read.pages import TextRead, read_document_text
 from servers.filesystem.read.parts import Part
 from shared.program.files.entries import Handle, etag_of
 
@@ -91,17 +91,17 @@ class Documents:
         await self._texts.close()
 
 
-def is_called_document(name: str) -> bool:
+def has_document_name(name: str) -> bool:
     """Return True if the file has a document's name ending."""
     return name.lower().endswith(DOCUMENT_NAMES)
 
 
-def concerns_document(part: Part) -> bool:
+def is_document_part(part: Part) -> bool:
     """Return True if only documents have this kind of part."""
     return part.pages is not None or (part.cursor is not None and _PAGES_SUFFIX in part.cursor)
 
 
-def chosen_pages(part: Part, path: str) -> str | None:
+def selected_pages(part: Part, path: str) -> str | None:
     """Return the pages of a document that a part selects, directly or in its cursor. Raises FilesError."""
     if part.cursor is None:
         return part.pages
@@ -115,7 +115,7 @@ def part_of_document(document: DocumentText, etag: str, path: str, budget: int, 
     """Return part of the text, at most `budget` bytes of JSON. Raises FilesError like `pages.read_text`."""
     if part.encoding is not None:
         raise FilesError("bad_encoding", path, "encoding does not apply to documents", "Omit encoding.")
-    pages = chosen_pages(part, path)
+    pages = selected_pages(part, path)
     cursor = None if part.cursor is None else part.cursor.partition(_PAGES_SUFFIX)[0]
-    read = text_in_document(document.text.encode(), etag, path, budget, part._replace(cursor=cursor))
+    read = read_document_text(document.text.encode(), etag, path, budget, part._replace(cursor=cursor))
     return read._replace(notes=document.notes, choice=_PAGES_SUFFIX + quote(pages or "", safe=""))

@@ -15,7 +15,15 @@ from pydantic_core import to_json
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
 from servers.filesystem.read.binary import OpenFile, Readable
-from servers.filesystem.read.charsets import UTF8, Charset, charset_of, decode_part, is_wide, marked, named
+from servers.filesystem.read.charsets import (
+    UTF8,
+    Charset,
+    charset_by_mark,
+    charset_by_name,
+    charset_of,
+    decode_part,
+    is_wide,
+)
 from servers.filesystem.read.parts import WHOLE, Cursor, Part, cursor_of, require_valid
 from shared.program.files.entries import Place, SmallFile, etag_of
 from shared.text import format_count
@@ -65,10 +73,10 @@ def read_text(
     """
     require_valid(part, place.path)
     with rooted.open_file(place) as handle:
-        return _text_of(OpenFile(handle), etag_of(handle.stat), place.path, budget, part, check)
+        return _read_part(OpenFile(handle), etag_of(handle.stat), place.path, budget, part, check)
 
 
-def text_in(
+def read_small_text(
     small_file: SmallFile, place: Place, budget: int, part: Part = WHOLE, plain: str | None = None
 ) -> TextRead:
     """Return part of the text of a small file that is in memory, like `read_text`. `plain` is the whole text, if
@@ -77,16 +85,16 @@ def text_in(
     if plain is not None and part == WHOLE and len(small_file.data) * _MAX_ESCAPE_BYTES <= budget:
         return TextRead(plain, len(small_file.data), etag_of(small_file.stat))
     require_valid(part, place.path)
-    return _text_of(small_file, etag_of(small_file.stat), place.path, budget, part)
+    return _read_part(small_file, etag_of(small_file.stat), place.path, budget, part)
 
 
-def text_in_document(data: bytes, etag: str, path: str, budget: int, part: Part) -> TextRead:
+def read_document_text(data: bytes, etag: str, path: str, budget: int, part: Part) -> TextRead:
     """Return part of the text, in UTF-8, of a document with this etag. Raises FilesError like `read_text`."""
     require_valid(part, path)
-    return _text_of(_Extracted(data), etag, path, budget, part)
+    return _read_part(_DocumentBytes(data), etag, path, budget, part)
 
 
-class _Extracted(NamedTuple):
+class _DocumentBytes(NamedTuple):
     data: bytes
 
     @property
@@ -97,30 +105,30 @@ class _Extracted(NamedTuple):
         return self.data[position : position + count]
 
 
-def _text_of(
+def _read_part(
     source: Readable, etag: str, path: str, budget: int, part: Part, check: Callable[[], None] = _do_nothing
 ) -> TextRead:
     if part.cursor is not None:
         cursor = cursor_of(part.cursor, etag, path)
-        return _page(source, path, budget, cursor, Charset(cursor.charset))
+        return _read_page(source, path, budget, cursor, Charset(cursor.charset))
     start = source.read(0, _SAMPLE_BYTES)
     if part.encoding is not None:
-        charset = named(part.encoding, path, start)
+        charset = charset_by_name(part.encoding, path, start)
     else:
-        charset = marked(start) or charset_of(start, path, whole=len(start) < _SAMPLE_BYTES)
+        charset = charset_by_mark(start) or charset_of(start, path, whole=len(start) < _SAMPLE_BYTES)
     if part.tail is not None:
-        return _last(source, etag, path, budget, part.tail, charset)
+        return _read_tail(source, etag, path, budget, part.tail, charset)
     position = len(charset.mark)
     if part.offset is not None and part.offset > 1:
-        position = _line_start(source, path, part.offset, charset, check)
+        position = _find_line(source, path, part.offset, charset, check)
     cursor = Cursor(etag, position, part.offset or 1, part.head or 0, charset.name)
-    return _page(source, path, budget, cursor, charset)
+    return _read_page(source, path, budget, cursor, charset)
 
 
-def _page(source: Readable, path: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
+def _read_page(source: Readable, path: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
     data, ended = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
     text, charset = decode_part(data, charset, path, start.position, ended)
-    end = _line_end(text, "\n", start.left) if start.left else -1
+    end = _find_line_end(text, "\n", start.left) if start.left else -1
     complete = ended or end >= 0
     requested = text if end < 0 else text[:end]
     size = max(source.size, start.position + len(data))
@@ -174,7 +182,7 @@ def fit(text: str, budget: int, from_end: bool = False) -> int:
     return count
 
 
-def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
+def _find_line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
     """Return the position after line `number`; -1 if there are fewer line endings."""
     end = 0
     for _ in range(number):
@@ -184,14 +192,14 @@ def _line_end(text: AnyStr, newline: AnyStr, number: int) -> int:
     return end
 
 
-def _line_start(source: Readable, path: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
+def _find_line(source: Readable, path: str, number: int, charset: Charset, check: Callable[[], None]) -> int:
     """Return the byte position at which line `number` begins. Raises FilesError with code `bad_range` if there are
     fewer lines."""
     position, line, block = 0, 1, b""
     while following := source.read(position, _BLOCK_BYTES):
         check()
         block = following
-        ends = _ends(block, charset)
+        ends = _count_line_ends(block, charset)
         if line + ends >= number:
             position += _after(block, charset, number - line)
             line = number
@@ -204,7 +212,7 @@ def _line_start(source: Readable, path: str, number: int, charset: Charset, chec
     return position
 
 
-def _ends(block: bytes, charset: Charset) -> int:
+def _count_line_ends(block: bytes, charset: Charset) -> int:
     """Return the number of line endings in a block of whole characters."""
     if is_wide(charset):
         return block.decode(charset.name, "replace").count("\n")
@@ -214,17 +222,17 @@ def _ends(block: bytes, charset: Charset) -> int:
 def _after(block: bytes, charset: Charset, lines: int) -> int:
     """Return the position in a block after the given number of line endings."""
     if not is_wide(charset):
-        return _line_end(block, b"\n", lines)
+        return _find_line_end(block, b"\n", lines)
     text = block.decode(charset.name, "replace")
-    return len(text[: _line_end(text, "\n", lines)].encode(charset.name))
+    return len(text[: _find_line_end(text, "\n", lines)].encode(charset.name))
 
 
-def _last(source: Readable, etag: str, path: str, budget: int, count: int, charset: Charset) -> TextRead:
+def _read_tail(source: Readable, etag: str, path: str, budget: int, count: int, charset: Charset) -> TextRead:
     """Return the last lines, or only their end if they exceed the budget."""
     data, start = _read_backward(source, count, charset, _bytes_over_budget(budget, charset))
     whole = _whole_characters(data, charset) if start else data[len(charset.mark) :]
     text, charset = decode_part(whole, charset, path, start + len(data) - len(whole))
-    begin = _last_lines(text, count)
+    begin = _find_last_lines(text, count)
     requested = text[max(begin, 0) :]
     fitting = fit(requested, budget, from_end=True)
     size = source.size
@@ -260,7 +268,7 @@ def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -
             break  # the file has become shorter
         blocks.append(block)
         start = begin
-        ends += _ends(block, charset)
+        ends += _count_line_ends(block, charset)
     return b"".join(reversed(blocks)), start
 
 
@@ -276,7 +284,7 @@ def _whole_characters(data: bytes, charset: Charset) -> bytes:
     return data[begin:]
 
 
-def _last_lines(text: str, count: int) -> int:
+def _find_last_lines(text: str, count: int) -> int:
     """Return the start of the last `count` lines; -1 if there is no line ending before them."""
     end = len(text) - text.endswith("\n")
     for _ in range(count):

@@ -12,10 +12,10 @@ from servers.common.documents.texts import SIGNATURE_BYTES, may_be_document
 from servers.common.files.rooted_files import RootedFiles
 from shared.text import quoted
 
-from ..errors import FilesError, explained
+from ..errors import FilesError, format_error
 from .binary import read_bytes
 from .charsets import UTF8
-from .documents import is_called_document
+from .documents import has_document_name
 from .pages import TextRead, json_size, read_text
 from .parts import WHOLE
 
@@ -27,7 +27,7 @@ _HEADING_BYTES, _MIN_FILE_BYTES, _BEGINNING_BYTES = 20, 80, 600
 beginning of a long file."""
 
 
-class Many(NamedTuple):
+class ManyTexts(NamedTuple):
     """The text of several files, and the etag of each file by its path as the client wrote it."""
 
     text: str
@@ -64,13 +64,13 @@ def notes_of(read: TextRead) -> dict[str, str]:
     return notes
 
 
-def many_text(
+def read_many(
     rooted: RootedFiles,
     paths: Sequence[str],
     budget: int,
     check: Callable[[], None],
     add_advice: Callable[[FilesError], FilesError] = lambda error: error,
-) -> Many:
+) -> ManyTexts:
     """Return several files one after another, each under a mark and its path. An unreadable file is replaced by its
     error.
 
@@ -89,18 +89,18 @@ def many_text(
         try:
             place = rooted.roots.place(path)
             # Only the bytes of a document could be read here.
-            if is_called_document(place.path) and may_be_document(read_bytes(rooted, place, SIGNATURE_BYTES, 0).data):
+            if has_document_name(place.path) and may_be_document(read_bytes(rooted, place, SIGNATURE_BYTES, 0).data):
                 raise FilesError("not_text", place.path, "is a document", "Use read_text_file, which reads its text.")
             read = read_text(
                 rooted, place, max(room - (_REMARKS_BYTES if sizes[index] > room else 0), 1), WHOLE, check
             )
             texts[index], etags[path] = f"{heading}\n{text_of(read)}", read.etag
         except FilesError as error:
-            texts[index] = f"{heading} Error - {explained(add_advice(error))}"
+            texts[index] = f"{heading} Error - {format_error(add_advice(error))}"
         budget -= json_size(texts[index] + "\n")
     if shown < len(paths):
         texts.append(f"[truncated: {shown:,} of {len(paths):,} files shown; request the others in another call]")
-    return Many("\n".join(texts), etags)
+    return ManyTexts("\n".join(texts), etags)
 
 
 def _size(rooted: RootedFiles, path: str) -> int:

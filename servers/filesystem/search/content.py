@@ -17,7 +17,7 @@ from servers.common.documents.texts import SIGNATURE_BYTES, may_be_document
 from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import with_uri
+from servers.filesystem.names import add_uri
 from servers.filesystem.read.charsets import UTF8
 from servers.filesystem.read.documents import DOCUMENT_NAMES
 from servers.filesystem.search.files import Control, Scope, Walk
@@ -94,20 +94,20 @@ def search_content(
     Raises FilesError.
     """
     after = None if page.cursor is None else decode_cursor(page.cursor)
-    run = _Run(request, page, control)
+    run = _Search(request, page, control)
     if stat.S_ISREG(rooted.stat(place).st_mode):
         return run.search_file(rooted, place, after)
     return run.search_tree(rooted, place, Walk(rooted, place, scope, control), after)
 
 
-class _Run:
+class _Search:
     """A running search: its results so far, and the space left on the page."""
 
     def __init__(self, request: SearchRequest, page: Page, control: Control) -> None:
         self._request = request
         query = request.query
         self._reader = Reader(query, request.context, control, request.read_document)
-        self._left = page.limit
+        self._remaining = page.limit
         self._budget = ByteBudget(page.max_bytes)
         self._control = control
         self._files: list[FileMatches] = []
@@ -153,7 +153,7 @@ class _Run:
 
         Returns the position of the last line if the search stops in one of them, else None.
         """
-        read_small, limit, ended = below.read_small, self._reader.small, self._control.ended
+        read_small, limit, stop_reason = below.read_small, self._reader.small, self._control.stop_reason
         texts: dict[str, bytes] = {}
         reached = None
         for name in names:
@@ -164,7 +164,7 @@ class _Run:
                 data = None
             if data is not None and not may_be_document(data):
                 texts[name] = data
-                if len(texts) < _BATCH_FILES and ended() is None:
+                if len(texts) < _BATCH_FILES and stop_reason() is None:
                     continue
                 reached = self._search_texts(texts, walk, path, below.uri, after)
             else:
@@ -173,7 +173,7 @@ class _Run:
                     reached = self._open(below, (*path, name), after)
             if self._stopped is None:
                 walk.finish(path, name)
-                self._stopped = ended()
+                self._stopped = stop_reason()
             if self._stopped is not None:
                 break
             texts = {}
@@ -230,7 +230,7 @@ class _Run:
     ) -> Position | None:
         """Report the matches in a file. Returns like `_search`."""
         if searched is None:
-            self._stopped = self._control.ended()
+            self._stopped = self._control.stop_reason()
             self._skipped += self._stopped is None
             return None
         self._searched += 1
@@ -242,16 +242,16 @@ class _Run:
             hits = (hit for hit in hits if hit.number > after.number)
         hit = next(hits, None)
         if hit is None:
-            self._stopped = self._control.ended()
+            self._stopped = self._control.stop_reason()
             return None
-        file = FileMatches(path=with_uri(displayed("/".join(path)), partial(uri, path)))
+        file = FileMatches(path=add_uri(displayed("/".join(path)), partial(uri, path)))
         if searched.charset != UTF8.name:
             file["charset"] = searched.charset
         if self._request.output == "matches":
             return self._report_lines(file, path, chain([hit], hits))
         if self._request.output == "counts":
             file["count"] = 1 + sum(1 for _ in hits)
-            self._stopped = self._control.ended()
+            self._stopped = self._control.stop_reason()
         if self._stopped is None and self._fits(_LINE_OVERHEAD_BYTES, file["path"]):
             self._files.append(file)
         return None
@@ -276,14 +276,14 @@ class _Run:
             file["matches"].append(line)
             reached = hit.number
         else:
-            self._stopped = self._control.ended()
+            self._stopped = self._control.stop_reason()
         return Position(path, reached) if reached and self._stopped else None
 
     def _fits(self, more: int, *texts: str) -> bool:
-        if self._left == 0:
+        if self._remaining == 0:
             self._stopped = "limit"
         elif not self._budget.take(more, *texts):
             self._stopped = "size"
         else:
-            self._left -= 1
+            self._remaining -= 1
         return self._stopped is None

@@ -19,7 +19,7 @@ from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import with_uri
+from servers.filesystem.names import add_uri
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, kind_of
@@ -48,7 +48,7 @@ class Control:
         """End the search at its next step."""
         self._cancelled = True
 
-    def ended(self) -> str | None:
+    def stop_reason(self) -> str | None:
         """Return the reason that the search must end, `cancelled` or `time`; None while it may continue."""
         if self._cancelled:
             return "cancelled"
@@ -98,7 +98,7 @@ class Walk:
         self._include = Glob([scope.pattern])
         self._exclude = Glob(scope.exclude_patterns)
         self._steps = 0
-        self._again = False
+        self._repeats_last = False
         self._last: tuple[Names, str] | None = None
         self.stopped: str | None = None
         """None, or the reason that there may be more: `budget`, `time`, `cancelled`, or one that the caller set."""
@@ -113,33 +113,33 @@ class Walk:
 
         The directory is the one that `below` scanned last. A caller that may stop within it calls `finish`.
         """
-        self._again = after is not None and after.number > 0
+        self._repeats_last = after is not None and after.number > 0
         rules = Rules() if self._scope.include_ignored else rules_above(self._rooted, self._place)
         pending = [_Directory((), self._include.start, self._exclude.start, rules, after.parts if after else ())]
         while pending and self.stopped is None:
-            directory, listed = self._visit(below, pending.pop())
-            matches, children = self._matching(directory, listed)
+            directory, listed = self._scan(below, pending.pop())
+            matches, children = self._match_directory(directory, listed)
             yield directory.path, matches
             if self.stopped is None:
-                self._leave(directory, listed)
+                self._finish_directory(directory, listed)
             pending += reversed(children)
 
     def finish(self, path: Names, name: str) -> None:
         """Note that this match in the directory is finished, and those before it."""
         self._last = path, name
 
-    def _leave(self, directory: _Directory, listed: list["os.DirEntry[str]"]) -> None:
+    def _finish_directory(self, directory: _Directory, listed: list["os.DirEntry[str]"]) -> None:
         """Note that a directory is finished, and stop the walk if a limit is reached."""
         after = directory.after
         if listed and (not after or (len(after) == 1 and listed[-1].name >= after[0])):
             self._last = directory.path, listed[-1].name
         self._control.seen += len(listed)
         self._steps += len(listed) * (1 + len(directory.included) + len(directory.excluded))
-        self.stopped = self._control.ended()
+        self.stopped = self._control.stop_reason()
         if self.stopped is None and self._steps > self._scope.max_steps:
             self.stopped = "budget"
 
-    def _matching(
+    def _match_directory(
         self, directory: _Directory, listed: list["os.DirEntry[str]"]
     ) -> tuple[list[Matching], list[_Directory]]:
         """Return the matches in one directory, and the directories to enter. If the search must end meanwhile, the
@@ -157,22 +157,22 @@ class Walk:
         takes_all = self._include.ends_with_any(included) and not (excluded or may_ignore or after)
         matches: list[Matching] = []
         children: list[_Directory] = []
-        looked = 0
+        compared = 0
         for number, (name, kind) in enumerate(named, 1):
             if takes_all and kind == "file":
                 matches.append((name, kind))
                 continue
             # In the directory where the previous page ended, only later entries, or that one again.
-            is_new = not after or (len(after) == 1 and (name > after[0] or (self._again and name == after[0])))
+            is_new = not after or (len(after) == 1 and (name > after[0] or (self._repeats_last and name == after[0])))
             if not is_new and kind != "directory":
                 continue
-            matched, child = self._look(directory, name, kind, may_ignore)
+            matched, child = self._match_entry(directory, name, kind, may_ignore)
             if child is not None:
                 children.append(child)
             if matched and is_new:
                 matches.append((name, kind))
-            looked += 1
-            if looked % _BATCH_ENTRIES == 0 and self._control.ended() is not None:
+            compared += 1
+            if compared % _BATCH_ENTRIES == 0 and self._control.stop_reason() is not None:
                 del listed[number:]
                 break
         return matches, children
@@ -181,7 +181,7 @@ class Walk:
         """Return the position of the last finished entry, or None."""
         return None if self._last is None else Position((*self._last[0], self._last[1]))
 
-    def _visit(self, below: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
+    def _scan(self, below: Descent, directory: _Directory) -> tuple[_Directory, list["os.DirEntry[str]"]]:
         """Return the directory with the rules in effect in it, and the entries to examine."""
         try:
             entries = below.scan(directory.path)
@@ -204,7 +204,9 @@ class Walk:
             ]
         return directory, entries
 
-    def _look(self, directory: _Directory, name: str, kind: str, may_ignore: bool) -> tuple[bool, _Directory | None]:
+    def _match_entry(
+        self, directory: _Directory, name: str, kind: str, may_ignore: bool
+    ) -> tuple[bool, _Directory | None]:
         """Return True if the entry matches, and the directory to enter, if any; its rules are applied if they
         `may_ignore` an entry of this directory."""
         _, included, excluded, rules, _ = directory
@@ -256,7 +258,7 @@ def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, co
     with descent(rooted, place) as below:
         listed = walk.directories(below, after)
         for path, name, kind in ((path, *entry) for path, entries in listed for entry in entries):
-            shown = with_uri(displayed("/".join((*path, name))), partial(below.uri, (*path, name)))
+            shown = add_uri(displayed("/".join((*path, name))), partial(below.uri, (*path, name)))
             if len(matches) == page.limit:
                 walk.stopped = "limit"
                 break

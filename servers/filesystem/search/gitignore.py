@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.search.matcher import Matcher, any_line_of
+from servers.filesystem.search.matcher import Matcher, compile_any
 from shared.program.files.entries import Place
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Rules(NamedTuple):
             data = read(FILE, MAX_BYTES)
         except FilesError:
             return Rules(outer)
-        return Rules((*outer, *((spec, "") for spec in _parsed(data))))
+        return Rules((*outer, *((spec, "") for spec in _parse(data))))
 
 
 def rules_above(rooted: RootedFiles, place: Place) -> Rules:
@@ -112,21 +112,21 @@ def _read(rooted: RootedFiles, directory: Place, name: str, limit: int) -> bytes
         return os.read(handle.descriptor, limit)
 
 
-def _parsed(data: bytes) -> list[_Spec]:
+def _parse(data: bytes) -> list[_Spec]:
     """Return the patterns of the lines in parts; later parts overrule earlier ones."""
     # git recognizes no other line endings, adds an LF to the last one, and skips a byte order mark.
     text = (data.removeprefix(BOM_UTF8) + b"\n").replace(b"\r\n", b"\n").decode("utf-8", "replace")
     lines = iter(text.split("\n"))
     specs: list[_Spec] = []
     while some := list(islice(lines, _BATCH_LINES)):
-        together = _compiled(some)
+        together = _compile(some)
         # As in git, an invalid line is skipped.
-        compiled = [together] if together else [_compiled([line]) for line in some]
+        compiled = [together] if together else [_compile([line]) for line in some]
         specs += [spec for spec in compiled if spec]
     return specs
 
 
-def _compiled(lines: list[str]) -> _Spec | None:
+def _compile(lines: list[str]) -> _Spec | None:
     try:
         import re2
         from pathspec import GitIgnoreSpec
@@ -139,4 +139,4 @@ def _compiled(lines: list[str]) -> _Spec | None:
     except (ValueError, re.error, re2.error):
         return None
     expressions = [rule.regex.pattern for rule in rules.patterns if rule.include and rule.regex]
-    return _Spec(rules, any_line_of([_NAMED_GROUP.sub("(?:", expression) for expression in expressions]))
+    return _Spec(rules, compile_any([_NAMED_GROUP.sub("(?:", expression) for expression in expressions]))

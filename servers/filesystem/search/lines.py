@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from servers.common.documents.texts import DocumentText, may_be_document
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import UTF8, Charset, charset_of, marked
+from servers.filesystem.read.charsets import UTF8, Charset, charset_by_mark, charset_of
 from servers.filesystem.search.files import Control
-from servers.filesystem.search.matcher import Matcher, Query, compiled, for_large_file, is_by_line
+from servers.filesystem.search.matcher import Matcher, Query, compile_query, matcher_for_large_file, matches_by_line
 from shared.program.files.entries import Handle
 
 BLOCK_BYTES = 1 << 20
@@ -48,17 +48,17 @@ class Hit(NamedTuple):
 
     def text(self) -> str:
         """Return the lines of the match; if they are long, the text around its beginning."""
-        line = _decoded(self.data[self.start : self.end])
+        line = _decode(self.data[self.start : self.end])
         if len(line) <= MAX_SHOWN:
-            return _shown(line)
+            return _shorten(line)
         column = len(self.data[self.start : self.match].decode("utf-8", "replace")) + 1
         begin = min(max(column - MAX_SHOWN // 4, 0), len(line) - MAX_SHOWN)
-        return ("…" if begin else "") + _shown(line[begin:])
+        return ("…" if begin else "") + _shorten(line[begin:])
 
     def before(self, count: int) -> list[str]:
         """Return the `count` lines before the match, or as many as there are."""
         start = start_of_lines(self.data, self.start, count)
-        return [_shown(_decoded(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
+        return [_shorten(_decode(line)) for line in self.data[start : self.start].split(b"\n")[:-1]]
 
     def after(self, count: int) -> list[str]:
         """Return the `count` lines after the match, or as many as there are."""
@@ -68,7 +68,7 @@ class Hit(NamedTuple):
                 break
             next_end = self.data.find(b"\n", end + 1)
             end = next_end if next_end >= 0 else len(self.data)
-        return [_shown(_decoded(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
+        return [_shorten(_decode(line)) for line in self.data[self.end : end].split(b"\n")[1:]]
 
 
 class _Block(NamedTuple):
@@ -110,11 +110,11 @@ class Reader:
         self, query: Query, context: int, control: Control, read_document: ReadDocument | None = None
     ) -> None:
         self._query = query
-        self._matcher = compiled(query)
+        self._matcher = compile_query(query)
         self._search = self._matcher.search
         self._whole = query.multiline
         self._limit = MAX_WHOLE if query.multiline else BLOCK_BYTES
-        self._by_line = is_by_line(query)
+        self._by_line = matches_by_line(query)
         self.small = min(SMALL_FILE_BYTES, self._limit)
         """A file for `candidates` and `hits_in` has fewer bytes than this."""
         self._context = context
@@ -138,7 +138,7 @@ class Reader:
             document = None if share is None else self._read_document(handle, share)
             if document is None:
                 return None
-            return self._whole_text(document.text.encode())._replace(is_partial=bool(document.notes))
+            return self._search_text(document.text.encode())._replace(is_partial=bool(document.notes))
         if self._whole or len(data) < requested:
             return self.hits_in(data)
         read: Callable[[], bytes] = partial(os.read, descriptor, BLOCK_BYTES)
@@ -148,11 +148,11 @@ class Reader:
         data = data[len(charset.mark) :]
         numbers = _LineNumbers(descriptor, self._control)
         if charset.name != UTF8.name:
-            data, read = _in_utf_8(data, charset, read)
+            data, read = _to_utf_8(data, charset, read)
             numbers = _LineNumbers(None, self._control)
-        data, read = _with_line_feeds(data, read)
+        data, read = _to_line_feeds(data, read)
         position = partial(os.lseek, descriptor, 0, os.SEEK_CUR)
-        return SearchedFile(self._in_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
+        return SearchedFile(self._search_blocks(_blocks(read, position, data, self._context), numbers), charset.name)
 
     def candidates(self, texts: list[bytes]) -> Iterator[int]:
         """Yield the indexes of the files that may have matches or may be binary, given their contents."""
@@ -172,16 +172,16 @@ class Reader:
     def hits_in(self, data: bytes) -> SearchedFile | None:
         """Return the matches in the whole contents of a file that is not a document; None if it is binary."""
         if data.isascii() and b"\0" not in data:
-            return self._whole_text(data)
+            return self._search_text(data)
         charset = _charset_of(data, whole=True)
         if charset is None:
             return None
         data = data[len(charset.mark) :]
         if charset.name != UTF8.name:
-            data, _ = _in_utf_8(data, charset, bytes)
-        return self._whole_text(data, charset.name)
+            data, _ = _to_utf_8(data, charset, bytes)
+        return self._search_text(data, charset.name)
 
-    def _whole_text(self, data: bytes, charset: str = UTF8.name) -> SearchedFile:
+    def _search_text(self, data: bytes, charset: str = UTF8.name) -> SearchedFile:
         if b"\r" in data:
             data = data.replace(b"\r\n", b"\n")
         # This suffices for most files, which are small and have no match.
@@ -189,8 +189,8 @@ class Reader:
             return NO_HITS
         return SearchedFile(_hits(_Block(data, 0, len(data)), 1, self._matcher), charset)
 
-    def _in_blocks(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[Hit]:
-        matcher, last = for_large_file(self._query, self._matcher), 0
+    def _search_blocks(self, blocks: Iterator[_Block], numbers: "_LineNumbers") -> Iterator[Hit]:
+        matcher, last = matcher_for_large_file(self._query, self._matcher), 0
         for block in blocks:
             first = None
             for hit in _hits(block, 0, matcher):
@@ -201,9 +201,9 @@ class Reader:
                 if first + hit.number > last:
                     yield hit._replace(number=first + hit.number)
                 last = first + hit.number
-            if self._control.ended():
+            if self._control.stop_reason():
                 return
-            numbers.passed(block)
+            numbers.advance(block)
 
 
 class _LineNumbers:
@@ -227,12 +227,12 @@ class _LineNumbers:
         ):
             self._lines += piece.count(b"\n")
             self._counted += len(piece)
-            if self._control.ended():
+            if self._control.stop_reason():
                 return None
         os.lseek(self._descriptor, reached, os.SEEK_SET)
         return self._lines + 1 - block.data.count(b"\n", block.start)
 
-    def passed(self, block: _Block) -> None:
+    def advance(self, block: _Block) -> None:
         """Continue after `block`."""
         if self._descriptor is None:
             self._lines += block.data.count(b"\n", block.start, block.end)
@@ -241,13 +241,13 @@ class _LineNumbers:
 def _charset_of(data: bytes, whole: bool) -> Charset | None:
     """Return the charset of a file, judged by its start; None if it is binary."""
     try:
-        return marked(data) or charset_of(data, "", whole=whole)
+        return charset_by_mark(data) or charset_of(data, "", whole=whole)
     except FilesError:
         # Bytes without NULs are searched as they are, although they are not text.
         return None if b"\0" in data else UTF8
 
 
-def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
+def _to_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
     """Return the start of a text, and the function that reads the rest, both converted to UTF-8."""
     decoder = codecs.getincrementaldecoder(charset.name)("replace")
 
@@ -260,7 +260,7 @@ def _in_utf_8(data: bytes, charset: Charset, read: Callable[[], bytes]) -> tuple
     return decoder.decode(data).encode(), read_on
 
 
-def _with_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
+def _to_line_feeds(data: bytes, read: Callable[[], bytes]) -> tuple[bytes, Callable[[], bytes]]:
     """Return the start of a text, and the function that reads the rest, with LF for CR LF."""
     last = b""
 
@@ -330,11 +330,11 @@ def _hits(block: _Block, number: int, matcher: Matcher) -> Iterator[Hit]:
         counted, position = line, line_end + 1
 
 
-def _decoded(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     return line.removesuffix(b"\r").decode("utf-8", "replace")
 
 
-def _shown(line: str) -> str:
+def _shorten(line: str) -> str:
     return _BREAKING.sub(
         lambda match: match[0].encode("unicode_escape").decode(),
         line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…",

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from servers.common.files.rooted_files import RootedFiles, missing
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import with_uri
+from servers.filesystem.names import add_uri
 from servers.filesystem.read.media_types import media_type_of
 from servers.filesystem.search.page import ByteBudget, Page, Position, decode_cursor, encode_cursor
 from shared.program.files.entries import Place, etag_of, kind_of, scanned
@@ -48,7 +48,7 @@ class ListedEntry(NamedTuple):
     @property
     def shown_name(self) -> str:
         """The name as a result displays it."""
-        return with_uri(self.name, lambda: self.uri)
+        return add_uri(self.name, lambda: self.uri)
 
 
 class Listing(NamedTuple):
@@ -110,7 +110,7 @@ def page_of(
     budget, entries, last = ByteBudget(page.max_bytes), [], after
     uri = rooted.roots.uri(place).rstrip("/")
     for entry in rest[: page.limit]:
-        listed = _listed(uri, entry, not names_only and entry.name not in denied)
+        listed = _describe_child(uri, entry, not names_only and entry.name not in denied)
         size = "" if listed.size is None else f"  {format_count(listed.size, 'byte')}"
         if not budget.take(_OVERHEAD_BYTES, listed.shown_name + size):
             break
@@ -130,7 +130,7 @@ def _size(entry: "os.DirEntry[str]", denied: Set[str]) -> int:
         return 0
 
 
-def _listed(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> ListedEntry:
+def _describe_child(directory_uri: str, entry: "os.DirEntry[str]", with_stat: bool) -> ListedEntry:
     kind, name = kind_of(entry), displayed(entry.name)
     try:
         status = entry.stat(follow_symlinks=False) if with_stat else None
@@ -160,7 +160,7 @@ def describe(rooted: RootedFiles, place: Place, status: os.stat_result) -> FileI
         kind = "file" if stat.S_ISREG(status.st_mode) else "other"
     path = rooted.roots.path(place)
     return FileInfo(
-        path=with_uri(displayed(path), lambda: rooted.roots.uri(place)),
+        path=add_uri(displayed(path), lambda: rooted.roots.uri(place)),
         kind=kind,
         size=status.st_size,
         created=getattr(status, "st_birthtime", None),
@@ -186,11 +186,11 @@ def complete(rooted: RootedFiles, typed: str) -> list[str]:
     parent, slash, name = typed.rpartition("/")
     with suppress(FilesError):
         if slash:
-            matches += _entries(rooted, rooted.roots.place(f"{_FILE_SCHEME}{parent}"), unquote_to_bytes(name))
+            matches += _complete_name(rooted, rooted.roots.place(f"{_FILE_SCHEME}{parent}"), unquote_to_bytes(name))
     return matches
 
 
-def _entries(rooted: RootedFiles, parent: Place, prefix: bytes) -> Iterator[str]:
+def _complete_name(rooted: RootedFiles, parent: Place, prefix: bytes) -> Iterator[str]:
     with rooted.open_directory(parent) as directory:
         for entry in scanned(directory):
             place = parent.child(entry.name)

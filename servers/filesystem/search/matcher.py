@@ -29,7 +29,7 @@ _PART = re.compile(
     re.DOTALL,
 )
 """A class, an assertion or any character; an escaped character; a group or a repetition; or a character."""
-_MAX_FALSE = 8
+_MAX_MISSES = 8
 """Number of places without a match after which a text is searched without a filter."""
 _MIN_PART_BYTES = 3
 """Number of bytes from the rarest byte of a text to its end."""
@@ -72,7 +72,7 @@ class _Span(NamedTuple):
         return self.start, self.end
 
 
-class _Plain:
+class _PlainMatcher:
     """The matcher for plain text."""
 
     def __init__(self, text: bytes) -> None:
@@ -83,7 +83,7 @@ class _Plain:
         return None if begin < 0 else _Span(begin, begin + len(self._text))
 
 
-class _FromRarest:
+class _RarestByteMatcher:
     """The matcher for plain text in large files. It searches for the text from its rarest byte on, since the engine
     jumps to the first byte of a text."""
 
@@ -109,7 +109,7 @@ class _FromRarest:
         return None if begin < 0 else _Span(begin, begin + len(self._text))
 
     def _search_from_rarest(self, text: bytes, pos: int, end: int) -> int:
-        for _ in range(_MAX_FALSE):
+        for _ in range(_MAX_MISSES):
             match = self._rest.search(text, pos, end)
             if match is None:
                 return -1
@@ -120,18 +120,18 @@ class _FromRarest:
         return text.find(self._text, pos - self._skipped, end)
 
 
-class _InLinesWith:
+class _FilteredMatcher:
     """The matcher for an expression, which is tried only in lines with a text, until this has been in vain too
     often."""
 
     def __init__(self, text: Matcher, expression: Matcher) -> None:
         self._text = text
         self._expression = expression
-        self._false = 0
+        self._misses = 0
 
     def search(self, text: bytes, pos: int = 0, endpos: int | None = None) -> RegexMatch | None:
         end = len(text) if endpos is None else endpos
-        while self._false < _MAX_FALSE:
+        while self._misses < _MAX_MISSES:
             hit = self._text.search(text, pos, end)
             if hit is None:
                 return None
@@ -141,29 +141,29 @@ class _InLinesWith:
             match = self._expression.search(text, max(text.rfind(b"\n", pos, begins) + 1, pos), line_end)
             if match is not None or line_end == end:
                 return match
-            self._false += 1
+            self._misses += 1
             pos = line_end + 1
         return self._expression.search(text, pos, end)
 
 
-def compiled(query: Query) -> Matcher:
+def compile_query(query: Query) -> Matcher:
     """Return the matcher for a query. Raises FilesError with code `bad_pattern`, or `not_installed` if the engine is
     missing."""
     pattern, literal = query.pattern, query.literal
     if not pattern or len(pattern) > MAX_LENGTH:
-        raise _bad(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters")
+        raise _bad_pattern(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters")
     if not query.multiline and ("\n" in pattern if literal else _LINE_END.search(pattern)):
         raise FilesError("bad_pattern", "", "the pattern contains a line break", "Set multiline.")
     try:
         encoded = pattern.encode()
     except UnicodeEncodeError:
-        raise _bad(pattern, "contains characters that text can't have") from None
+        raise _bad_pattern(pattern, "contains characters that text can't have") from None
     if not query.ignore_case and (literal or _SPECIAL.isdisjoint(pattern)):
-        return _Plain(encoded)
+        return _PlainMatcher(encoded)
     return _regex(query, encoded)
 
 
-def for_large_file(query: Query, matcher: Matcher) -> Matcher:
+def matcher_for_large_file(query: Query, matcher: Matcher) -> Matcher:
     """Return a matcher for one large file that finds what `matcher` of the `query` finds, most often sooner."""
     text = _required_text(query)
     if not text:
@@ -172,8 +172,8 @@ def for_large_file(query: Query, matcher: Matcher) -> Matcher:
         import re2
     except ImportError:
         return matcher
-    plain = _FromRarest(text.encode(), re2)
-    return plain if isinstance(matcher, _Plain) else _InLinesWith(plain, matcher)
+    plain = _RarestByteMatcher(text.encode(), re2)
+    return plain if isinstance(matcher, _PlainMatcher) else _FilteredMatcher(plain, matcher)
 
 
 def _required_text(query: Query) -> str:
@@ -198,7 +198,7 @@ def _required_text(query: Query) -> str:
     return max(texts, key=len)
 
 
-def is_by_line(query: Query) -> bool:
+def matches_by_line(query: Query) -> bool:
     """Return True if a match in a line depends only on that line and its line ending, not on the rest of the text."""
     return not query.multiline and (query.literal or _OF_TEXT.search(query.pattern) is None)
 
@@ -220,13 +220,13 @@ def _regex(query: Query, pattern: bytes) -> Matcher:
     except re2.error as error:
         message: bytes = error.args[0] if error.args else b""
         reason = quoted(message.replace(_EACH_LINE, b"").decode("utf-8", "replace")[:200])
-        raise _bad(query.pattern, f"is not a valid RE2 expression: {reason}") from None
+        raise _bad_pattern(query.pattern, f"is not a valid RE2 expression: {reason}") from None
     # The module would cache the last 128 patterns, each with up to 8 MiB of automaton states.
     re2.purge()
     return matcher
 
 
-def any_line_of(expressions: Sequence[str]) -> Matcher | None:
+def compile_any(expressions: Sequence[str]) -> Matcher | None:
     """Return a matcher of texts that have a line matching one of the expressions; None if the engine rejects them."""
     import re2
 
@@ -241,6 +241,6 @@ def any_line_of(expressions: Sequence[str]) -> Matcher | None:
     return matcher
 
 
-def _bad(pattern: str, reason: str) -> FilesError:
+def _bad_pattern(pattern: str, reason: str) -> FilesError:
     suggestion = "RE2 has no backreferences and no lookaround; set literal to search for plain text."
     return FilesError("bad_pattern", "", f"pattern {quoted(pattern[:80])}: {reason}", suggestion)

@@ -1,6 +1,6 @@
 """Results of the search tools: one line for each entry or match, then notes in brackets.
 
-Names are written with `names.with_uri`, and lines of files follow a path and a number, so neither can look like the
+Names are written with `names.add_uri`, and lines of files follow a path and a number, so neither can look like the
 server's own words.
 """
 
@@ -27,7 +27,9 @@ _MARKS = {"directory": "/", "symlink": " (link)", "other": " (special)"}
 
 def listing_text(listing: "Listing") -> str:
     """Return one line for each entry, as `[FILE] name`."""
-    lines = _lines((f"{_LABELS[entry.kind]} {entry.shown_name}" for entry in listing.entries), _more(listing))
+    lines = _join(
+        (f"{_LABELS[entry.kind]} {entry.shown_name}" for entry in listing.entries), _truncation_note(listing)
+    )
     return lines or ("[no more entries]" if listing.total else "[empty directory]")
 
 
@@ -43,10 +45,10 @@ def sized_text(listing: "Listing") -> str:
     label = "Total" if len(listing.entries) == listing.total else "On this page"
     folders = format_count(directories, "directory", "directories")
     counts = f"{label}: {format_count(len(files), 'file')}, {folders}, {format_count(total, 'byte')}"
-    return _lines([*lines, "", counts], _more(listing))
+    return _join([*lines, "", counts], _truncation_note(listing))
 
 
-def _more(listing: "Listing") -> str:
+def _truncation_note(listing: "Listing") -> str:
     if not listing.truncated:
         return ""
     shown = f"{len(listing.entries):,} of {listing.total:,} entries shown"
@@ -63,7 +65,7 @@ def tree_text(tree: "Tree") -> str:
             f"[truncated: {shown}; directories whose lines end in ... contain more: list those, or exclude entries]"
         )
     if tree["ignored"]:
-        lines.append(_ignored(tree["ignored"]))
+        lines.append(_ignored_note(tree["ignored"]))
     return "\n".join(lines)
 
 
@@ -84,14 +86,14 @@ def search_text(result: "FileSearch", pattern: str) -> str:
             notes += "\n[a pattern is a glob such as **/*.css, not a regular expression]"
         elif not _WILDCARD.search(pattern):
             notes += "\n[a pattern without a wildcard is a whole name; *name* finds it within names]"
-    return _lines(paths or ["No matches found"], notes.strip())
+    return _join(paths or ["No matches found"], notes.strip())
 
 
 def content_text(result: "ContentMatches") -> str:
     """Return one line for each match, as `path:line: text`, with context as `path-line- text`; without matches, one
     line for each file.
     """
-    lines = [line for file in result["files"] for line in _file_lines(file)]
+    lines = [line for file in result["files"] for line in _format_file(file)]
     notes = _notes(result)
     for charset in sorted({file["charset"] for file in result["files"] if "charset" in file}):
         paths = [file["path"] for file in result["files"] if file.get("charset") == charset]
@@ -104,10 +106,10 @@ def content_text(result: "ContentMatches") -> str:
         notes += f"\n[{documents} not searched completely; read_text_file says what is left out]"
     if result["documents"]:
         notes += f"\n[{format_count(result['documents'], 'document')} not read; documents=true searches their text]"
-    return _lines(lines or [f"No matches found in {format_count(result['searched'], 'file')}"], notes.strip())
+    return _join(lines or [f"No matches found in {format_count(result['searched'], 'file')}"], notes.strip())
 
 
-def _file_lines(file: "FileMatches") -> list[str]:
+def _format_file(file: "FileMatches") -> list[str]:
     path = file["path"]
     if "count" in file:
         return [f"{path}: {file['count']}"]
@@ -115,7 +117,7 @@ def _file_lines(file: "FileMatches") -> list[str]:
         return [path]
     lines: list[str] = []
     last = 0
-    for number, mark, text in _in_order(file["matches"]):
+    for number, mark, text in _order_lines(file["matches"]):
         if last and number > last + 1 and "before" in file["matches"][0]:
             lines.append("--")
         lines.append(f"{path}{mark}{number}{mark} {text}")
@@ -123,7 +125,7 @@ def _file_lines(file: "FileMatches") -> list[str]:
     return lines
 
 
-def _in_order(matches: list["LineMatch"]) -> list[tuple[int, str, str]]:
+def _order_lines(matches: list["LineMatch"]) -> list[tuple[int, str, str]]:
     """Return the number, mark and text of each line to show, each once: a match is never repeated as the context of
     another."""
     lines: dict[int, tuple[str, str]] = {}
@@ -145,13 +147,13 @@ def _notes(result: "FileSearch | ContentMatches") -> str:
         more = f"; for more, cursor: {result['cursor']}" if result["cursor"] else ""
         notes.append(f"[stopped: {result['stopped']}{more}]")
     if result["ignored"]:
-        notes.append(_ignored(result["ignored"]))
+        notes.append(_ignored_note(result["ignored"]))
     if result["unreadable"]:
         notes.append(f"[{format_count(result['unreadable'], 'path')} could not be read]")
     return "\n".join(notes)
 
 
-def _ignored(count: int) -> str:
+def _ignored_note(count: int) -> str:
     return f"[{format_count(count, 'entry', 'entries')} left out by .gitignore; includeIgnored shows them]"
 
 
@@ -160,9 +162,9 @@ def info_text(info: "FileInfo") -> str:
     facts = {
         "kind": info.kind,
         "size": f"{info.size:,} bytes",
-        "created": _time(info.created),
-        "modified": _time(info.modified),
-        "accessed": _time(info.accessed),
+        "created": _format_time(info.created),
+        "modified": _format_time(info.modified),
+        "accessed": _format_time(info.accessed),
         "permissions": info.permissions,
         "media type": info.mime,
         "etag": info.etag,
@@ -171,9 +173,9 @@ def info_text(info: "FileInfo") -> str:
     return "\n".join(f"{name}: {fact}" for name, fact in facts.items() if fact is not None)
 
 
-def _time(seconds: float | None) -> str | None:
+def _format_time(seconds: float | None) -> str | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _lines(lines: Iterable[str], note: str) -> str:
+def _join(lines: Iterable[str], note: str) -> str:
     return "\n".join([*lines, note] if note else lines)

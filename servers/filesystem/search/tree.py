@@ -17,7 +17,7 @@ from servers.common.files.descent import Descent, Names, descent
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, States
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import with_uri
+from servers.filesystem.names import add_uri
 from servers.filesystem.search.files import Control
 from servers.filesystem.search.gitignore import REPOSITORY, Rules, rules_above
 from servers.filesystem.search.page import ByteBudget
@@ -77,17 +77,17 @@ def directory_tree(
     """Return the directory at `place` and everything below it, without excluded entries. Raises FilesError."""
     exclude = Glob(exclude_patterns)
     name = place.parts[-1] if place.parts else rooted.roots.paths[place.root_index].name
-    root = TreeNode(name=with_uri(displayed(name), lambda: rooted.roots.uri(place)), kind="directory")
+    root = TreeNode(name=add_uri(displayed(name), lambda: rooted.roots.uri(place)), kind="directory")
     with descent(rooted, place) as below:
-        growth = _Growth(below, exclude, limits, control)
+        reader = _TreeReader(below, exclude, limits, control)
         rules = Rules() if limits.with_ignored else rules_above(rooted, place)
         pending = deque([_Branch((), root, exclude.start, rules)])
         while pending:
-            pending.extend(growth.grow(pending.popleft()))
-    return Tree(root=root, entries=growth.entries, truncated=growth.truncated, ignored=growth.ignored)
+            pending.extend(reader.read_directory(pending.popleft()))
+    return Tree(root=root, entries=reader.entries, truncated=reader.truncated, ignored=reader.ignored)
 
 
-class _Growth:
+class _TreeReader:
     """A tree being read: its limits, and how much of them is used."""
 
     def __init__(self, below: Descent, exclude: Glob, limits: Limits, control: Control) -> None:
@@ -102,11 +102,11 @@ class _Growth:
         self.truncated = False
         self.ignored = 0
 
-    def grow(self, branch: _Branch) -> list[_Branch]:
+    def read_directory(self, branch: _Branch) -> list[_Branch]:
         """Read one directory, and return the directories in it, which are to be read later."""
         path, node, states, rules = branch
-        if len(path) >= self._depth or self._full():
-            return self._cut(node, [])
+        if len(path) >= self._depth or self._is_full():
+            return self._mark_cut(node, [])
         try:
             listed = self._below.scan(path)
         except FilesError as error:
@@ -116,7 +116,7 @@ class _Growth:
             return []
         if not self._with_ignored:
             rules = rules.read([entry.name for entry in listed], self._below.read)
-            listed = self._without_ignored(listed, rules)
+            listed = self._omit_ignored(listed, rules)
         children = node["children"] = []
         branches: list[_Branch] = []
         for entry in listed:
@@ -124,9 +124,9 @@ class _Growth:
             self._control.seen += 1
             if self._exclude.ends(states, name):
                 continue
-            shown = with_uri(displayed(name), partial(self._below.uri, (*path, name)))
-            if self._full() or not self._budget.take(_OVERHEAD_BYTES + 2 * len(path), shown):
-                return self._cut(node, branches)
+            shown = add_uri(displayed(name), partial(self._below.uri, (*path, name)))
+            if self._is_full() or not self._budget.take(_OVERHEAD_BYTES + 2 * len(path), shown):
+                return self._mark_cut(node, branches)
             self.entries += 1
             child = TreeNode(name=shown, kind=kind_of(entry))
             children.append(child)
@@ -135,7 +135,7 @@ class _Growth:
                 branches.append(_Branch((*path, name), child, excluded, rules.below(name)))
         return branches
 
-    def _without_ignored(self, listed: list["os.DirEntry[str]"], rules: Rules) -> list["os.DirEntry[str]"]:
+    def _omit_ignored(self, listed: list["os.DirEntry[str]"], rules: Rules) -> list["os.DirEntry[str]"]:
         entries = [entry for entry in listed if entry.name != REPOSITORY]
         if not rules.may_ignore([(entry.name, kind_of(entry)) for entry in entries]):
             return entries
@@ -143,9 +143,9 @@ class _Growth:
         self.ignored += len(entries) - len(shown)
         return shown
 
-    def _full(self) -> bool:
-        return self.entries >= self._limit or self._control.ended() is not None
+    def _is_full(self) -> bool:
+        return self.entries >= self._limit or self._control.stop_reason() is not None
 
-    def _cut(self, node: TreeNode, branches: list[_Branch]) -> list[_Branch]:
+    def _mark_cut(self, node: TreeNode, branches: list[_Branch]) -> list[_Branch]:
         node["cut"] = self.truncated = True
         return branches

@@ -54,13 +54,13 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
     Raises `changed` if the path has another state, and PathError.
     """
     if step.destination is not None:
-        _move(rooted, step.path, step.destination, step.before)
+        _move_back(rooted, step.path, step.destination, step.before)
         return []
     place = rooted.roots.place(step.path)
     rooted.roots.require_writable(place)
-    with rooted.locate(place, follow=False) as named, locked(named):
-        rooted.roots.require_writable(named.place)
-        entry = named._replace(stat=current(named))
+    with rooted.locate(place, follow=False) as located, locked(located):
+        rooted.roots.require_writable(located.place)
+        entry = located._replace(stat=current(located))
         # Read once, so that what other programs append after the comparison is not taken for a part of it.
         now = _content(rooted, entry)
         if not state_of(rooted, entry, now).is_like(step.before):
@@ -98,7 +98,7 @@ def changed_error(path: str) -> FilesError:
     )
 
 
-def is_as_moved(rooted: RootedFiles, entry: Entry, state: State) -> bool:
+def is_unchanged(rooted: RootedFiles, entry: Entry, state: State) -> bool:
     """Return True if the moved entry is still there: a file with the same contents, or of the same size if it is
     large; for a directory or a link, one in the same state.
     """
@@ -118,19 +118,19 @@ def _content(rooted: RootedFiles, entry: Entry) -> bytes | None:
         return file.read() if handle.stat.st_size <= MAX_EDITED else None
 
 
-def _move(rooted: RootedFiles, source: str, destination: str, state: State) -> None:
+def _move_back(rooted: RootedFiles, source: str, destination: str, state: State) -> None:
     roots = rooted.roots
     places = roots.place(source), roots.place(destination)
     for place in places:
         roots.require_writable(place)
         roots.require_movable(place)
     with (
-        rooted.locate(places[0], follow=False) as named,
+        rooted.locate(places[0], follow=False) as located,
         rooted.locate(places[1], follow=False) as new,
-        locked(named, new),
+        locked(located, new),
     ):
-        old = named._replace(stat=current(named))
-        if not is_as_moved(rooted, old, state):
+        old = located._replace(stat=current(located))
+        if not is_unchanged(rooted, old, state):
             raise changed_error(source)
         require_free(current(new), destination)
         rename_entry(rooted, old, new, lambda: None)

@@ -12,7 +12,7 @@ from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.recording import History
 from servers.filesystem.history.states import State, digest_of
 from servers.filesystem.read.charsets import decode
-from servers.filesystem.undo.undoing import open_journal, visible
+from servers.filesystem.undo.undoing import open_journal, visible_changes
 from shared.text import displayed
 
 _MAX_FILES = 20
@@ -37,7 +37,7 @@ def summaries(history: History, rooted: RootedFiles, limit: int, budget: int) ->
     journal = open_journal(history, rooted)
     shown: list[Summary] = []
     size = 0
-    changes = visible(journal, rooted)
+    changes = visible_changes(journal, rooted)
     for change in changes[:limit]:
         if size > budget:
             break

@@ -17,7 +17,7 @@ from servers.filesystem.history.journal import Journal
 from servers.filesystem.history.recording import History, Recorder, Survey
 from servers.filesystem.history.settling import current_state, settle_all
 from servers.filesystem.history.states import digest_of
-from servers.filesystem.undo.restoring import changed_error, finish_directory, is_as_moved, restore
+from servers.filesystem.undo.restoring import changed_error, finish_directory, is_unchanged, restore
 from shared.coded_errors import os_errors
 from shared.program.files.entries import Place
 
@@ -44,7 +44,7 @@ def open_journal(history: History, rooted: RootedFiles) -> Journal:
     return journal
 
 
-def visible(journal: Journal, rooted: RootedFiles) -> list[Change]:
+def visible_changes(journal: Journal, rooted: RootedFiles) -> list[Change]:
     """Return the changes whose paths are all in these directories, newest first."""
     changes = (change._replace(paths=tuple(journal.paths(change.number))) for change in journal.changes())
     return [change for change in changes if _is_visible(rooted, change)]
@@ -59,12 +59,12 @@ def find_changes(history: History, rooted: RootedFiles, number: int | None, sinc
     journal = open_journal(history, rooted)
     if number is not None:
         return [find_change(journal, rooted, number)]
-    visible_changes = visible(journal, rooted)
-    changes = [candidate for candidate in visible_changes if _is_in_effect(candidate)]
+    listed = visible_changes(journal, rooted)
+    changes = [candidate for candidate in listed if _is_in_effect(candidate)]
     if since is not None:
         return [candidate for candidate in changes if candidate.time >= since]
     if not changes:
-        undos = (change.number for change in visible_changes if change.act == UNDO and change.undone_by is None)
+        undos = (change.number for change in listed if change.act == UNDO and change.undone_by is None)
         last = next(undos, None)
         suggestion = "" if last is None else f"To redo what was undone last, undo change {last}."
         raise FilesError("not_found", "", "there is no change to undo", suggestion)
@@ -97,7 +97,7 @@ def undo_change(history: History, rooted: RootedFiles, change: Change, protected
         # All images are read before anything is changed.
         data = [_content(journal, rooted, step) for step in steps]
     for step in steps:
-        _require_as_left(rooted, step, protected)
+        _require_unchanged(rooted, step, protected)
 
     def describe(survey: Survey) -> None:
         for step in steps:
@@ -149,12 +149,12 @@ def _content(journal: Journal, rooted: RootedFiles, step: Step) -> bytes:
     return data
 
 
-def _require_as_left(rooted: RootedFiles, step: Step, protected: bool) -> None:
+def _require_unchanged(rooted: RootedFiles, step: Step, protected: bool) -> None:
     """Raise unless the path is as the step left it and can be changed; with `protected`, write-protected files can be
     too."""
     if step.destination is not None:
         with rooted.locate(rooted.roots.place(step.destination), follow=False) as entry:
-            if not is_as_moved(rooted, entry, step.before):
+            if not is_unchanged(rooted, entry, step.before):
                 raise changed_error(step.destination)
     elif not current_state(rooted, step.path).is_like(step.after):
         raise changed_error(step.path)
@@ -180,7 +180,7 @@ def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
         with rooted.locate(roots.place(step.path), follow=False) as entry:
             count = len(survey.steps)
             survey.changes(entry, step.before)
-        # Another program may have changed it since `_require_as_left`.
+        # Another program may have changed it since `_require_unchanged`.
         if len(survey.steps) == count or not survey.steps[count].before.is_like(step.after):
             raise changed_error(step.path)
 

@@ -65,7 +65,7 @@ def trail_of(rooted: RootedFiles, place: Place) -> tuple[str, ...]:
         return ()
 
 
-class Spot:
+class WatchedPlace:
     """One watched place: its last fingerprint, and the paths to watch for changes."""
 
     def __init__(self, rooted: RootedFiles, place: Place) -> None:
@@ -90,7 +90,7 @@ class Spot:
         """True if the place is outside the roots, or denied."""
         return self.last is not None and self.last.content in (b"!outside_roots", b"!denied")
 
-    def look(self, _noticed: Collection[str] | None) -> bool:
+    def check(self, _noticed: Collection[str] | None) -> bool:
         """Check again, and return True if something has changed since the last check."""
         before = self.last
         self.last = take_fingerprint(self._rooted, self._place, before)

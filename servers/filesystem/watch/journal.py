@@ -20,7 +20,7 @@ from servers.common.files.names import uri
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob
 from servers.filesystem.errors import FilesError
-from servers.filesystem.names import with_uri
+from servers.filesystem.names import add_uri
 from servers.filesystem.search.page import ByteBudget, Page
 from servers.filesystem.watch.fingerprint import trail_of
 from servers.filesystem.watch.pacing import MAX_NOTICED
@@ -76,7 +76,7 @@ class Selection:
         self._exact = set(directories) if pattern is None else set()
         self._glob = Glob([pattern or _EVERYTHING])
 
-    def takes(self, path: str) -> bool:
+    def includes(self, path: str) -> bool:
         """Return True if a change of `path` was requested."""
         if path in self._exact:
             return True
@@ -109,8 +109,8 @@ class Journal:
         """The places where this server itself wrote since the last read; None if there are too many to remember."""
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
-        self._moved = anyio.Event()
-        self._used = 0.0
+        self._recorded = anyio.Event()
+        self._used_at = 0.0
         self.on_wrote: Callable[[Place], None] = lambda _: None
         """Called with each place where this server itself wrote. It must not block."""
 
@@ -123,7 +123,7 @@ class Journal:
         """Stop watching once there has been no reader for a while. Runs until cancelled."""
         while True:
             await self._begun.wait()
-            rest = self._used + self._idle - time.monotonic()
+            rest = self._used_at + self._idle - time.monotonic()
             if rest > 0:
                 await anyio.sleep(rest)
             else:
@@ -143,21 +143,21 @@ class Journal:
         places, self._written = self._written, []
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
-                await self._watcher.run_for(tree.place, _look, tree, self._rooted, places)
+                await self._watcher.run_in_thread(tree.place, _check_places, tree, self._rooted, places)
                 await self._record(tree.take())
-        number = self._last if page.cursor is None else self._number(page.cursor)
+        number = self._last if page.cursor is None else self._parse_cursor(page.cursor)
         if page.cursor is None or number is None:
             return self._changes([], self._last, overflow=page.cursor is not None)
         deadline = time.monotonic() + wait
         while True:
             if number < self._last - len(self._entries):
                 return self._changes([], self._last, overflow=True)
-            entries, number = self._since(number, selection, page)
-            self._used = time.monotonic()
-            if entries or self._used >= deadline:
+            entries, number = self._entries_after(number, selection, page)
+            self._used_at = time.monotonic()
+            if entries or self._used_at >= deadline:
                 return self._changes(entries, number)
-            with anyio.move_on_after(deadline - self._used):
-                await self._moved.wait()
+            with anyio.move_on_after(deadline - self._used_at):
+                await self._recorded.wait()
 
     def wrote(self, place: Place) -> None:
         """Note that this server itself changed something at `place`, so that later reads include it."""
@@ -168,7 +168,7 @@ class Journal:
                 self._written = None
 
     async def _begin(self) -> None:
-        self._used = time.monotonic()
+        self._used_at = time.monotonic()
         async with self._beginning:
             if self._trees:
                 return
@@ -208,17 +208,17 @@ class Journal:
             ]
             self._entries += entries
             self._last += len(entries)
-        self._moved.set()
-        self._moved = anyio.Event()
+        self._recorded.set()
+        self._recorded = anyio.Event()
 
-    def _number(self, cursor: str) -> int | None:
+    def _parse_cursor(self, cursor: str) -> int | None:
         """Return the number of the last entry read at that cursor; None if it is no longer known."""
         run, _, number = cursor.partition("-")
         if not number.isdecimal() or len(cursor) > 40:
             raise FilesError("bad_cursor", "", "this is not a cursor", "Omit it to get one.")
         return int(number) if run == self._run and int(number) <= self._last else None
 
-    def _since(self, number: int, selection: Selection, page: Page) -> tuple[list[_Entry], int]:
+    def _entries_after(self, number: int, selection: Selection, page: Page) -> tuple[list[_Entry], int]:
         """Return the entries after `number`, and the number of the last entry examined."""
         entries: list[_Entry] = []
         budget = ByteBudget(page.max_bytes)
@@ -227,8 +227,8 @@ class Journal:
         for entry in islice(self._entries, skipped, None):
             # A reader that gets a creation or a change does not need a later change of the same path.
             is_repeated = entry.kind == "modified" and latest.get(entry.path, "deleted") != "deleted"
-            if not is_repeated and selection.takes(entry.path):
-                if len(entries) == page.limit or not budget.take(_OVERHEAD_BYTES, _shown(entry.path)):
+            if not is_repeated and selection.includes(entry.path):
+                if len(entries) == page.limit or not budget.take(_OVERHEAD_BYTES, _display(entry.path)):
                     break
                 entries.append(entry)
                 latest[entry.path] = entry.kind
@@ -236,22 +236,22 @@ class Journal:
         return entries, number
 
     def _changes(self, entries: list[_Entry], number: int, overflow: bool = False) -> Changes:
-        changes = tuple(Change(kind, _shown(path), at) for kind, path, at in entries)
+        changes = tuple(Change(kind, _display(path), at) for kind, path, at in entries)
         is_partial = any(tree.full for tree in self._trees)
         return Changes(changes, f"{self._run}-{number}", bool(entries) and number < self._last, overflow, is_partial)
 
 
-def _shown(path: str) -> str:
-    return with_uri(displayed(path), partial(uri, path))
+def _display(path: str) -> str:
+    return add_uri(displayed(path), partial(uri, path))
 
 
-def _look(tree: Tree, rooted: RootedFiles, places: Sequence[Place] | None) -> None:
+def _check_places(tree: Tree, rooted: RootedFiles, places: Sequence[Place] | None) -> None:
     """Check the places and all directories on the way to them, which may be new; None means everything."""
     if places is None:
-        tree.look(None)
+        tree.check(None)
         return
     below = os.path.join(rooted.roots.path(tree.place), "")  # noqa: PTH118
-    tree.look({path for place in places for path in trail_of(rooted, place) if path.startswith(below)})
+    tree.check({path for place in places for path in trail_of(rooted, place) if path.startswith(below)})
 
 
 def _key(index: int) -> tuple[str, int]:

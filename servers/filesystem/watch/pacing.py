@@ -39,7 +39,7 @@ class Pace(NamedTuple):
 
 
 class Target(Protocol):
-    """The target of a watch. `look` blocks and never raises; it takes the paths from notices, or None for all."""
+    """The target of a watch. `check` blocks and never raises; it takes the paths from notices, or None for all."""
 
     @property
     def place(self) -> Place:
@@ -53,7 +53,7 @@ class Target(Protocol):
     def directories(self) -> Collection[str]:
         """The directories whose entries all concern it."""
 
-    def look(self, noticed: Collection[str] | None) -> bool:
+    def check(self, noticed: Collection[str] | None) -> bool:
         """Return True if something has changed since the last check; always False the first time."""
 
     def close(self) -> None:
@@ -65,7 +65,7 @@ class WatchedTarget:
     """A target with its callback, and the notices since its last check."""
 
     target: Target
-    tell: Callable[[], Awaitable[None]]
+    callback: Callable[[], Awaitable[None]]
     pace: Pace
     remote: bool = False
     """True if the system sends no notices for it, so that it must be checked every second."""
@@ -75,38 +75,38 @@ class WatchedTarget:
     """The time of the next check, as `time.monotonic`."""
     noticed: set[str] | None = None
     """The paths to check; None for all."""
-    _first: float = 0.0
-    _looked: float = 0.0
+    _first_notice_at: float = 0.0
+    _checked_at: float = 0.0
 
     def notice(self, now: float, path: str | None = None) -> None:
         """Record a notice about the entry `path` in one of its directories, or about everything."""
         if self.due is None:
-            self._first = now
+            self._first_notice_at = now
             self.noticed = set()
         if path is None or self.noticed is None or len(self.noticed) >= MAX_NOTICED:
             self.noticed = None
         else:
             self.noticed.add(path)
-        if self.pace.leading and now - self._looked >= self.pace.longest:
+        if self.pace.leading and now - self._checked_at >= self.pace.longest:
             self.due = now
         else:
-            self.due = min(now + self.pace.quiet, self._first + self.pace.longest)
+            self.due = min(now + self.pace.quiet, self._first_notice_at + self.pace.longest)
 
-    def demand(self, time: float) -> None:
+    def schedule(self, time: float) -> None:
         """Schedule a check of everything for this time."""
         self.due, self.noticed = time, None
 
     def take(self, now: float) -> set[str] | None:
         """Return the paths to check, and record that the check begins."""
-        self.due, self._looked = None, now
+        self.due, self._checked_at = None, now
         noticed, self.noticed = self.noticed, None
         return noticed
 
 
-def look_at(target: Target, noticed: set[str] | None) -> tuple[bool, bool]:
+def check_target(target: Target, noticed: set[str] | None) -> tuple[bool, bool]:
     """Check the target. Return True if it has changed, and True if other paths have to be watched now."""
     before = target.trail, target.directories
-    changed = target.look(noticed)
+    changed = target.check(noticed)
     return changed, before != (target.trail, target.directories)
 
 

@@ -22,7 +22,7 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob, reach
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.tree import Event, Parts, Tree
-from servers.filesystem.watch.watcher import Tell, Watcher
+from servers.filesystem.watch.watcher import Callback, Watcher
 from shared.program.files.entries import Place
 
 MAX_COMPARED = 100_000
@@ -30,7 +30,7 @@ MAX_COMPARED = 100_000
 MAX_LISTED = 64
 """Maximum number of sets of parts of the roots whose listings are watched at once."""
 
-Shared = tuple[str, int, tuple[str, ...], tuple[str, ...]]
+TreeKey = tuple[str, int, tuple[str, ...], tuple[str, ...]]
 """The properties that globs sharing a tree have in common: allowed directories, place, and patterns of the same
 depth."""
 
@@ -55,9 +55,9 @@ class GlobTrees:
     def __init__(self, watcher: Watcher, changed: Callable[[str], Awaitable[None]]) -> None:
         self._watcher = watcher
         self._changed = changed
-        self._globs: dict[str, Shared] = {}
-        self._trees: dict[Shared, tuple[Tree, Readers]] = {}
-        self._beginning: WeakValueDictionary[Shared, anyio.Lock] = WeakValueDictionary()
+        self._globs: dict[str, TreeKey] = {}
+        self._trees: dict[TreeKey, tuple[Tree, Readers]] = {}
+        self._locks: WeakValueDictionary[TreeKey, anyio.Lock] = WeakValueDictionary()
 
     async def watch(self, key: str, place: Place, pattern: str, rooted: RootedFiles, owner: str = "") -> None:
         """Notify `key` of changes below `place` that match the glob `pattern`. A tree counts towards its first
@@ -68,12 +68,12 @@ class GlobTrees:
         if key in self._globs:
             return
         glob, reached = Glob([pattern]), reach(pattern)
-        await self._watcher.run_for(rooted.roots.outer(place), _require_inside, rooted, place)
+        await self._watcher.run_in_thread(rooted.roots.outer(place), _require_inside, rooted, place)
         shared = (rooted.roots.mark, place.root_index, place.parts, reached)
         # A second caller waits for the first caller's initial check.
-        async with self._beginning.setdefault(shared, anyio.Lock()):
+        async with self._locks.setdefault(shared, anyio.Lock()):
             if shared not in self._trees:
-                await self._begin(shared, place, reached, rooted, owner)
+                await self._watch_tree(shared, place, reached, rooted, owner)
             tree, readers = self._trees[shared]
         if tree.full and not readers:
             self._end(shared)
@@ -102,19 +102,19 @@ class GlobTrees:
                 keys.append(key)
         return keys
 
-    async def _begin(
-        self, shared: Shared, place: Place, reached: Sequence[str], rooted: RootedFiles, owner: str
+    async def _watch_tree(
+        self, shared: TreeKey, place: Place, reached: Sequence[str], rooted: RootedFiles, owner: str
     ) -> None:
         readers = Readers(place.parts)
 
         async def report(events: list[Event]) -> None:
-            for key in await self._watcher.run_for(rooted.roots.outer(place), readers.concerned, events):
+            for key in await self._watcher.run_in_thread(rooted.roots.outer(place), readers.concerned, events):
                 await self._changed(key)
 
         tree = await self._watcher.watch_tree(shared, place, reached, report, rooted, owner)
         self._trees[shared] = tree, readers
 
-    def _end(self, shared: Shared) -> None:
+    def _end(self, shared: TreeKey) -> None:
         del self._trees[shared]
         self._watcher.unwatch(shared)
 
@@ -177,7 +177,7 @@ class Listings:
         self._listed: dict[str, int] = {}
         """The sets of parts by their mark, with the number of parts, most recently listed last."""
 
-    async def watch(self, parts: RootedFiles, report: Tell) -> None:
+    async def watch(self, parts: RootedFiles, report: Callback) -> None:
         """Call `report` when an entry of a part appears, disappears or is renamed. Raises FilesError."""
         mark = parts.roots.mark
         count = self._listed.pop(mark, None)

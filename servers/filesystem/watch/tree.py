@@ -98,8 +98,8 @@ class Tree:
         self._known: dict[Parts, _Directory] = {}
         self._events: list[Event] = []
         self._scanned = 0
-        self._looking = threading.Lock()
-        self._begun = False
+        self._check_lock = threading.Lock()
+        self._is_initialized = False
         self._path = ""
         self.full = False
         """True if there are more entries than may be remembered, so that some changes are not detected."""
@@ -108,9 +108,9 @@ class Tree:
         self.directories: tuple[str, ...] = ()
         """The directories whose entries all concern it."""
 
-    def look(self, noticed: Collection[str] | None) -> bool:
+    def check(self, noticed: Collection[str] | None) -> bool:
         """Check the paths from notices, or everything, and return True if there are changes since the last check."""
-        with self._looking:
+        with self._check_lock:
             before, self.trail = self.trail, trail_of(self._rooted, self._place)
             self._scanned = 0
             count = len(self._known)
@@ -119,11 +119,11 @@ class Tree:
                 self._walk(())
             else:
                 for path in sorted(noticed):
-                    self._look_at(path)
+                    self._check_entry(path)
             if noticed is None or len(self._known) != count:
                 self.directories = tuple(os.path.join(self._path, *parts) for parts in self._known)  # noqa: PTH118
-            if not self._begun:
-                self._begun = True
+            if not self._is_initialized:
+                self._is_initialized = True
                 self._events.clear()
             return bool(self._events)
 
@@ -137,31 +137,31 @@ class Tree:
         self._quota.give(sum(len(directory.entries) for directory in self._known.values()), self._owner)
         self._known.clear()
 
-    def _look_at(self, path: str) -> None:
+    def _check_entry(self, path: str) -> None:
         *parents, name = path[len(self._path) :].strip(os.sep).split(os.sep)  # noqa: PTH206
         directory = self._known.get(tuple(parents))
         parts = (*parents, name)
-        if directory is None or self._leaves_out(parts):
+        if directory is None or self._is_left_out(parts):
             return
         try:
-            with self._rooted.locate(self._at(parts), follow=False) as entry:
+            with self._rooted.locate(self._place_of(parts), follow=False) as entry:
                 mark = None if entry.stat is None else _mark(entry.stat)
         except FilesError:
             mark = None
-        self._settle(directory, parts, mark)
-        if mark == _DIRECTORY and parts not in self._known and self._enters(directory, name):
+        self._update(directory, parts, mark)
+        if mark == _DIRECTORY and parts not in self._known and self._may_contain_matches(directory, name):
             self._walk(parts)
 
     def _walk(self, parts: Parts) -> None:
         pending = [parts]
         # If the initial check uses up the quota, nothing more can be recorded.
-        while pending and (self._begun or not self.full):
-            pending += reversed(self._visit(pending.pop()))
+        while pending and (self._is_initialized or not self.full):
+            pending += reversed(self._read_directory(pending.pop()))
 
-    def _visit(self, parts: Parts) -> list[Parts]:
+    def _read_directory(self, parts: Parts) -> list[Parts]:
         """Read one directory, and return the directories in it."""
         try:
-            marks = dict(self._read(parts))
+            marks = dict(self._read_marks(parts))
         except FilesError:
             self._forget(parts)
             return []
@@ -174,16 +174,16 @@ class Tree:
             states = self._glob.step(self._known[parts[:-1]].states, parts[-1]) if parts else self._glob.start
             directory = self._known[parts] = _Directory(states, {})
         for name in sorted({*directory.entries, *marks}):
-            self._settle(directory, (*parts, name), marks.get(name))
+            self._update(directory, (*parts, name), marks.get(name))
         inner = (name for name, mark in directory.entries.items() if mark == _DIRECTORY)
-        return [(*parts, name) for name in inner if self._enters(directory, name)]
+        return [(*parts, name) for name in inner if self._may_contain_matches(directory, name)]
 
-    def _enters(self, directory: _Directory, name: str) -> bool:
+    def _may_contain_matches(self, directory: _Directory, name: str) -> bool:
         """Return True if an entry that the glob matches may be in the directory."""
         return name in directory.entries and self._glob.alive(self._glob.step(directory.states, name))
 
-    def _read(self, parts: Parts) -> Iterator[tuple[str, int]]:
-        place = self._at(parts)
+    def _read_marks(self, parts: Parts) -> Iterator[tuple[str, int]]:
+        place = self._place_of(parts)
         with self._rooted.open_directory(place, follow=not parts) as opened, SYSTEM.scan(opened) as entries:
             for entry in entries:
                 self._scanned += 1
@@ -193,14 +193,14 @@ class Tree:
                     mark = _mark(entry.stat(follow_symlinks=False))
                 except OSError:
                     continue
-                if not self._leaves_out((*parts, entry.name)):
+                if not self._is_left_out((*parts, entry.name)):
                     yield entry.name, mark
 
-    def _leaves_out(self, parts: Parts) -> bool:
+    def _is_left_out(self, parts: Parts) -> bool:
         name = parts[-1]
-        return name in IGNORED or is_fresh_name(name) or self._rooted.roots.denies(self._at(parts))
+        return name in IGNORED or is_fresh_name(name) or self._rooted.roots.denies(self._place_of(parts))
 
-    def _settle(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
+    def _update(self, directory: _Directory, parts: Parts, mark: int | None) -> None:
         """Remember `mark` for the entry (None if it does not exist), and record an event if the mark is new."""
         name = parts[-1]
         old = directory.entries.get(name)
@@ -218,7 +218,7 @@ class Tree:
             self._forget(parts)
         if self._glob.accepts(self._glob.step(directory.states, name)):
             kind = "created" if old is None else "deleted" if mark is None else "modified"
-            self._events.append(Event(kind, self._at(parts)))
+            self._events.append(Event(kind, self._place_of(parts)))
 
     def _forget(self, parts: Parts) -> None:
         """Forget everything below a directory that no longer exists, and record it as deleted."""
@@ -231,11 +231,11 @@ class Tree:
             self._quota.give(len(directory.entries), self._owner)
             for name, mark in directory.entries.items():
                 if self._glob.accepts(self._glob.step(directory.states, name)):
-                    self._events.append(Event("deleted", self._at((*above, name))))
+                    self._events.append(Event("deleted", self._place_of((*above, name))))
                 if mark == _DIRECTORY:
                     pending.append((*above, name))
 
-    def _at(self, parts: Parts) -> Place:
+    def _place_of(self, parts: Parts) -> Place:
         return self._place._replace(parts=(*self._place.parts, *parts))
 
 

@@ -29,8 +29,8 @@ from servers.common.files.rooted_files import RootedFiles
 from servers.common.globs import Glob
 from servers.common.notices import Notices
 from servers.filesystem.errors import FilesError
-from servers.filesystem.watch.fingerprint import Spot
-from servers.filesystem.watch.pacing import Pace, Target, Threads, WatchedTarget, look_at
+from servers.filesystem.watch.fingerprint import WatchedPlace
+from servers.filesystem.watch.pacing import Pace, Target, Threads, WatchedTarget, check_target
 from servers.filesystem.watch.tree import EntryQuota, Event, Tree
 from shared.program.files.entries import Place
 
@@ -51,8 +51,8 @@ _GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.02, 1.0
 log = logging.getLogger("servers.filesystem")
 
 Changed = Callable[[str], Awaitable[None]]
-Tell = Callable[[], Awaitable[None]]
-TellEvents = Callable[[list[Event]], Awaitable[None]]
+Callback = Callable[[], Awaitable[None]]
+OnEvents = Callable[[list[Event]], Awaitable[None]]
 
 
 class Watcher:
@@ -83,9 +83,9 @@ class Watcher:
         self._inside: defaultdict[str, list[WatchedTarget]] = defaultdict(list)
         self._directories: set[str] = set()
         """The directories whose notices were last requested."""
-        self._stale = False
+        self._is_stale = False
         """True if the set of directories to watch may have changed."""
-        self._sweep_at = self._rests_until = 0.0
+        self._sweep_at = self._paused_until = 0.0
         self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()
@@ -109,7 +109,7 @@ class Watcher:
         """
         if key in self._watched:
             return
-        spot = await self._first_spot(place, rooted)
+        spot = await self._check_new_place(place, rooted)
         # Nothing is awaited between this and the count of subscribers, so a concurrent end of the key's last
         # subscription comes entirely before or after.
         self._add(key, spot, lambda: self._changed(key), Pace())
@@ -119,7 +119,7 @@ class Watcher:
         key: Hashable,
         place: Place,
         patterns: Sequence[str],
-        tell: TellEvents,
+        callback: OnEvents,
         rooted: RootedFiles | None = None,
         owner: str = "",
     ) -> Tree:
@@ -129,8 +129,8 @@ class Watcher:
         Raises FilesError with code `bad_pattern`, and `too_many`.
         """
         tree = Tree(rooted or self._rooted, place, Glob(patterns), self._quota, owner)
-        await self._look(tree)
-        self._add(key, tree, lambda: tell(tree.take()), Pace())
+        await self._check(tree)
+        self._add(key, tree, lambda: callback(tree.take()), Pace())
         return tree
 
     def unwatch(self, key: Hashable) -> None:
@@ -142,7 +142,7 @@ class Watcher:
         self._ended.append(watched)
         self._close_ended()
         if all(other.remote for other in self._watched.values()):
-            self._set_changed()
+            self._mark_stale()
 
     def concerned(self, uri: str) -> list[str]:
         """Return the keys whose targets are affected by a write, a creation or a removal at this `file:` URI: the
@@ -152,15 +152,15 @@ class Watcher:
         watched_uris = [(key, key[key.find("file:") :]) for key in self._watched if isinstance(key, str)]
         return [key for key, watched in watched_uris if watched in (uri, above) or watched.startswith(below)]
 
-    async def run_for(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
+    async def run_in_thread(self, place: Place, function: Callable[..., T], *arguments: Any) -> T:
         """Return the result of a function that blocks while the place's file system does not respond."""
         result: T = await self._threads.run(function, *arguments, remote=not self._local(place))
         return result
 
-    async def watch_listing(self, key: str, callback: Tell, rooted: RootedFiles | None = None) -> None:
+    async def watch_listing(self, key: str, callback: Callback, rooted: RootedFiles | None = None) -> None:
         """Call `callback` when an entry of a root directory appears, disappears or is renamed."""
         for index, path in enumerate((rooted or self._rooted).roots.paths):
-            spot = await self._first_spot(Place(index, (), str(path)), rooted)
+            spot = await self._check_new_place(Place(index, (), str(path)), rooted)
             self._add((key, index), spot, callback, LISTING_PACE)
 
     async def run(self) -> None:
@@ -170,44 +170,44 @@ class Watcher:
             while True:
                 await self._local_wanted.wait()
                 try:
-                    await self._serve()
+                    await self._watch_local()
                 finally:
                     self._directories = set()
                     self._notices.close()
                 self._close_ended()
-                if not self._which(remote=False):
+                if not self._targets(remote=False):
                     self._local_wanted = anyio.Event()
 
     async def _run_remote(self) -> None:
         while True:
             await self._remote_wanted.wait()
             begun = time.monotonic()
-            for watched in self._which(remote=True):
-                watched.demand(begun)
+            for watched in self._targets(remote=True):
+                watched.schedule(begun)
             await self._check_and_notify(remote=True)
             self._close_ended()
-            if not self._which(remote=True):
+            if not self._targets(remote=True):
                 self._remote_wanted = anyio.Event()
                 self.on_polling(self.degraded)
             # Checks take at most a tenth of a slow file system's time.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
-    def _which(self, remote: bool) -> list[WatchedTarget]:
+    def _targets(self, remote: bool) -> list[WatchedTarget]:
         return [watched for watched in self._watched.values() if watched.remote == remote]
 
-    async def _first_spot(self, place: Place, rooted: RootedFiles | None) -> Spot:
+    async def _check_new_place(self, place: Place, rooted: RootedFiles | None) -> WatchedPlace:
         rooted = rooted or self._rooted
-        spot = Spot(rooted, place)
-        await self._look(spot)
+        spot = WatchedPlace(rooted, place)
+        await self._check(spot)
         if spot.is_outside:
             raise rooted.roots.outside(place.path)
         return spot
 
-    async def _look(self, target: Target) -> None:
-        await self.run_for(target.place, target.look, None)
+    async def _check(self, target: Target) -> None:
+        await self.run_in_thread(target.place, target.check, None)
 
-    def _add(self, key: Hashable, target: Target, tell: Tell, pace: Pace) -> None:
-        watched = WatchedTarget(target, tell, pace, remote=not self._local(target.place))
+    def _add(self, key: Hashable, target: Target, callback: Callback, pace: Pace) -> None:
+        watched = WatchedTarget(target, callback, pace, remote=not self._local(target.place))
         if key in self._watched:
             # Another call came first. Its check is older, so no change is missed.
             target.close()
@@ -227,15 +227,15 @@ class Watcher:
         if self._directories and self._directories.issuperset(_directories(target)):
             # A check of everything for each of thousands of files in one directory would take minutes.
             self._register(watched)
-            watched.demand(now + _RECHECK_SECONDS)
+            watched.schedule(now + _RECHECK_SECONDS)
         else:
-            watched.demand(now)
-            self._set_changed()
+            watched.schedule(now)
+            self._mark_stale()
 
-    def _set_changed(self) -> None:
+    def _mark_stale(self) -> None:
         # If it is already stale, the set is computed before the next wait, or the wait is ending.
-        if not self._stale:
-            self._stale = True
+        if not self._is_stale:
+            self._is_stale = True
             self._stop.set()
 
     def _close_ended(self) -> None:
@@ -246,17 +246,17 @@ class Watcher:
                 watched.target.close()
         self._ended = busy
 
-    async def _serve(self) -> None:
+    async def _watch_local(self) -> None:
         noticed: set[str] | None = None
-        while self._which(remote=False):
+        while self._targets(remote=False):
             # Created before the check, so that later changes of the set end the wait below.
             self._stop = threading.Event()
             begun = time.monotonic()
-            self._note(noticed)
+            self._schedule_checks(noticed)
             await self._check_and_notify(remote=False)
             self._close_ended()
-            if self._stale:
-                self._stale = False
+            if self._is_stale:
+                self._is_stale = False
                 had_no_watch = self._notices.has_no_watch
                 self._directories = self._register_all()
                 is_new = await self._threads.run(self._notices.arm, self._directories)
@@ -266,28 +266,28 @@ class Watcher:
                     continue
                 if self._notices.has_no_watch and not had_no_watch:
                     self._sweep_at = min(self._sweep_at, time.monotonic() + _POLL_SECONDS)
-            dues = [watched.due for watched in self._which(remote=False) if watched.due is not None]
+            dues = [watched.due for watched in self._targets(remote=False) if watched.due is not None]
             now = time.monotonic()
             seconds, duration = max(0.0, min([*dues, self._sweep_at]) - now), now - begun
             noticed = await self._threads.wait(self._notices.wait, self._stop, seconds)
             if noticed:
                 # A continuous stream of notices must not cause continuous checks of everything.
-                self._sweep_at = min(self._sweep_at, max(time.monotonic() + _RECHECK_SECONDS, self._rests_until))
-            if noticed is None and self._stale:
+                self._sweep_at = min(self._sweep_at, max(time.monotonic() + _RECHECK_SECONDS, self._paused_until))
+            if noticed is None and self._is_stale:
                 # A client's many subscriptions cause one check of all of them, not one for each.
                 await anyio.sleep(max(_GATHER_SECONDS, min(_MAX_GATHER_SECONDS, duration)))
 
-    def _note(self, noticed: set[str] | None) -> None:
+    def _schedule_checks(self, noticed: set[str] | None) -> None:
         """Schedule the checks that are due."""
         now = time.monotonic()
         if noticed is None or now >= self._sweep_at:
             self._sweep_at = now + (_POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS)
             # A directory may have been recreated under its old name.
-            self._stale = True
-            for watched in self._which(remote=False):
-                watched.demand(now)
+            self._is_stale = True
+            for watched in self._targets(remote=False):
+                watched.schedule(now)
         for path in noticed or ():
-            self._stale |= self._notices.watches(path)
+            self._is_stale |= self._notices.watches(path)
             for watched in self._on_trail.get(path, ()):
                 watched.notice(now)
             for watched in self._inside.get(os.path.dirname(path), ()):  # noqa: PTH120
@@ -299,26 +299,26 @@ class Watcher:
         due = [(key, item) for key, item in every if item.due is not None and item.due <= begun]
         if not due:
             return
-        looks = [partial(look_at, watched.target, watched.take(begun)) for _, watched in due]
+        looks = [partial(check_target, watched.target, watched.take(begun)) for _, watched in due]
         for _, watched in due:
             watched.busy = True
-        results = await self._threads.run(lambda: [look() for look in looks], remote=remote)
+        results = await self._threads.run(lambda: [check() for check in looks], remote=remote)
         for _, watched in due:
             watched.busy = False
         if not remote:
             now = time.monotonic()
-            self._rests_until = max(self._rests_until, now + 19 * (now - begun))
-            self._sweep_at = max(self._sweep_at, self._rests_until)
+            self._paused_until = max(self._paused_until, now + 19 * (now - begun))
+            self._sweep_at = max(self._sweep_at, self._paused_until)
         for (key, watched), (changed, moved) in zip(due, results, strict=True):
-            self._stale |= moved and not remote
+            self._is_stale |= moved and not remote
             # An earlier callback may have stopped this watch.
             if changed and self._watched.get(key) is watched:
-                await watched.tell()
+                await watched.callback()
 
     def _register_all(self) -> set[str]:
         """Return the directories to watch, and record which targets their notices affect."""
         self._on_trail, self._inside = defaultdict(list), defaultdict(list)
-        for watched in self._which(remote=False):
+        for watched in self._targets(remote=False):
             self._register(watched)
         return {*self._inside, *(os.path.dirname(path) for path in self._on_trail)}  # noqa: PTH120
 

@@ -21,7 +21,7 @@ from servers.filesystem.edit.edit import FileEdits, edit_files
 from servers.filesystem.edit.move import copy, move
 from servers.filesystem.edit.replacements import Edit
 from servers.filesystem.edit.write import WriteOptions, create_directory, write_file
-from servers.filesystem.errors import FilesError, explained
+from servers.filesystem.errors import FilesError, format_error
 from servers.filesystem.read.binary import read_bytes
 from servers.filesystem.read.pages import read_text
 from servers.filesystem.read.parts import Part
@@ -44,7 +44,7 @@ if sys.platform != "win32":
 def refusal(call, *arguments, **more):
     with pytest.raises(FilesError) as caught:
         call(*arguments, **more)
-    return explained(caught.value)
+    return format_error(caught.value)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.files import open_files
 from servers.filesystem.read import binary, pages
 from servers.filesystem.read.binary import bytes_of, read_bytes
-from servers.filesystem.read.pages import read_text, text_in
+from servers.filesystem.read.pages import read_small_text, read_text
 from servers.filesystem.read.parts import WHOLE, Part
 
 
@@ -77,7 +77,7 @@ async def test_many_places_are_reported_in_turns_and_all_of_them_though_the_call
                     asyncio.get_running_loop().call_soon(look)
 
             asyncio.get_running_loop().call_soon(look)
-            await files.wrote_all(places)
+            await files.report_all_changes(places)
         assert told == places
         assert list(dict.fromkeys(turns)) == [2, 4, 5]
 
@@ -138,7 +138,7 @@ def test_what_was_read_at_once_gives_what_the_walk_gives(files, root, text, rest
     held = SmallFiles(files, Everywhere()).read(place)
     assert held.data == data
     part = Part(head, tail)
-    assert outcome(text_in, held, place, budget, part) == outcome(read_text, files, place, budget, part)
+    assert outcome(read_small_text, held, place, budget, part) == outcome(read_text, files, place, budget, part)
     assert outcome(bytes_of, held, place, budget) == outcome(read_bytes, files, place, budget)
 
 

@@ -5,7 +5,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.filesystem.names import with_uri
+from servers.filesystem.names import add_uri
 from shared.text import displayed
 
 SHOWN = [
@@ -53,4 +53,4 @@ TOLD = [
 
 def test_a_name_does_not_look_like_what_the_server_says():
     for name, shown in TOLD:
-        assert with_uri(name, lambda: "file:///x") == (shown if shown == name else f"{shown} (file:///x)")
+        assert add_uri(name, lambda: "file:///x") == (shown if shown == name else f"{shown} (file:///x)")

@@ -277,9 +277,9 @@ def test_a_hint_shows_accents_that_look_alike_as_escapes():
 
 def test_the_changes_of_many_edits_are_merged_in_few_steps(monkeypatch):
     merged = []
-    composed = text._composed
+    composed = text._compose
     monkeypatch.setattr(
-        text, "_composed", lambda earlier, later: merged.append(len(earlier) + len(later)) or composed(earlier, later)
+        text, "_compose", lambda earlier, later: merged.append(len(earlier) + len(later)) or composed(earlier, later)
     )
     lines = [f"line {number} of it\n" for number in range(1_000)]
     edits = [Edit(f"line {number} ", f"LINE {number} ") for number in range(1_000)]

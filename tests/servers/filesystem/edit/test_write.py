@@ -271,12 +271,12 @@ def test_directories_are_made_with_those_above_and_behind_links_but_not_out(eith
 def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
     (root / "dir").mkdir()
     (root / "link").symlink_to(outside)
-    seen = set()
+    existing_text = set()
     with swapping(root):
         # As long as it takes to meet both states, on a busy machine too.
         for i in count():
-            seen.add(outcome(files, at(f"dir/{i % 9}")))
-            if i > 2_000 and {"written", "outside_roots"} <= seen:
+            existing_text.add(outcome(files, at(f"dir/{i % 9}")))
+            if i > 2_000 and {"written", "outside_roots"} <= existing_text:
                 break
     assert os.listdir(outside) == ["secret"]
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from servers.filesystem.features.entries import moment_of
+from servers.filesystem.features.entries import format_time
 from servers.filesystem.server import app
 from servers.filesystem.settings import Settings
 from servers.filesystem.watch.tree import EntryQuota
@@ -233,7 +233,7 @@ async def test_f10_the_list_has_the_root_first_then_what_stands_in_it(folder, ro
 
 
 def test_a_time_that_no_calendar_has_is_left_out():
-    assert moment_of(2.0**60) is None
+    assert format_time(2.0**60) is None
 
 
 async def test_nothing_of_the_disk_may_be_kept_without_asking_again(root, ask):

@@ -1,6 +1,6 @@
 """A search in a thread: it reports how far it is, and ends when nobody waits.
 
-`_searched` itself is called: a real search of this machine would be over before that shows.
+`_search` itself is called: a real search of this machine would be over before that shows.
 """
 
 import threading
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import anyio
 
 from servers.filesystem.features import search as tools
-from servers.filesystem.features.search import _searched
+from servers.filesystem.features.search import _search
 from shared.server.dispatch.turns import Turns
 from tests.servers.filesystem.serving import inside
 from tests.servers.peers import text_of
@@ -44,24 +44,24 @@ async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
         control.seen = 1_000
         return caller.enough.wait(PATIENCE)
 
-    assert await _searched(caller, search)
+    assert await _search(caller, search)
     assert caller.reports == [(1_000, "1,000 entries examined")]
 
 
 async def test_a_search_that_nobody_waits_for_ends():
-    begun, ended = anyio.Event(), threading.Event()
+    begun, stop_reason = anyio.Event(), threading.Event()
 
     def search(control):
         anyio.from_thread.run_sync(begun.set)
-        while control.ended() is None:
+        while control.stop_reason() is None:
             pass
-        ended.set()
+        stop_reason.set()
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_searched, Caller(), search)
+        tasks.start_soon(_search, Caller(), search)
         await begun.wait()
         tasks.cancel_scope.cancel()
-    assert ended.wait(PATIENCE)
+    assert stop_reason.wait(PATIENCE)
 
 
 async def test_a_search_may_run_as_a_task(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from servers.filesystem.errors import FilesError
 from servers.filesystem.read.charsets import (
     UTF8,
     Charset,
+    charset_by_name,
     charset_of,
     decode,
     encode,
-    named,
     require_exact,
     require_sure,
 )
@@ -83,7 +83,7 @@ def test_a_text_that_is_not_in_the_charset_that_was_given_is_refused():
 )
 def test_what_is_no_charset_of_files_is_refused(encoding):
     with pytest.raises(FilesError, match=r"the charset .* is unknown") as caught:
-        named(encoding, "file")
+        charset_by_name(encoding, "file")
     assert caught.value.code == "bad_encoding"
 
 

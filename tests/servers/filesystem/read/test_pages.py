@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.pages import read_text, text_in
+from servers.filesystem.read.pages import read_small_text, read_text
 from servers.filesystem.read.parts import Part
 from shared.program.files.entries import SmallFile, etag_of
 
@@ -126,7 +126,7 @@ def test_a_page_costs_the_same_wherever_it_is(files, root, at):
     part, counts = Part(), []
     while True:
         before = sum(counting.counts)
-        read = text_in(counting, at("file"), 90_000, part)
+        read = read_small_text(counting, at("file"), 90_000, part)
         counts.append(sum(counting.counts) - before)
         if read.rest is None:
             break
@@ -192,7 +192,7 @@ def test_last_lines_are_found_where_the_system_reports_another_size(at, size):
         def size(self):
             return size
 
-    read = text_in(Reported(b"a\nb\nc\n", os.stat_result([0] * 10)), at("file"), BIG, Part(tail=2))
+    read = read_small_text(Reported(b"a\nb\nc\n", os.stat_result([0] * 10)), at("file"), BIG, Part(tail=2))
     assert (read.text, read.truncated) == ("b\nc\n", False)
 
 

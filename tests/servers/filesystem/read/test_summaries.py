@@ -5,11 +5,11 @@ import re
 import pytest
 from pydantic_core import to_json
 
-from servers.filesystem.read.summaries import many_text
+from servers.filesystem.read.summaries import read_many
 
 
 def many(files, paths, budget):
-    return many_text(files, paths, budget, lambda: None)
+    return read_many(files, paths, budget, lambda: None)
 
 
 def parts(text):

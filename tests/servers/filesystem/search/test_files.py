@@ -215,4 +215,4 @@ def test_a_search_ends_before_a_document_for_which_too_little_time_is_left():
     assert control.share_of_time() == 3
     now = 6.5
     assert control.share_of_time() is None
-    assert control.ended() == "time"
+    assert control.stop_reason() == "time"

@@ -3,7 +3,7 @@
 import pytest
 
 from servers.filesystem.search import matcher
-from servers.filesystem.search.matcher import Query, compiled, for_large_file
+from servers.filesystem.search.matcher import Query, compile_query, matcher_for_large_file
 
 TEXT = (
     "needle\nneed less needle, needless\n\nabc a.b ab abab\ndéjà-vu é\n12 needles\nx\nleedle dle dle dle\nlast needle"
@@ -36,10 +36,10 @@ EXPRESSIONS = {
 )
 def test_every_match_is_found(query: Query, near: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matcher, "_NEAR_BYTES", near)
-    monkeypatch.setattr(matcher, "_MAX_FALSE", 2)
+    monkeypatch.setattr(matcher, "_MAX_MISSES", 2)
     text = TEXT.encode()
-    plain = compiled(query)
-    large = for_large_file(query, plain)
+    plain = compile_query(query)
+    large = matcher_for_large_file(query, plain)
     lines = [number for number in range(len(text)) if not number or text[number - 1] == 10]
     for start in lines:
         for end in [*(number - 1 for number in lines if number > start), len(text)]:

@@ -188,8 +188,8 @@ async def test_a_root_within_another_is_watched_once(root, everything):
 def test_a_selection_takes_what_is_below_and_matches():
     taken = [("/r/a", None), ("/r", None), ("/r/x/a.py", "*.py"), ("/r/x/a.py", "x/*.py"), ("/s/a.py", "*.py")]
     left = [("/rx/a", None), ("/r/x/a.txt", "*.py"), ("/x/a.py", "*.py")]
-    assert [row for row in taken if not Selection(["/r", "/s"], row[1]).takes(row[0])] == []
-    assert [row for row in left if Selection(["/r", "/s"], row[1]).takes(row[0])] == []
+    assert [row for row in taken if not Selection(["/r", "/s"], row[1]).includes(row[0])] == []
+    assert [row for row in left if Selection(["/r", "/s"], row[1]).includes(row[0])] == []
 
 
 async def test_what_this_server_wrote_is_told_at_once(files, root, at, everything, monkeypatch):
@@ -228,14 +228,14 @@ async def test_many_events_are_recorded_in_turns_and_kept_though_their_reader_is
         seen = []
         with anyio.CancelScope() as scope:
 
-            def look():
+            def check():
                 seen.append(journal.cursor)
                 if journal.cursor != cursor:
                     scope.cancel()
                 if not journal.cursor.endswith("-5"):
-                    asyncio.get_running_loop().call_soon(look)
+                    asyncio.get_running_loop().call_soon(check)
 
-            look()
+            check()
             await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert [cursor.partition("-")[2] for cursor in dict.fromkeys(seen)] == ["0", "2", "4", "5"]
         found = await journal.read(Page(10, 90_000, cursor), everything, 0)

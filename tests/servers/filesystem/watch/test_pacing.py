@@ -6,7 +6,7 @@ PACE = Pace(quiet=1, longest=5)
 
 
 def watched(pace=PACE):
-    return WatchedTarget(target=None, tell=None, pace=pace)
+    return WatchedTarget(target=None, callback=None, pace=pace)
 
 
 def told(one, notices, until):

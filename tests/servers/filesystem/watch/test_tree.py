@@ -15,7 +15,7 @@ def tree(files, at):
 
     def make(pattern="**", path=".", quota=None):
         made = Tree(files, at(path), Glob([pattern]), quota or EntryQuota())
-        assert not made.look(None)
+        assert not made.check(None)
         return made
 
     return make
@@ -23,7 +23,7 @@ def tree(files, at):
 
 def happened(tree, *noticed):
     """What a look finds: at everything, or at these paths."""
-    tree.look(set(map(str, noticed)) or None)
+    tree.check(set(map(str, noticed)) or None)
     return [(event.kind, "/".join(event.place.parts)) for event in tree.take()]
 
 

@@ -14,8 +14,8 @@ from anyio import to_thread
 
 from servers.common.notices import Notices, open_watch
 from servers.filesystem.errors import FilesError
-from servers.filesystem.watch.fingerprint import Spot
-from servers.filesystem.watch.pacing import Pace, look_at
+from servers.filesystem.watch.fingerprint import WatchedPlace
+from servers.filesystem.watch.pacing import Pace, check_target
 from servers.filesystem.watch.subscriptions import GlobTrees
 from servers.filesystem.watch.tree import EntryQuota
 from servers.filesystem.watch.watcher import Watcher
@@ -64,7 +64,7 @@ def seen():
     told.receive.close()
 
 
-LOOK = Spot.look
+LOOK = WatchedPlace.check
 SWEEP = "servers.filesystem.watch.watcher._SWEEP_SECONDS"
 
 
@@ -219,11 +219,13 @@ async def test_a_file_in_a_watched_directory_makes_it_look_at_no_other(watching,
     looked = []
     for name in ("first", "second"):
         (root / name).write_text("x")
-    monkeypatch.setattr(Spot, "look", lambda spot, noticed: looked.append(spot.place.parts) or LOOK(spot, noticed))
+    monkeypatch.setattr(
+        WatchedPlace, "check", lambda spot, noticed: looked.append(spot.place.parts) or LOOK(spot, noticed)
+    )
     async with watching() as watcher:
         await watcher.watch("first", at("first"))
         with anyio.fail_after(30):
-            while watcher._notices.has_no_watch or watcher._stale:
+            while watcher._notices.has_no_watch or watcher._is_stale:
                 await anyio.sleep(0.01)
         await anyio.sleep(0.1)
         looked.clear()
@@ -348,16 +350,16 @@ async def test_w8_what_notices_do_not_reach_is_polled_and_the_rest_is_not(watchi
 
 async def test_w8_a_far_file_system_that_does_not_answer_holds_up_nothing_else(watching, seen, root, at, monkeypatch):
     looking, answer = threading.Event(), threading.Event()
-    original = Spot.look
+    original = WatchedPlace.check
 
-    def look(spot, noticed):
+    def check(spot, noticed):
         if spot.last is not None and "far" in spot.place.parts:
             looking.set()
             assert answer.wait(30)
         return original(spot, noticed)
 
     # A file system that does not answer can't be had in a test.
-    monkeypatch.setattr(Spot, "look", look)
+    monkeypatch.setattr(WatchedPlace, "check", check)
     async with watching(local=lambda place: "far" not in place.parts) as watcher:
         await watcher.watch("far", at("far"))
         await watcher.watch("near", at("near"))
@@ -437,13 +439,13 @@ async def test_notices_without_end_do_not_make_it_look_at_everything_all_the_tim
         if any(path.endswith("idle") for path in target.trail):
             looks.append(target)
             time.sleep(0.5)
-        return look_at(target, noticed)
+        return check_target(target, noticed)
 
     async with watching() as watcher:
         await watcher.watch("idle", at("idle"))
         await watcher.watch("busy", at("busy"))
         await anyio.sleep(0.5)
-        monkeypatch.setattr("servers.filesystem.watch.watcher.look_at", look_slowly)
+        monkeypatch.setattr("servers.filesystem.watch.watcher.check_target", look_slowly)
         for number in range(10):
             (root / "busy").write_text(str(number))
             await anyio.sleep(0.3)
