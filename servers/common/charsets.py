@@ -88,8 +88,8 @@ def wide_codec(start: bytes) -> str | None:
         except UnicodeDecodeError:
             continue
         ascii_only = text.encode("ascii", "ignore")
-        shown = all(part.isprintable() for part in text.split())
-        if len(ascii_only) > best_length and not {32, 10}.isdisjoint(ascii_only) and shown:
+        is_printable = all(part.isprintable() for part in text.split())
+        if len(ascii_only) > best_length and not {32, 10}.isdisjoint(ascii_only) and is_printable:
             best, best_length = name, len(ascii_only)
     return best
 
@@ -127,7 +127,7 @@ def likely_charsets(sample: bytes) -> list[Likely]:
         sample, ignore_threshold=True, include_encodings=(*_SINGLE, *_EAST_ASIAN), compat_names=False
     )
     confidence = {candidate["encoding"]: candidate["confidence"] + _UNNAMED_CONFIDENCE for candidate in detected}
-    others = len(sample) - len(sample.translate(None, _HIGH))
+    high_bytes = len(sample) - len(sample.translate(None, _HIGH))
     likely: list[Likely] = []
     best = 0.0
     western = None
@@ -142,8 +142,10 @@ def likely_charsets(sample: bytes) -> list[Likely]:
             text = codecs.getincrementaldecoder(codec)().decode(sample)
         except UnicodeDecodeError:
             continue
-        faults = _loans(text) if name in _EAST_ASIAN else len(re.findall(_FAULT, sample.translate(_classes(codec))))
-        likely.append(Likely(codec, best_length * _FAULT_FACTOR ** (faults / others)))
+        faults = (
+            _count_loans(text) if name in _EAST_ASIAN else len(re.findall(_FAULT, sample.translate(_classes(codec))))
+        )
+        likely.append(Likely(codec, best_length * _FAULT_FACTOR ** (faults / high_bytes)))
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]
@@ -174,10 +176,10 @@ def _classes(codec: str) -> bytes:
     `a` and `A` are ASCII letters, `l` and `L` other Latin letters, `x` and `X` letters of other scripts, `m` marks,
     `p` punctuation, `j` characters that join parts of a word, `s` symbols, `!` unassigned bytes.
     """
-    return "".join(_class(bytes([byte]).decode(codec, "replace")) for byte in range(256)).encode()
+    return "".join(_class_of(bytes([byte]).decode(codec, "replace")) for byte in range(256)).encode()
 
 
-def _class(character: str) -> str:
+def _class_of(character: str) -> str:
     category = unicodedata.category(character)
     if character.isascii():
         return "aA"[category == "Lu"] if category[0] == "L" else " "
@@ -193,7 +195,7 @@ def _class(character: str) -> str:
     return "!" if category == "Cc" or character == "\ufffd" else "s"
 
 
-def _loans(text: str) -> int:
+def _count_loans(text: str) -> int:
     """Count the short runs within ASCII words, and the private-use characters."""
     count = 0
     for run in _RUN.finditer(text):

@@ -44,15 +44,15 @@ class Glob:
     match."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        expanded = [variant for pattern in patterns for variant in _expanded(pattern)]
+        expanded = [variant for pattern in patterns for variant in _expand(pattern)]
         if len(expanded) > MAX_ALTERNATIVES:
-            raise _bad("", f"the patterns expand to more than {MAX_ALTERNATIVES} alternatives")
-        self._rows: list[list[re.Pattern[str] | _Composed | None]] = []
+            raise _bad_pattern("", f"the patterns expand to more than {MAX_ALTERNATIVES} alternatives")
+        self._rows: list[list[re.Pattern[str] | _ComposedPattern | None]] = []
         for pattern in dict.fromkeys(expanded):
-            names = _names(pattern)
+            names = _split(pattern)
             names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
-            self._rows.append([_ANY if name == "**" else _component(name) for name in names])
-        self.start: States = self._closed({(row, 0) for row in range(len(self._rows))})
+            self._rows.append([_ANY if name == "**" else _compile_component(name) for name in names])
+        self.start: States = self._skip_stars({(row, 0) for row in range(len(self._rows))})
         self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
 
     def step(self, states: States, name: str) -> States:
@@ -67,7 +67,7 @@ class Glob:
                 after.add((row, done))
             elif component.match(name):
                 after.add((row, done + 1))
-        return self._closed(after)
+        return self._skip_stars(after)
 
     def ends(self, states: States, name: str) -> bool:
         """Return True if one more component `name` completes a match, like `accepts(step(...))` but faster."""
@@ -81,7 +81,7 @@ class Glob:
                 return True
         return False
 
-    def ends_with_any(self, states: States) -> bool:
+    def completes_with_any(self, states: States) -> bool:
         """Return True if any name as the next component completes a match."""
         rows = ((self._rows[row], done) for row, done in states)
         return any(done == len(row) - 1 and row[done] is _STAR for row, done in rows)
@@ -90,7 +90,7 @@ class Glob:
         """Return True if the components so far match."""
         return any(done == len(self._rows[row]) for row, done in states)
 
-    def alive(self, states: States) -> bool:
+    def can_match_below(self, states: States) -> bool:
         """Return True if anything below the components so far can match."""
         return any(done < len(self._rows[row]) for row, done in states)
 
@@ -105,7 +105,7 @@ class Glob:
             states = self.step(states, part)
         return states
 
-    def _closed(self, states: set[tuple[int, int]]) -> States:
+    def _skip_stars(self, states: set[tuple[int, int]]) -> States:
         for row, done in tuple(states):
             components = self._rows[row]
             if done < len(components) and components[done] is _ANY:
@@ -117,24 +117,24 @@ def reach(pattern: str) -> tuple[str, ...]:
     """Return patterns for everything in the directories where `pattern` may match. Raises PathError with code
     `bad_pattern`."""
     reached = set()
-    for variant in _expanded(pattern):
+    for variant in _expand(pattern):
         # Conditions on the last name, and on anything below a `**`, are left out, so that many patterns share one of
         # these.
-        directories = _names(variant)[:-1]
+        directories = _split(variant)[:-1]
         before = tuple(takewhile(lambda name: name != "**", directories))
         reached.add("/".join((".", *before, *directories[len(before) : len(before) + 1], "*")))
     return tuple(sorted(reached))
 
 
-def _bad(pattern: str, reason: str) -> PathError:
+def _bad_pattern(pattern: str, reason: str) -> PathError:
     shown = f"pattern {quoted(pattern[:80])}: " if pattern else ""
     return PathError("bad_pattern", "", shown + reason, "Use a simpler glob, such as **/*.py.")
 
 
-def _expanded(pattern: str) -> list[str]:
+def _expand(pattern: str) -> list[str]:
     """Return `pattern` with its `{a,b}` groups expanded, innermost first."""
     if not pattern or len(pattern) > MAX_LENGTH or "\0" in pattern:
-        raise _bad(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters, none of them NUL")
+        raise _bad_pattern(pattern, f"a pattern must have 1 to {MAX_LENGTH} characters, none of them NUL")
     pending, finished = [_ESCAPED_BRACE.sub(lambda match: _LITERAL[match[1]], pattern)], []
     while pending:
         current = pending.pop()
@@ -148,18 +148,18 @@ def _expanded(pattern: str) -> list[str]:
                 # As in shells, braces without a comma are plain characters.
                 choices = [f"\0<{choices[0]}\0>"]
             if len(choices) > MAX_ALTERNATIVES:
-                raise _bad(current, f"it expands to more than {MAX_ALTERNATIVES} patterns")
+                raise _bad_pattern(current, f"it expands to more than {MAX_ALTERNATIVES} patterns")
             pending += [before + choice + after for choice in choices]
         if len(pending) + len(finished) > MAX_ALTERNATIVES:
-            raise _bad(pattern, f"it expands to more than {MAX_ALTERNATIVES} patterns")
+            raise _bad_pattern(pattern, f"it expands to more than {MAX_ALTERNATIVES} patterns")
     return finished
 
 
-def _names(pattern: str) -> list[str]:
+def _split(pattern: str) -> list[str]:
     """Return the components of an expanded pattern, counted from the start."""
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if not names or pattern.startswith("/") or ".." in names:
-        raise _bad(pattern, "a pattern must be relative to the starting directory, without '..'")
+        raise _bad_pattern(pattern, "a pattern must be relative to the starting directory, without '..'")
     if "/" not in pattern.rstrip("/"):
         names.insert(0, "**")
     if names[-1] == "**":
@@ -167,7 +167,7 @@ def _names(pattern: str) -> list[str]:
     return names
 
 
-class _Composed:
+class _ComposedPattern:
     """A component whose letters have composed accents, for names in which they may be decomposed."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
@@ -177,18 +177,18 @@ class _Composed:
         return self._pattern.match(normalize("NFC", name))
 
 
-def _component(name: str) -> re.Pattern[str] | _Composed:
+def _compile_component(name: str) -> re.Pattern[str] | _ComposedPattern:
     if name == "*":
         return _STAR
     # Before the normalization, which makes ASCII of a few other characters.
     is_ascii, name = name.isascii(), normalize("NFC", name)
-    translated = fnmatch.translate(_ESCAPE.sub(_plain, name))
+    translated = fnmatch.translate(_ESCAPE.sub(_translate_part, name))
     is_plain = "[" not in name and "\\" not in name
     pattern = re.compile(translated if is_plain else rf"{translated}|{re.escape(name)}\Z")
-    return pattern if is_ascii else _Composed(pattern)
+    return pattern if is_ascii else _ComposedPattern(pattern)
 
 
-def _plain(match: re.Match[str]) -> str:
+def _translate_part(match: re.Match[str]) -> str:
     """Return a set of characters, or a literal character, as `fnmatch` writes it."""
     if match[1] is not None:
         return f"[{match[1]}]" if match[1] in "*?[" else match[1]

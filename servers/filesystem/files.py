@@ -12,7 +12,7 @@ from anyio import from_thread, to_thread
 from servers.common.documents.texts import MAX_BYTES, SIGNATURE_BYTES, may_be_document
 from servers.common.files.denylist import Denylist
 from servers.common.files.mounts import Mounts
-from servers.common.files.narrowing import narrowed
+from servers.common.files.narrowing import narrow
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
@@ -70,9 +70,9 @@ class Files:
         """Return a recorder for the changes of one call."""
         return Recorder(self.history)
 
-    def narrowed(self, uris: Sequence[str]) -> "Files":
+    def narrow(self, uris: Sequence[str]) -> "Files":
         """Return a copy limited to the directories of the `file:` URIs. Blocks."""
-        rooted = narrowed(self.rooted, uris)
+        rooted = narrow(self.rooted, uris)
         return replace(self, rooted=rooted, small=NarrowedSmallFiles(self.small, rooted.roots))
 
     def wrote(self, *places: Place) -> None:
@@ -107,7 +107,9 @@ class Files:
 
     def missing_roots(self) -> list[str]:
         """Return the directories that can no longer be reached or have been replaced. Blocks."""
-        return [str(path) for index, path in enumerate(self.rooted.roots.paths) if not self.rooted.is_there(index)]
+        return [
+            str(path) for index, path in enumerate(self.rooted.roots.paths) if not self.rooted.is_reachable(index)
+        ]
 
     async def read_text(self, place: Place, budget: int, turn: Turn, part: Part = WHOLE) -> TextRead:
         """Return part of the text at `place`, at most `budget` bytes of JSON. Raises FilesError.
@@ -201,7 +203,7 @@ async def open_files(
     rooted = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(rooted.roots.paths)
     # Without a mount table, local directories can't be recognized, so notices from the system are trusted.
-    reached = mounts.local if mounts.known else lambda _: True
+    reached = mounts.is_local if mounts.is_known else lambda _: True
     watcher = Watcher(rooted, report, (lambda _: False) if poll else reached)
     journal, documents = Journal(rooted, watcher), Documents()
     try:

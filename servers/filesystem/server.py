@@ -104,7 +104,7 @@ def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequenc
 
 
 async def _narrow(files: Files, uris: Sequence[str]) -> Files:
-    return await to_thread.run_sync(files.narrowed, uris)
+    return await to_thread.run_sync(files.narrow, uris)
 
 
 @app.on_health

@@ -51,7 +51,7 @@ def read_epub(body: bytes) -> Document:
 def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
     """Return the body of a chapter, with its ids made unique among all chapters."""
     try:
-        root = parse_xml(_REFERENCE.sub(_character, text))
+        root = parse_xml(_REFERENCE.sub(_expand_reference, text))
     except DocumentError:  # many books are not well-formed XML, but are shown anyway
         root = document_fromstring(text.decode("utf-8", "replace").encode(), parser=HTMLParser(encoding="utf-8"))
     for element in root.iter("*"):
@@ -90,7 +90,7 @@ def _resolve(base: str, link: str) -> str:
     return normpath(join("/", dirname(base), unquote(link))).lstrip("/")
 
 
-def _character(match: re.Match[bytes]) -> bytes:
+def _expand_reference(match: re.Match[bytes]) -> bytes:
     """Expand a named character reference of HTML."""
     name = match[1]
     # XML defines none of these names, since the document type is not read.

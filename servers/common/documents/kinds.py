@@ -34,7 +34,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
             raise DocumentError("unreadable", "the file needs a password")
         reason = "the file is in a format of Office 97 to 2003 (.doc, .xls, .ppt, .msg), which can't be read here"
         raise DocumentError("unsupported_type", reason, "Convert it to .docx, .xlsx, .pptx or PDF first.")
-    names = _directory(body) if body.startswith(LOCAL) else b""
+    names = _central_directory(body) if body.startswith(LOCAL) else b""
     if b"META-INF/container.xml" in names:
         return "epub", "application/epub+zip"
     if b"META-INF/manifest.xml" in names and b"content.xml" in names:
@@ -49,7 +49,7 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
     return next((kind for part, kind in _MAIN_PARTS.items() if part in names), None)
 
 
-def _directory(body: bytes) -> bytes:
+def _central_directory(body: bytes) -> bytes:
     """Return the central directory of a zip archive, which has the names of its entries uncompressed."""
     end = body.rfind(_END)
     if end < 0 or end + _END_RECORD_BYTES > len(body):

@@ -110,7 +110,7 @@ class _Writer:
         self._left_out: dict[str, int] = {}
         self._cells = MAX_CELLS
         self._depth = 0
-        self._beyond = False
+        self._is_cut = False
         self._blocks: dict[str, Callable[[Element], str]] = {
             f"{_TEXT}h": self._heading,
             f"{_TEXT}p": self._paragraph,
@@ -124,7 +124,7 @@ class _Writer:
     def blocks(self, element: Element) -> str:
         """Return the blocks in an element, including those of sections, indexes and shapes in it."""
         if self._depth >= _MAX_DEPTH:
-            self._beyond = True
+            self._is_cut = True
             return ""
         self._depth += 1
         written = "".join(
@@ -159,13 +159,13 @@ class _Writer:
 
     def remarks(self) -> tuple[str, ...]:
         """Return notes for the reader about omitted parts."""
-        return (*name_left_out(self._left_out), *((_BEYOND,) if self._beyond else ()))
+        return (*name_left_out(self._left_out), *((_BEYOND,) if self._is_cut else ()))
 
     def _count_left_out(self, what: str) -> str:
         self._left_out[what] = self._left_out.get(what, 0) + 1
         return ""
 
-    def _style_name(self, element: Element) -> str:
+    def _find_style_name(self, element: Element) -> str:
         """Return the name of a style, or of its parent if it is an automatic style of this document."""
         name = element.get(f"{_TEXT}style-name") or ""
         return self._parents.get(name) or name
@@ -182,7 +182,7 @@ class _Writer:
     def _paragraph(self, element: Element) -> str:
         words = self._inline(element)
         after = "".join(map(self._frame, element.iter(f"{_DRAW}frame")))
-        opening, closing = _PARAGRAPHS.get(self._style_name(element), ("<p>", "</p>"))
+        opening, closing = _PARAGRAPHS.get(self._find_style_name(element), ("<p>", "</p>"))
         return f"{opening}{words}{closing}{after}" if words.strip() else after
 
     def _list(self, element: Element, style: str | None) -> str:
@@ -202,10 +202,10 @@ class _Writer:
     def _inline(self, element: Element) -> str:
         parts = [escape(element.text or "")]
         for child in element:
-            parts += self._part(child), escape(child.tail or "")
+            parts += self._inline_element(child), escape(child.tail or "")
         return "".join(parts)
 
-    def _part(self, element: Element) -> str:
+    def _inline_element(self, element: Element) -> str:
         name = element.tag.removeprefix(_TEXT)
         if name == "s":
             return " " * min(int(element.get(f"{_TEXT}c") or 1), _MAX_SPACES)
@@ -228,7 +228,7 @@ class _Writer:
         words = self._inline(element)
         if name == "a":
             return f'<a href="{escape(element.get(_HREF) or "")}">{words}</a>'
-        if name == "span" and self._style_name(element) == "Source_20_Text":
+        if name == "span" and self._find_style_name(element) == "Source_20_Text":
             return f"<code>{words}</code>"
         style = self._styles.get(element.get(f"{_TEXT}style-name")) if name == "span" else None
         if style is None or not words.strip():
@@ -275,22 +275,22 @@ class _Writer:
         for row in table.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table")) is not table:
                 continue
-            cells = list(islice(self._cells_of(row), MAX_COLUMNS + 1))
-            self._beyond = self._beyond or len(cells) > MAX_COLUMNS
+            cells = list(islice(self._list_cells(row), MAX_COLUMNS + 1))
+            self._is_cut = self._is_cut or len(cells) > MAX_COLUMNS
             del cells[MAX_COLUMNS:]
             if not any(cells):
                 continue
             # Repeated rows are stored only once in the file.
             times = int(row.get(f"{_TABLE}number-rows-repeated") or 1)
             more = min(times - 1, max(self._cells, 0) // len(cells))
-            self._beyond = self._beyond or more < times - 1
+            self._is_cut = self._is_cut or more < times - 1
             self._cells -= more * len(cells)
             for _ in range(1 + more):
                 tag = "th" if row in heads or not rows else "td"
                 rows.append(f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>")
         return f"<table>{''.join(rows)}</table>" if rows else ""
 
-    def _cells_of(self, row: Element) -> Iterator[str]:
+    def _list_cells(self, row: Element) -> Iterator[str]:
         """Yield the cells of a row, without the empty ones at its end, which files repeat up to the edge of the
         sheet."""
         empty = 0
@@ -298,7 +298,7 @@ class _Writer:
             if next(cell.iterancestors(f"{_TABLE}table-row")) is not row:
                 continue
             words = self.blocks(cell) if self._cells > 0 else ""
-            self._beyond = self._beyond or self._cells <= 0
+            self._is_cut = self._is_cut or self._cells <= 0
             times = min(int(cell.get(f"{_TABLE}number-columns-repeated") or 1), MAX_COLUMNS)
             if not words:
                 empty += times

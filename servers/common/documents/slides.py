@@ -74,10 +74,10 @@ class _Slide:
         if table is not None:
             return self._table(table)
         if chart is not None:
-            root = self._related(chart.get(f"{_R}id"))
+            root = self._find_related(chart.get(f"{_R}id"))
             return "" if root is None else write_chart(root)
         if (diagram := next(shape.iter(_DIAGRAM), None)) is not None:
-            root = self._related(diagram.get(f"{_R}dm"))
+            root = self._find_related(diagram.get(f"{_R}dm"))
             points = [] if root is None else [text_of(point) for point in root.iter(_DIAGRAM_POINT)]
             return f"<ul>{''.join(f'<li>{escape(point)}</li>' for point in points if point)}</ul>"
         has_bullets = _placeholder(shape) in _LISTED
@@ -95,7 +95,7 @@ class _Slide:
             words = self._words(paragraph)
             if not words:
                 continue
-            level, tag = _level(paragraph, has_bullets)
+            level, tag = _find_level(paragraph, has_bullets)
             level = min(level, len(lists) + 1)
             while len(lists) > level:
                 written.append(f"</li></{lists.pop()}>")
@@ -107,7 +107,7 @@ class _Slide:
             written.append(words if level else f"<p>{words}</p>")
         return "".join([*written, *(f"</li></{tag}>" for tag in reversed(lists))])
 
-    def _related(self, id: str | None) -> Element | None:
+    def _find_related(self, id: str | None) -> Element | None:
         relation = self._relations.get(id or "")
         return self._package.xml(relation.target) if relation and relation.target in self._package.names else None
 
@@ -165,7 +165,7 @@ def _placeholder(shape: Element) -> str:
     return "" if holder is None else holder.get("type") or "obj"
 
 
-def _level(paragraph: Element, has_bullets: bool) -> tuple[int, str]:
+def _find_level(paragraph: Element, has_bullets: bool) -> tuple[int, str]:
     """Return the number of lists around a paragraph, and the tag of the innermost one."""
     properties = paragraph.find(f"{_A}pPr")
     if properties is None:

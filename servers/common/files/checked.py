@@ -40,16 +40,16 @@ class PathWalker:
                 resolved = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
             inside = self._roots.locate(components(resolved))
             if inside is None:
-                raise self._roots.outside(place.path)
-            found_at = Place(*inside, place.path)
-            self._roots.require_allowed(found_at)
-            self._require_listed(found_at)
+                raise self._roots.outside_error(place.path)
+            resolved_place = Place(*inside, place.path)
+            self._roots.require_allowed(resolved_place)
+            self._require_listed(resolved_place)
             try:
                 status = os.lstat(resolved)
             except FileNotFoundError:
                 status = None
             linked = follow and os.path.islink(path)  # noqa: PTH114
-            yield Entry(None, resolved, status, linked, found_at)
+            yield Entry(None, resolved, status, linked, resolved_place)
 
     def verify(self, entry: Entry, descriptor: int, path: str) -> None:
         """Raise PathError if the path no longer leads to the opened file."""
@@ -68,15 +68,15 @@ class PathWalker:
             paths += [self._roots.path(Place(index, parts[: i + 1], "")) for i in range(len(parts))]
         return tuple(dict.fromkeys(paths))
 
-    def narrowed(self, roots: Roots) -> "PathWalker":
+    def narrow(self, roots: Roots) -> "PathWalker":
         """Return the walker for parts of the roots."""
         return PathWalker(roots)
 
-    def is_there(self, index: int) -> bool:
+    def is_reachable(self, index: int) -> bool:
         """Return True if a root can be reached by its path. Raises OSError."""
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
-    def held(self, index: int) -> int | None:
+    def root_descriptor(self, index: int) -> int | None:
         """Return None, since roots have no descriptors."""
         return None
 

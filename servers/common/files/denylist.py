@@ -14,7 +14,7 @@ both ends of the name, and the result is cached, because it is needed for every 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 
-from servers.common.files.names import composed
+from servers.common.files.names import compose
 from servers.common.globs import Glob, States
 
 SECRETS = (
@@ -29,7 +29,7 @@ there."""
 HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub")
 """Names that look like secrets but are not."""
 
-Way = tuple[States, States]
+DenylistState = tuple[States, States]
 """The matching states of globs with a slash: those that deny, and those that allow."""
 
 
@@ -42,42 +42,42 @@ class Denylist:
         self._secret = _Globs(SECRETS, _fold)
         self._allowed = _Globs((*HARMLESS, *allow), str)
         self._is_plain = self._denied.are_plain and self._allowed.are_plain
-        self._suspicious = _Globs((*deny, *SECRETS), _fold)
-        self._is_closed = lru_cache(_MAX_CACHED)(self._closes_plainly)
+        self._any_listed = _Globs((*deny, *SECRETS), _fold)
+        self._is_denied = lru_cache(_MAX_CACHED)(self._denies_plainly)
 
-    def start(self, above: Sequence[Sequence[str]]) -> Way:
+    def start(self, above: Sequence[Sequence[str]]) -> DenylistState:
         """Return the state at a root. `above` contains, for each root that contains this one (including itself), the
         names between them."""
         return self._denied.start(above), self._allowed.start(above)
 
-    def step(self, way: Way, name: str) -> Way | None:
+    def step(self, state: DenylistState, name: str) -> DenylistState | None:
         """Return the state after one more name; None if the name is denied."""
         if self._is_plain:
-            return None if self._is_closed(name) else way
-        return self._look(way, name)
+            return None if self._is_denied(name) else state
+        return self._step_all(state, name)
 
-    def closes(self, way: Way, names: Iterable[str]) -> bool:
+    def denies_any(self, state: DenylistState, names: Iterable[str]) -> bool:
         """Return True if one of the names that follow is denied."""
         if self._is_plain:
-            return any(map(self._is_closed, names))
+            return any(map(self._is_denied, names))
         for name in names:
-            further = self._look(way, name)
+            further = self._step_all(state, name)
             if further is None:
                 return True
-            way = further
+            state = further
         return False
 
-    def _closes_plainly(self, name: str) -> bool:
+    def _denies_plainly(self, name: str) -> bool:
         """Return True if a name is denied at every place, where all globs are plain."""
         # A search passes many thousands of names, of which nearly none is on a list.
-        return self._suspicious.hold(_fold(name), _NOWHERE) and self._look((_NOWHERE, _NOWHERE), name) is None
+        return self._any_listed.matches(_fold(name), _NOWHERE) and self._step_all((_NOWHERE, _NOWHERE), name) is None
 
-    def _look(self, way: Way, name: str) -> Way | None:
+    def _step_all(self, state: DenylistState, name: str) -> DenylistState | None:
         folded = _fold(name)
-        denied, allowed = self._denied.step(way[0], folded), self._allowed.step(way[1], name)
-        if self._denied.hold(folded, denied):
+        denied, allowed = self._denied.step(state[0], folded), self._allowed.step(state[1], name)
+        if self._denied.matches(folded, denied):
             return None
-        if self._secret.hold(folded, _NOWHERE) and not self._allowed.hold(name, allowed):
+        if self._secret.matches(folded, _NOWHERE) and not self._allowed.matches(name, allowed):
             return None
         return denied, allowed
 
@@ -91,7 +91,7 @@ def _fold(name: str) -> str:
     if name.isascii():
         return name.lower()
     # Composed again, because casefold decomposes some letters, such as U+0390.
-    return composed(composed(name).casefold())
+    return compose(compose(name).casefold())
 
 
 class _Globs:
@@ -117,14 +117,14 @@ class _Globs:
     def start(self, above: Sequence[Sequence[str]]) -> States:
         if self._glob is None:
             return _NOWHERE
-        ways = (reduce(self.step, map(self._fold, names), self._glob.start) for names in above)
-        return frozenset().union(*ways)
+        states = (reduce(self.step, map(self._fold, names), self._glob.start) for names in above)
+        return frozenset().union(*states)
 
     def step(self, states: States, name: str) -> States:
         """Return the states after `name`, which is case-folded."""
         return states if self._glob is None else self._glob.step(states, name)
 
-    def hold(self, name: str, states: States) -> bool:
+    def matches(self, name: str, states: States) -> bool:
         """Return True if one of the globs matches `name`, which is case-folded, or the states after it."""
         if name in self._names or name.endswith(self._ends) or name.startswith(self._starts):
             return True

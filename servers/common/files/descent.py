@@ -13,14 +13,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from servers.common.files.denylist import Way
+from servers.common.files.denylist import DenylistState
 from servers.common.files.names import components
 from servers.common.files.rooted_files import RootedFiles, require_regular
 from shared.coded_errors import PathError, from_os_error
 from shared.program.files.entries import Handle, Place, scanned
 from shared.program.files.system import SYSTEM
 
-MAX_HELD = 16
+MAX_OPEN_LEVELS = 16
 """Maximum number of levels whose directories stay open."""
 
 Names = tuple[str, ...]
@@ -34,12 +34,12 @@ class Descent:
         self._roots = rooted.roots
         self._step = self._roots.denylist.step
         self._place = place
-        self._ways = self._ways_below(at)
-        self._way = self._ways[()]
+        self._states = self._find_starts(at)
+        self._state = self._states[()]
         self._start = start
-        self._held: list[tuple[str, int]] = []
-        self._deep = -1
-        self._here: int | str = start
+        self._open_levels: list[tuple[str, int]] = []
+        self._deep_descriptor = -1
+        self._current: int | str = start
         self._path: Names = ()
 
     def scan(self, path: Names) -> list["os.DirEntry[str]"]:
@@ -47,21 +47,21 @@ class Descent:
         PathError."""
         try:
             self._enter(path)
-            return scanned(self._here)
+            return scanned(self._current)
         except OSError as error:
             raise from_os_error(self._place.path, error) from None
 
     def open_file(self, name: str) -> Handle:
         """Open the regular file with that name in the directory scanned last; the caller closes it. Raises
         PathError."""
-        if self._step(self._way, name) is None:
-            raise self._roots.denied(self._place.path)
-        if isinstance(self._here, str):
+        if self._step(self._state, name) is None:
+            raise self._roots.denied_error(self._place.path)
+        if isinstance(self._current, str):
             with self._rooted.locate(self._innermost(self.place((*self._path, name))), follow=False) as entry:
                 return self._rooted.open_entry(entry, self._place.path)
         # Runs for many thousands of files, so the common case is inlined, without a context manager.
         try:
-            descriptor = SYSTEM.open_file(self._here, name)
+            descriptor = SYSTEM.open_file(self._current, name)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
@@ -89,11 +89,11 @@ class Descent:
 
         None if `open_file` must open or refuse it. Raises OSError.
         """
-        if sys.platform == "win32" or isinstance(self._here, str) or self._step(self._way, name) is None:
+        if sys.platform == "win32" or isinstance(self._current, str) or self._step(self._state, name) is None:
             return None
         # Done for each of many thousands of files, so without `fstat`: no link is followed, and `pread` refuses pipes
         # and sockets that replaced the file after the scan. Only root could have put a device there.
-        descriptor = SYSTEM.open_file(self._here, name)
+        descriptor = SYSTEM.open_file(self._current, name)
         try:
             data = os.pread(descriptor, limit, 0)
         finally:
@@ -112,68 +112,70 @@ class Descent:
         """Close all directories except the start."""
         self._close_below(0)
 
-    def _ways_below(self, at: Place) -> dict[Names, Way]:
+    def _find_starts(self, at: Place) -> dict[Names, DenylistState]:
         """Return the starting points in the denylist: at the start, and again at each root below it."""
         start = self._innermost(at)
-        ways: dict[Names, Way] = {(): self._way_on(self._roots.way(start.root_index), start.parts)}
+        states: dict[Names, DenylistState] = {
+            (): self._step_into(self._roots.denylist_state(start.root_index), start.parts)
+        }
         absolute = components(self._roots.path(at))
         for index, root in enumerate(self._roots.paths):
             below = components(str(root))
             if below[: len(absolute)] == absolute:
-                ways[tuple(below[len(absolute) :])] = self._roots.way(index)
-        return ways
+                states[tuple(below[len(absolute) :])] = self._roots.denylist_state(index)
+        return states
 
     def _innermost(self, place: Place) -> Place:
         """Return the place relative to its innermost root."""
         located = self._roots.locate(components(self._roots.path(place)))
         return place if located is None else Place(*located, place.path)
 
-    def _way_on(self, way: Way, names: Names) -> Way:
+    def _step_into(self, state: DenylistState, names: Names) -> DenylistState:
         """Return the denylist's state after those names. Raises PathError with code `denied`."""
         for name in names:
-            further = self._roots.denylist.step(way, name)
+            further = self._roots.denylist.step(state, name)
             if further is None:
-                raise self._roots.denied(self._place.path)
-            way = further
-        return way
+                raise self._roots.denied_error(self._place.path)
+            state = further
+        return state
 
     def _enter(self, path: Names) -> None:
         begin = 0
-        if len(self._ways) > 1:
-            begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._ways)
-        self._way = self._way_on(self._ways[path[:begin]], path[begin:])
+        if len(self._states) > 1:
+            begin = max(depth for depth in range(len(path) + 1) if path[:depth] in self._states)
+        self._state = self._step_into(self._states[path[:begin]], path[begin:])
         self._path = path
         if isinstance(self._start, int):
-            self._here = self._open(self._start, path)
+            self._current = self._open(self._start, path)
             return
         # Without descriptors nothing stays open, and the path is checked again each time.
         with self._rooted.open_directory(self._innermost(self.place(path)), follow=not path) as opened:
-            self._here = opened
+            self._current = opened
 
     def _open(self, start: int, path: Names) -> int:
         common = 0
-        while common < min(len(self._held), len(path)) and self._held[common][0] == path[common]:
+        while common < min(len(self._open_levels), len(path)) and self._open_levels[common][0] == path[common]:
             common += 1
         self._close_below(common)
-        here = self._held[-1][1] if self._held else start
+        here = self._open_levels[-1][1] if self._open_levels else start
         for name in path[common:]:
             here = SYSTEM.open_directory(here, name)
-            if len(self._held) < MAX_HELD:
-                self._held.append((name, here))
+            if len(self._open_levels) < MAX_OPEN_LEVELS:
+                self._open_levels.append((name, here))
             else:
                 self._close_deep()
-                self._deep = here
+                self._deep_descriptor = here
         return here
 
     def _close_below(self, count: int) -> None:
         self._close_deep()
-        while len(self._held) > count:
-            os.close(self._held.pop()[1])
+        while len(self._open_levels) > count:
+            os.close(self._open_levels.pop()[1])
 
     def _close_deep(self) -> None:
-        if self._deep >= 0:
-            os.close(self._deep)
-            self._deep = -1
+        if self._deep_descriptor >= 0:
+            os.close(self._deep_descriptor)
+            self._deep_descriptor = -1
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
-from servers.common.files.locks import claimed
+from servers.common.files.locks import lock_new_file
 from shared.coded_errors import PathError
 from shared.program.files.atomic import add, overwrite, rename, sync
 from shared.program.files.entries import Entry, current, open_to_append, open_to_read, read_bytes
@@ -43,7 +43,7 @@ _MAX_SECONDS = 1.0
 _MAX_ATTEMPTS = 20
 
 
-def persistently(act: Callable[[], T], codes: tuple[str, ...]) -> T:
+def retry(act: Callable[[], T], codes: tuple[str, ...]) -> T:
     """Return the result of `act`, retrying while it raises one of these codes because of other programs."""
     for _ in range(_MAX_ATTEMPTS - 1):
         try:
@@ -63,9 +63,9 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
     check. Returns False if the file was overwritten instead, because it is a mount point.
     """
     # Other server processes see the new file at once, and wait until this one has finished with it.
-    with claimed(fresh):
+    with lock_new_file(fresh):
         try:
-            if not _exchanged(fresh, entry):
+            if not _exchange_names(fresh, entry):
                 _require_unchanged(entry, before)
                 rename(fresh, entry)
                 return True
@@ -75,28 +75,28 @@ def exchange(fresh: Entry, entry: Entry, before: os.stat_result, data: bytes | N
             _require_unchanged(entry, before)
             overwrite(fresh, entry)
             return False
-        if _is_taken_over(fresh, entry, before, data):
+        if _take_over(fresh, entry, before, data):
             return True
-        if not _exchanged(fresh, entry):
+        if not _exchange_names(fresh, entry):
             rename(fresh, entry)
         elif fresh.stat is not None:
-            _is_taken_over(fresh, entry, fresh.stat, b"")
-        raise _changed(entry)
+            _take_over(fresh, entry, fresh.stat, b"")
+        raise _changed_error(entry)
 
 
 def _require_unchanged(entry: Entry, before: os.stat_result) -> None:
     now = current(entry)
     if now is None or _identity(now) != _identity(before):
-        raise _changed(entry)
+        raise _changed_error(entry)
 
 
-def _changed(entry: Entry) -> PathError:
+def _changed_error(entry: Entry) -> PathError:
     return PathError(
         "changed", entry.place.path, "has been changed by another program in the meantime", "Read it again."
     )
 
 
-def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:
+def _take_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes | None) -> bool:
     """Return True if `old` is the `expected` file. With its `data`, first copy any appended data to `new`."""
     # If anything fails here, the replaced file must get its name back.
     try:
@@ -108,7 +108,7 @@ def _is_taken_over(old: Entry, new: Entry, expected: os.stat_result, data: bytes
         try:
             if read_bytes(descriptor, len(data)) != data:
                 return False
-            _carry(descriptor, max(len(data), expected.st_size), new)
+            _copy_appended(descriptor, max(len(data), expected.st_size), new)
         finally:
             os.close(descriptor)
     except OSError:
@@ -120,13 +120,13 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _carry(descriptor: int, begin: int, new: Entry) -> None:
+def _copy_appended(descriptor: int, begin: int, new: Entry) -> None:
     """Append the part of the file after `begin` to `new`, including data that programs with the file open still
     append."""
     began, end = time.monotonic(), math.inf
     while begin < end:
         # Checked first: a program that writes and closes after this is read below.
-        is_open = _is_written(descriptor) and time.monotonic() < began + _SETTLE_SECONDS
+        is_open = _has_writer(descriptor) and time.monotonic() < began + _SETTLE_SECONDS
         # A program may never stop appending.
         if end == math.inf and time.monotonic() > began + _MAX_SECONDS:
             end = os.fstat(descriptor).st_size
@@ -146,7 +146,7 @@ def _carry(descriptor: int, begin: int, new: Entry) -> None:
             return
 
 
-def _is_written(descriptor: int) -> bool:
+def _has_writer(descriptor: int) -> bool:
     """Return True if another process has the file open for writing, as far as the system reports it."""
     if sys.platform != "linux" or not _HAS_LEASES:
         return False
@@ -161,7 +161,7 @@ def _is_written(descriptor: int) -> bool:
     return False
 
 
-def _exchanged(fresh: Entry, other: Entry) -> bool:
+def _exchange_names(fresh: Entry, other: Entry) -> bool:
     """Exchange the names. Return False if the system or the file system can't. Raises OSError."""
     if fresh.directory is None or other.directory is None:
         return False

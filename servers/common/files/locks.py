@@ -60,7 +60,7 @@ def _key(entry: Entry) -> Key:
 
 
 @contextmanager
-def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
+def _lock_name(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
     with _guard:
         shared = _locks.setdefault(key, _Lock())
         shared.users += 1
@@ -80,7 +80,7 @@ def _lock_held(key: Key, entry: Entry, locked_inodes: set[Inode]) -> Iterator[Ha
 
 
 @contextmanager
-def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
+def lock_entries(*entries: Entry) -> Iterator[list[Handle | None]]:
     """Lock the entries against other writers, always in the same order to avoid deadlock. Raises PathError with code
     `busy`.
 
@@ -91,12 +91,12 @@ def locked(*entries: Entry) -> Iterator[list[Handle | None]]:
     named = dict(zip(keys, entries, strict=True))
     locked_inodes: set[Inode] = set()
     with ExitStack() as stack:
-        handles = {key: stack.enter_context(_lock_held(key, named[key], locked_inodes)) for key in sorted(named)}
+        handles = {key: stack.enter_context(_lock_name(key, named[key], locked_inodes)) for key in sorted(named)}
         yield [handles[key] for key in keys]
 
 
 @contextmanager
-def claimed(fresh: Entry) -> Iterator[None]:
+def lock_new_file(fresh: Entry) -> Iterator[None]:
     """Lock a new file, whose name no other call knows yet, against other processes."""
     descriptor = None
     if _HAS_LOCKS:
@@ -106,7 +106,7 @@ def claimed(fresh: Entry) -> Iterator[None]:
         yield
         return
     try:
-        _lock(descriptor, time.monotonic() + TIMEOUT_SECONDS, fresh)
+        _flock(descriptor, time.monotonic() + TIMEOUT_SECONDS, fresh)
         yield
     finally:
         os.close(descriptor)
@@ -120,7 +120,7 @@ def _raise_if_cancelled() -> None:
 
 @contextmanager
 def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]:
-    handle = _claim(entry, locked_inodes)
+    handle = _lock_file(entry, locked_inodes)
     try:
         yield handle
     finally:
@@ -128,7 +128,7 @@ def _claimed(entry: Entry, locked_inodes: set[Inode]) -> Iterator[Handle | None]
             os.close(handle.descriptor)
 
 
-def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
+def _lock_file(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     """Lock the regular file of the entry against other processes, unless its inode is in `locked_inodes`, and return
     it.
 
@@ -136,12 +136,12 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     """
     until = time.monotonic() + TIMEOUT_SECONDS
     status = entry.stat
-    while (descriptor := _opened(entry, status)) is not None:
+    while (descriptor := _open_lockable(entry, status)) is not None:
         is_locked = False
         try:
             opened = os.fstat(descriptor)
             inode = opened.st_dev, opened.st_ino
-            if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _lock(descriptor, until, entry):
+            if not stat.S_ISREG(opened.st_mode) or inode in locked_inodes or not _flock(descriptor, until, entry):
                 return None
             # The previous owner of the lock may have put another file under the name.
             status = current(entry)
@@ -155,7 +155,7 @@ def _claim(entry: Entry, locked_inodes: set[Inode]) -> Handle | None:
     return None
 
 
-def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
+def _open_lockable(entry: Entry, status: os.stat_result | None) -> int | None:
     """Open the regular file, whose last known status is `status`. Returns None if it does not exist, or this process
     can't read or lock it."""
     # On Windows an open file can't be replaced.
@@ -170,7 +170,7 @@ def _opened(entry: Entry, status: os.stat_result | None) -> int | None:
         return None
 
 
-def _lock(descriptor: int, until: float, entry: Entry) -> bool:
+def _flock(descriptor: int, until: float, entry: Entry) -> bool:
     """Lock the entry's file. Return False if the system or the file system has no locks.
 
     Raises PathError with code `busy` if it is still locked at the time `until` (`time.monotonic`).

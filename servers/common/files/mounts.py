@@ -40,19 +40,19 @@ class Mounts:
         self._changes = select.poll()
         # Only a change is an error condition; the table can always be read (proc_pid_mounts(5)).
         self._changes.register(self._descriptor, select.POLLPRI)
-        self._look()
+        self._read_table()
 
     @property
-    def known(self) -> bool:
+    def is_known(self) -> bool:
         """True if the mount table can be read. Without it, nothing is local."""
         return self._descriptor >= 0
 
-    def local(self, place: Place) -> bool:
+    def is_local(self, place: Place) -> bool:
         """Return True if every directory on the way to `place` is local. Links are not followed."""
         if sys.platform == "win32" or self._descriptor < 0:
             return False
         if self._changes.poll(0):
-            self._look()
+            self._read_table()
         remote = self._remote[place.root_index]
         return not remote or not any(place.parts[: len(names)] == names for names in remote)
 
@@ -62,36 +62,36 @@ class Mounts:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _look(self) -> None:
+    def _read_table(self) -> None:
         try:
-            mounted = _mounted(self._descriptor)
+            mounts = _read_mounts(self._descriptor)
         except (OSError, LookupError, ValueError):
             # The table has an unknown format, so no mount contains the roots.
-            mounted = {}
-        self._remote = [_remote_below(root, mounted) for root in self._roots]
+            mounts = {}
+        self._remote = [_remote_below(root, mounts) for root in self._roots]
 
 
-def _mounted(descriptor: int) -> dict[Names, bool]:
+def _read_mounts(descriptor: int) -> dict[Names, bool]:
     """Return each mount point, and True if its file system is local; the last one at a point counts."""
     # Read from a copy, since the file closes its descriptor, and the table is still polled.
     with os.fdopen(os.dup(descriptor), "rb") as table:
         table.seek(0)
         lines = table.read().rstrip(b"\n").split(b"\n")
-    mounted = {}
+    mounts = {}
     for line in lines:
         fields = os.fsdecode(line).split(" ")
         # Any number of optional fields, a hyphen, and then the kind (proc_pid_mountinfo(5)).
         kind = fields[fields.index("-") + 1]
-        mounted[tuple(components(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])))] = kind in _LOCAL
-    return mounted
+        mounts[tuple(components(_ESCAPE.sub(lambda match: chr(int(match[1], 8)), fields[4])))] = kind in _LOCAL
+    return mounts
 
 
-def _remote_below(root: Names, mounted: dict[Names, bool]) -> list[Names]:
-    holding = max((point for point in mounted if root[: len(point)] == point), key=len, default=None)
-    if holding is None or not mounted[holding]:
+def _remote_below(root: Names, mounts: dict[Names, bool]) -> list[Names]:
+    holding = max((point for point in mounts if root[: len(point)] == point), key=len, default=None)
+    if holding is None or not mounts[holding]:
         return [()]
     return [
         point[len(root) :]
-        for point, local in mounted.items()
-        if not local and len(point) > len(root) and point[: len(root)] == root
+        for point, is_local in mounts.items()
+        if not is_local and len(point) > len(root) and point[: len(root)] == root
     ]

@@ -39,7 +39,7 @@ _IMPOSSIBLE = frozenset(map(chr, range(32))) | frozenset('<>"|?*')
 def path_of(path_or_uri: str) -> str:
     """Return an absolute or relative path, given the path or its `file:` URI. Raises `PathError` with code
     `bad_path`."""
-    check_path(path_or_uri)
+    require_valid_path(path_or_uri)
     path = path_from_uri(path_or_uri) if path_or_uri[:5].lower() == _FILE_URI else path_or_uri
     if path == "~" or path.startswith(("~/", "~" + os.sep)):
         path = os.path.expanduser("~") + path[1:]  # noqa: PTH111 (never raises)
@@ -49,7 +49,7 @@ def path_of(path_or_uri: str) -> str:
     return path
 
 
-def check_path(path: str) -> None:
+def require_valid_path(path: str) -> None:
     """Raise `PathError` with code `bad_path` for text that is a path on no system: empty, too long, with NUL, or not
     encodable."""
     if not path:
@@ -125,13 +125,13 @@ def path_from_uri(file_uri: str) -> str:
     return windows_path(authority, path) if _WINDOWS else path
 
 
-def folded(parts: Sequence[str]) -> list[str]:
+def fold(parts: Sequence[str]) -> list[str]:
     """Return `parts` in the form in which they are compared: case-folded on Windows, and composed on macOS, which
     treats both forms of an accent as the same name.
     """
     if _WINDOWS:
         return [os.path.normcase(part) for part in parts]
-    return [composed(part) for part in parts] if _MACOS else list(parts)
+    return [compose(part) for part in parts] if _MACOS else list(parts)
 
 
 def differ_in_case(first: Sequence[str], other: Sequence[str]) -> bool:
@@ -143,12 +143,11 @@ def differ_in_case(first: Sequence[str], other: Sequence[str]) -> bool:
     if not _MACOS or len(first) != len(other):
         return False
     return all(
-        composed(composed(a).casefold()) == composed(composed(b).casefold())
-        for a, b in zip(first, other, strict=True)
+        compose(compose(a).casefold()) == compose(compose(b).casefold()) for a, b in zip(first, other, strict=True)
     )
 
 
-def composed(name: str) -> str:
+def compose(name: str) -> str:
     """Return `name` with each accent and its letter as one character, if there is such a character."""
     if name.isascii():
         return name

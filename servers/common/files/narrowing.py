@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from servers.common.files.names import collapse, components, folded, path_of
+from servers.common.files.names import collapse, components, fold, path_of
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError
@@ -38,11 +38,11 @@ class NarrowedRoots(Roots):
         self.may_change = tuple(outer.may_change[part.root_index] for part in parts)
         prefixes = []
         for index, (part, spelled) in enumerate(parts.items()):
-            operator_spellings = [[*prefix, *folded(part.parts)] for prefix in outer.spellings(part.root_index)]
-            prefixes += [(prefix, index) for prefix in (*operator_spellings, *map(folded, spelled))]
+            operator_spellings = [[*prefix, *fold(part.parts)] for prefix in outer.spellings(part.root_index)]
+            prefixes += [(prefix, index) for prefix in (*operator_spellings, *map(fold, spelled))]
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = outer.denylist
-        self._ways = [outer.way_into(components(str(path))) for path in self.paths]
+        self._states = [outer.denylist_state_of(components(str(path))) for path in self.paths]
         self.mark = hashlib.blake2b(repr(self._prefixes).encode(), digest_size=16).hexdigest() + ":"
 
     def outer(self, place: Place) -> Place:
@@ -50,15 +50,15 @@ class NarrowedRoots(Roots):
         part = self._parts[place.root_index]
         return Place(part.root_index, (*part.parts, *place.parts), place.path)
 
-    def outside(self, path: str) -> PathError:
+    def outside_error(self, path: str) -> PathError:
         """Return the same error for everything that is not below a part."""
         if self.paths:
-            return super().outside(path)
+            return super().outside_error(path)
         suggestion = "None of the client's roots is in a directory of this server, so no directory is allowed."
         return PathError("outside_roots", path, "is outside the allowed directories", suggestion)
 
 
-def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
+def narrow(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
     """Return the files below `outer` that are in one of the directories in `uris`. They need not be closed."""
     parts: dict[Place, list[Names]] = {}
     for uri in islice((uri for uri in uris if uri[:5].lower() == "file:"), MAX_ROOTS):
@@ -66,7 +66,7 @@ def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
             spelled = collapse(components(path_of(uri)))
         except PathError:
             continue
-        part = _part(outer, spelled)
+        part = _find_part(outer, spelled)
         if part is not None:
             parts.setdefault(part, []).append(spelled)
         parts |= {inner: [] for inner in _roots_in(outer.roots, spelled) if inner not in parts}
@@ -74,10 +74,10 @@ def narrowed(outer: RootedFiles, uris: Iterable[str]) -> RootedFiles:
         # The permission of the inner of two nested roots applies, in a part as well.
         directory = components(outer.roots.path(part))
         parts |= {inner: [] for inner in _roots_in(outer.roots, directory) if inner not in parts}
-    return outer.narrowed(NarrowedRoots(outer.roots, parts))
+    return outer.narrow(NarrowedRoots(outer.roots, parts))
 
 
-def _part(outer: RootedFiles, spelled: Names) -> Place | None:
+def _find_part(outer: RootedFiles, spelled: Names) -> Place | None:
     """Return the place of a directory below the roots, with links followed. It need not exist yet."""
     located = outer.roots.locate(spelled)
     if located is None:
@@ -97,7 +97,7 @@ def _part(outer: RootedFiles, spelled: Names) -> Place | None:
 
 def _roots_in(roots: Roots, directory: Names) -> Iterator[Place]:
     """Return the roots that are in a directory, by any of their spellings."""
-    start = folded(directory)
+    start = fold(directory)
     for index in range(len(roots.paths)):
         if any(prefix[: len(start)] == start for prefix in roots.spellings(index)):
             yield Place(index, (), "")

@@ -23,7 +23,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from servers.common.files.denylist import Way
+from servers.common.files.denylist import DenylistState
 from servers.common.files.names import components
 from servers.common.files.roots import Roots
 from shared.coded_errors import PathError, os_errors
@@ -82,11 +82,11 @@ class DescriptorWalker:
             if descriptor != _NO_DESCRIPTOR:
                 os.close(descriptor)
 
-    def narrowed(self, roots: Roots) -> "NarrowedWalker":
+    def narrow(self, roots: Roots) -> "NarrowedWalker":
         """Return the walker for parts of the roots."""
         return NarrowedWalker(self, roots)
 
-    def is_there(self, index: int) -> bool:
+    def is_reachable(self, index: int) -> bool:
         """Return True if a root can be reached by its path, and is the directory that is open.
 
         A root that was recreated or mounted is opened again; a new directory at the path of a root that was moved
@@ -103,7 +103,7 @@ class DescriptorWalker:
         self._open(index)
         return True
 
-    def held(self, index: int) -> int | None:
+    def root_descriptor(self, index: int) -> int | None:
         """Return the descriptor of a root, which may have been deleted since; None if it was never opened."""
         descriptor = self._descriptors[index]
         return None if descriptor == _NO_DESCRIPTOR else descriptor
@@ -143,18 +143,18 @@ class NarrowedWalker(DescriptorWalker):
 
     def trail(self, place: Place) -> tuple[str, ...]:
         """Return every path looked up on the way to `place`, and on the way to its part."""
-        way = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
+        state = self._outer.trail(self._roots.outer(Place(place.root_index, (), "")))
         try:
-            return (*way, *super().trail(place))
+            return (*state, *super().trail(place))
         except OSError:
             # The part does not exist, but may be created.
-            return way
+            return state
 
-    def is_there(self, index: int) -> bool:
+    def is_reachable(self, index: int) -> bool:
         """Return True if a part can be reached by its path. Raises OSError."""
         return stat.S_ISDIR(self._roots.paths[index].stat().st_mode)
 
-    def held(self, index: int) -> int | None:
+    def root_descriptor(self, index: int) -> int | None:
         """Return None, since descriptors of parts are not kept."""
         return None
 
@@ -192,17 +192,17 @@ class _Walk:
 
     def run(self, follow: bool) -> Entry:
         """Walk to the end. With `follow`, a link at the end is followed too."""
-        while self._todo:
+        while self._remaining:
             self._steps += 1
             if self._steps > MAX_STEPS:
                 raise PathError("bad_path", self._path, "resolving the path takes too many steps")
-            name = self._todo.pop()
+            name = self._remaining.pop()
             if name == "..":
-                self._up()
-            elif self._todo:
+                self._go_up()
+            elif self._remaining:
                 self._enter(name)
             else:
-                entry = self._last(name, follow)
+                entry = self._find_last(name, follow)
                 if entry is not None:
                     return entry
         return self._entry(".", os.fstat(self._current), ())
@@ -215,25 +215,25 @@ class _Walk:
 
     def _start(self, index: int, parts: tuple[str, ...]) -> None:
         self._index = index
-        self._done: list[str] = []
-        self._todo = list(reversed(parts))
+        self._passed: list[str] = []
+        self._remaining = list(reversed(parts))
         self._current, is_ours = self._walker.root(index)
         self._owned = self._current if is_ours else -1
-        self._way = self._roots.way(index)
+        self._state = self._roots.denylist_state(index)
 
-    def _way_on(self, name: str) -> Way:
-        way = self._roots.denylist.step(self._way, name)
-        if way is None:
-            raise self._roots.denied(self._path)
-        return way
+    def _step_into(self, name: str) -> DenylistState:
+        state = self._roots.denylist.step(self._state, name)
+        if state is None:
+            raise self._roots.denied_error(self._path)
+        return state
 
-    def _note(self, name: str) -> None:
+    def _record(self, name: str) -> None:
         if self._trail is not None:
-            self._trail.append(os.path.join(self._roots.paths[self._index], *self._done, name))  # noqa: PTH118
+            self._trail.append(os.path.join(self._roots.paths[self._index], *self._passed, name))  # noqa: PTH118
 
     def _enter(self, name: str) -> None:
-        way = self._way_on(name)
-        self._note(name)
+        state = self._step_into(name)
+        self._record(name)
         try:
             child = SYSTEM.enter(self._current, name)
         except FileNotFoundError:
@@ -247,12 +247,12 @@ class _Walk:
             return
         self.close()
         self._owned = self._current = child
-        self._done.append(name)
-        self._way = way
+        self._passed.append(name)
+        self._state = state
 
-    def _last(self, name: str, follow: bool) -> Entry | None:
-        self._way_on(name)
-        self._note(name)
+    def _find_last(self, name: str, follow: bool) -> Entry | None:
+        self._step_into(name)
+        self._record(name)
         try:
             status = SYSTEM.stat(self._current, name)
         except FileNotFoundError:
@@ -264,7 +264,7 @@ class _Walk:
         return self._entry(name, status, (name,))
 
     def _entry(self, name: str, status: os.stat_result | None, last: tuple[str, ...]) -> Entry:
-        place = Place(self._index, (*self._done, *last), self._path)
+        place = Place(self._index, (*self._passed, *last), self._path)
         return Entry(self._current, name, status, self._linked, place)
 
     def _target(self, name: str) -> str:
@@ -281,28 +281,28 @@ class _Walk:
             raise PathError("bad_path", self._path, "the path goes through too many links")
         names = components(target)
         if os.path.isabs(target):  # noqa: PTH117
-            self._jump([*names, *reversed(self._todo)])
+            self._jump([*names, *reversed(self._remaining)])
         else:
-            self._todo.extend(reversed(names))
+            self._remaining.extend(reversed(names))
 
-    def _up(self) -> None:
-        if self._done:
-            self._done.pop()
+    def _go_up(self) -> None:
+        if self._passed:
+            self._passed.pop()
             # From the root again, since the parent of the open directory may have moved by now.
-            self._todo.extend(reversed(self._done))
-            again = tuple(reversed(self._todo))
+            self._remaining.extend(reversed(self._passed))
+            again = tuple(reversed(self._remaining))
             self.close()
             self._start(self._index, again)
             return
         above = components(str(self._roots.paths[self._index]))[:-1]
-        while self._todo and self._todo[-1] == "..":
-            self._todo.pop()
+        while self._remaining and self._remaining[-1] == "..":
+            self._remaining.pop()
             above = above[:-1]
-        self._jump([*above, *reversed(self._todo)])
+        self._jump([*above, *reversed(self._remaining)])
 
     def _jump(self, absolute: list[str]) -> None:
         located = self._roots.locate(absolute)
         if located is None:
-            raise self._roots.outside(self._path)
+            raise self._roots.outside_error(self._path)
         self.close()
         self._start(*located)

@@ -31,19 +31,19 @@ class RootedFiles:
         """`with locate(place, follow=True) as entry`: the open directory of the place, and its name."""
         self.trail = self._walker.trail
         """`trail(place)`: every path looked up on the way, to be watched."""
-        self.held = self._walker.held
-        """`held(index)`: the descriptor of a root, or None on systems without directory descriptors."""
+        self.root_descriptor = self._walker.root_descriptor
+        """`root_descriptor(index)`: the descriptor of a root, or None on systems without directory descriptors."""
         self.close = self._walker.close
 
-    def narrowed(self, roots: Roots) -> "RootedFiles":
+    def narrow(self, roots: Roots) -> "RootedFiles":
         """Return the files below `roots`, which are parts of these roots. They need not be closed."""
-        return RootedFiles(roots, self._walker.narrowed(roots))
+        return RootedFiles(roots, self._walker.narrow(roots))
 
-    def is_there(self, index: int) -> bool:
+    def is_reachable(self, index: int) -> bool:
         """Return True if a root can be entered by its path and is the open directory, possibly after opening it
         again. Blocks."""
         try:
-            return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_there(index)
+            return os.access(self.roots.paths[index], os.X_OK) and self._walker.is_reachable(index)
         except OSError:
             return False
 
@@ -75,7 +75,7 @@ class RootedFiles:
         """Yield the argument of `entries.scanned` for the directory at `place`: a descriptor, or else a path."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
-                raise missing(entry, place.path)
+                raise missing_error(entry, place.path)
             if not stat.S_ISDIR(entry.stat.st_mode):
                 raise PathError("not_a_directory", place.path, "is not a directory")
             with opened(entry) as descriptor:
@@ -85,11 +85,11 @@ class RootedFiles:
         """Return the status of the entry at `place`. Raises `not_found` if it does not exist."""
         with self.locate(place, follow) as entry:
             if entry.stat is None:
-                raise missing(entry, place.path)
+                raise missing_error(entry, place.path)
             return entry.stat
 
 
-def missing(entry: Entry, path: str) -> PathError:
+def missing_error(entry: Entry, path: str) -> PathError:
     """Return the error for a missing entry."""
     if entry.linked:
         return PathError("not_found", path, "is a link to something that does not exist")
@@ -100,7 +100,7 @@ def missing(entry: Entry, path: str) -> PathError:
 def require_file(entry: Entry, path: str) -> os.stat_result:
     """Return the status of `entry`. Raises unless it is a regular file."""
     if entry.stat is None:
-        raise missing(entry, path)
+        raise missing_error(entry, path)
     require_regular(entry.stat.st_mode, path)
     return entry.stat
 

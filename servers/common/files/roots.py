@@ -17,8 +17,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from servers.common.files.denylist import Denylist, Way
-from servers.common.files.names import collapse, components, differ_in_case, folded, path_of, uri
+from servers.common.files.denylist import Denylist, DenylistState
+from servers.common.files.names import collapse, components, differ_in_case, fold, path_of, uri
 from shared.coded_errors import PathError
 from shared.program.files.entries import Place
 from shared.text import quoted
@@ -49,12 +49,12 @@ class Roots:
                 raise ValueError(f"{path} is listed as both read-only and writable")
         spelled = [Path(os.path.abspath(os.path.expanduser(path))) for path in paths]  # noqa: PTH100, PTH111 (keep links)
         prefixes = [
-            (folded(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
+            (fold(components(str(path))), i) for group in (self.paths, spelled) for i, path in enumerate(group)
         ]
         # The longest first, so that the inner one of two nested roots is used for its paths.
         self._prefixes = sorted(prefixes, key=lambda prefix: -len(prefix[0]))
         self.denylist = denylist or Denylist()
-        self._ways = [self.way_into(components(str(path))) for path in self.paths]
+        self._states = [self.denylist_state_of(components(str(path))) for path in self.paths]
 
     def place(self, path_or_uri: str) -> Place:
         """Return the place of a path or a `file:` URI. Raises `PathError` with code `bad_path` or `outside_roots`."""
@@ -63,16 +63,16 @@ class Roots:
             return self._relative(path, path_or_uri)
         located = self.locate(collapse(components(path)))
         if located is None:
-            raise self.outside(path_or_uri)
+            raise self.outside_error(path_or_uri)
         return Place(*located, path_or_uri)
 
     def locate(self, parts: Sequence[str]) -> tuple[int, tuple[str, ...]] | None:
         """Return the root whose components the absolute `parts` begin with, and the rest; None if they are
         outside."""
-        names = folded(parts)
+        names = fold(parts)
         for prefix, index in self._prefixes:
             start = names[: len(prefix)]
-            if start == prefix or (differ_in_case(start, prefix) and _are_one(parts[: len(prefix)], prefix)):
+            if start == prefix or (differ_in_case(start, prefix) and _lead_to_same(parts[: len(prefix)], prefix)):
                 return index, tuple(parts[len(prefix) :])
         return None
 
@@ -84,15 +84,15 @@ class Roots:
         """Return the place relative to the operator's roots."""
         return place
 
-    def way(self, index: int) -> Way:
+    def denylist_state(self, index: int) -> DenylistState:
         """Return the denylist's state at a root, where a walk begins."""
-        return self._ways[index]
+        return self._states[index]
 
     def denies(self, place: Place) -> bool:
         """Return True if a name on the way to `place` is denied. Links are followed by the walk, not here."""
-        return self.denylist.closes(self._ways[place.root_index], place.parts)
+        return self.denylist.denies_any(self._states[place.root_index], place.parts)
 
-    def denied(self, path: str) -> PathError:
+    def denied_error(self, path: str) -> PathError:
         """Return the same error for everything that is denied, whether or not it exists."""
         reason = "is denied to this server because of its name, or the name of a directory that contains it"
         return PathError("denied", path, reason, "Only the operator can allow it.")
@@ -100,7 +100,7 @@ class Roots:
     def require_allowed(self, place: Place) -> None:
         """Raise `denied` if a name on the way to `place` is denied."""
         if self.denies(place):
-            raise self.denied(place.path)
+            raise self.denied_error(place.path)
 
     def require_writable(self, place: Place) -> None:
         """Raise `read_only` unless files may be changed at `place`."""
@@ -113,16 +113,16 @@ class Roots:
 
     def require_movable(self, place: Place) -> None:
         """Raise `bad_path` if `place` is a root or contains one, since permissions depend on the root's path."""
-        parts = folded(components(self.path(place)))
+        parts = fold(components(self.path(place)))
         for root in self.paths:
-            root_names = folded(components(str(root)))
+            root_names = fold(components(str(root)))
             start = root_names[: len(parts)]
-            if start == parts or (differ_in_case(start, parts) and _are_one(start, parts)):
+            if start == parts or (differ_in_case(start, parts) and _lead_to_same(start, parts)):
                 whole = len(root_names) == len(parts)
                 reason = "is an allowed directory itself" if whole else "contains an allowed directory"
                 raise PathError("bad_path", place.path, reason)
 
-    def outside(self, path: str) -> PathError:
+    def outside_error(self, path: str) -> PathError:
         """Return the same error for everything that is not below a root."""
         shown = ", ".join(quoted(str(root)) for root in self.paths[:3])
         others = ", and others" if len(self.paths) > 3 else ""
@@ -138,7 +138,7 @@ class Roots:
         """Return the `file:` URI of `place`."""
         return uri(self.path(place))
 
-    def way_into(self, root: Sequence[str]) -> Way:
+    def denylist_state_of(self, root: Sequence[str]) -> DenylistState:
         """Return the denylist's state at the absolute components `root`, which are canonical and below a root."""
         outer = [components(str(path)) for path in self.paths]
         return self.denylist.start([root[len(parts) :] for parts in outer if root[: len(parts)] == parts])
@@ -146,7 +146,7 @@ class Roots:
     def _relative(self, path: str, path_or_uri: str) -> Place:
         collapsed = collapse(components(path), relative=True)
         if collapsed[:1] == [".."] or not self.paths:
-            raise self.outside(path_or_uri)
+            raise self.outside_error(path_or_uri)
         if len(self.paths) == 1:
             return Place(0, tuple(collapsed), path_or_uri)
         named = [i for i, root in enumerate(self.paths) if collapsed and root.name == collapsed[0]]
@@ -159,10 +159,10 @@ class Roots:
 
 def _is_same(first: Path, other: Path) -> bool:
     """Return True if two canonical paths lead to the same directory."""
-    return first == other or (differ_in_case(first.parts, other.parts) and _are_one(first.parts, other.parts))
+    return first == other or (differ_in_case(first.parts, other.parts) and _lead_to_same(first.parts, other.parts))
 
 
-def _are_one(first: Sequence[str], other: Sequence[str]) -> bool:
+def _lead_to_same(first: Sequence[str], other: Sequence[str]) -> bool:
     """Return True if absolute components that differ in case lead to the same directory now."""
     try:
         return os.path.samefile(os.path.join(os.sep, *first), os.path.join(os.sep, *other))  # noqa: PTH118, PTH121

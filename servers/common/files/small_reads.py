@@ -59,34 +59,34 @@ class SmallFiles:
         self._mounts = mounts
         self._clock = clock
         self._disk_reads = _count_disk_reads()
-        self._rests_until = 0.0
-        self._slow: OrderedDict[tuple[int, tuple[str, ...]], float] = OrderedDict()
+        self._paused_until = 0.0
+        self._slow_places: OrderedDict[tuple[int, tuple[str, ...]], float] = OrderedDict()
         """The places of late accesses, and the time from which they are tried again."""
 
     def read(self, place: Place) -> SmallFile | None:
         """Return the whole file at `place`, or None if it must be read in a thread."""
-        return self.at(place, _whole)
+        return self.run_at(place, _read_whole)
 
     def status(self, place: Place) -> os.stat_result | None:
         """Return the status of the entry at `place`, or None if it must be read in a thread."""
-        return self.at(place, _status)
+        return self.run_at(place, _status)
 
     def scan(self, place: Place, use: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
         """Return the result of `use` for the entries, sorted by name, of the directory at `place`, which is open
         during the call; None if it must be read in a thread."""
-        return self.at(place, partial(_scan, use))
+        return self.run_at(place, partial(_scan, use))
 
-    def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
+    def run_at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
         """Return the result of `act` for the last name of `place` in its directory, or None if the work must be done
         in a thread, which is where a root that no longer exists is opened again."""
         parts = place.parts
-        directory, passed = self._rooted.held(place.root_index), -1
+        directory, passed = self._rooted.root_descriptor(place.root_index), -1
         if directory is None or len(parts) > MAX_DEPTH or ".." in parts:
             return None
-        if self._rooted.roots.denies(place) or not self._mounts.local(place):
+        if self._rooted.roots.denies(place) or not self._mounts.is_local(place):
             return None
         began = self._clock()
-        if began < self._rests_until or (self._slow and began < self._slow.get(place[:2], 0.0)):
+        if began < self._paused_until or (self._slow_places and began < self._slow_places.get(place[:2], 0.0)):
             return None
         try:
             if not parts:
@@ -103,19 +103,19 @@ class SmallFiles:
             if passed >= 0:
                 os.close(passed)
             if (seconds := self._clock() - began) > LATE_SECONDS:
-                self._rest(place, seconds)
+                self._pause(place, seconds)
 
-    def _rest(self, place: Place, seconds: float) -> None:
+    def _pause(self, place: Place, seconds: float) -> None:
         """Leave the next accesses to threads after one that took `seconds`, unless other processes used the processor
         in the meantime."""
         before, self._disk_reads = self._disk_reads, _count_disk_reads()
         if self._disk_reads == before:
             return
         now = self._clock()
-        self._rests_until = now + PAUSE_FACTOR * seconds
-        self._slow[place[:2]] = now + SLOW_SECONDS
-        if len(self._slow) > _MAX_SLOW:
-            self._slow.popitem(last=False)
+        self._paused_until = now + PAUSE_FACTOR * seconds
+        self._slow_places[place[:2]] = now + SLOW_SECONDS
+        if len(self._slow_places) > _MAX_SLOW:
+            self._slow_places.popitem(last=False)
 
 
 class NarrowedSmallFiles(SmallFiles):
@@ -125,12 +125,12 @@ class NarrowedSmallFiles(SmallFiles):
         self._small = small
         self._roots = roots
 
-    def at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
+    def run_at(self, place: Place, act: Callable[[str, int], T | None]) -> T | None:
         """Return the result of `act` for the last name of `place`, or None if the work must be done in a thread."""
-        return self._small.at(self._roots.outer(place), act)
+        return self._small.run_at(self._roots.outer(place), act)
 
 
-def _whole(name: str, directory: int) -> SmallFile | None:
+def _read_whole(name: str, directory: int) -> SmallFile | None:
     # Checked before opening, because merely opening can wake a writer or start a device.
     if not _is_small(os.stat(name, dir_fd=directory, follow_symlinks=False)):
         return None

@@ -97,7 +97,7 @@ class Inline:
             return f"({inside.strip()})" if inside.strip() else ""
         if self.plain:
             return inside
-        return _around(inside, _EMPHASIS[tag]) if tag in _EMPHASIS else inside
+        return _emphasize(inside, _EMPHASIS[tag]) if tag in _EMPHASIS else inside
 
     def inside(self, element: HtmlElement) -> str:
         """Write the content of an element."""
@@ -157,7 +157,7 @@ class Inline:
         return f"{before and ' '}[{_SPACE.sub(' ', words)}]({url}){after and ' '}"
 
 
-def _around(inside: str, sign: str) -> str:
+def _emphasize(inside: str, sign: str) -> str:
     """Add emphasis that begins and ends at a word, and does not extend beyond a line."""
     words = inside.strip()
     if not words or "\n" in words or words.startswith(sign[0]) or words.endswith(sign[0]):

@@ -32,14 +32,14 @@ def strip_invisible(text: str) -> tuple[str, int]:
     parts: list[str] = []
     removed = at = 0
     for needed in _NEEDED.finditer(text):
-        part, count = _stripped(text[at : needed.start()])
+        part, count = _strip(text[at : needed.start()])
         parts += part, needed[0]
         removed += count
         at = needed.end()
-    part, count = _stripped(text[at:])
+    part, count = _strip(text[at:])
     return "".join([*parts, part]), removed + count
 
 
-def _stripped(text: str) -> tuple[str, int]:
+def _strip(text: str) -> tuple[str, int]:
     text = text.replace(_SOFT_HYPHEN, "")
     return _SUSPECT.subn("", text)

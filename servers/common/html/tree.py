@@ -58,7 +58,9 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
     # lxml.html has classes for forms, inputs and so on, which it looks up in Python each time an element is accessed.
     parser.set_element_class_lookup(_ONE_CLASS)
     # Characters that libxml2 rejects are removed. It would accept references to them, but lxml would not return them.
-    readable = _REFERENCE.sub(_referred, _NOT_XML.sub("", _ENDS.sub("", _end_headings(text.replace("\f", " ")))))
+    readable = _REFERENCE.sub(
+        _resolve_reference, _NOT_XML.sub("", _ENDS.sub("", _end_headings(text.replace("\f", " "))))
+    )
     try:
         root = document_fromstring(readable.encode(), parser=parser)
     except etree.ParserError:
@@ -173,7 +175,7 @@ def is_alone(element: HtmlElement) -> bool:
     return element.getprevious() is None and element.getnext() is None
 
 
-def _referred(reference: re.Match[str]) -> str:
+def _resolve_reference(reference: re.Match[str]) -> str:
     """Return a numeric character reference unchanged or, if lxml rejects its character, what a browser would display
     instead."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])

@@ -33,7 +33,7 @@ class _Writer:
     def __init__(self, root: HtmlElement, inline: Inline) -> None:
         self.inline = inline
         self.plain = inline.plain
-        self.around = _around_blocks(root)
+        self.around = _find_around_blocks(root)
         self.in_cell = False
         self.writers: dict[str, Callable[[HtmlElement], list[str]]] = {
             **dict.fromkeys(HEADINGS, self._heading),
@@ -54,7 +54,7 @@ class _Writer:
         if element.tag in BLOCKS or element in self.around:
             return self._block(element)
         blocks: list[str] = []
-        self._end([self.inline.element(element)], blocks)
+        self._end_line([self.inline.element(element)], blocks)
         return blocks
 
     def blocks(self, element: HtmlElement) -> list[str]:
@@ -63,27 +63,27 @@ class _Writer:
         line = [self.inline.text(element.text)]
         for child in element:
             if child.tag in BLOCKS or child in self.around:
-                self._end(line, written)
+                self._end_line(line, written)
                 written += self._block(child)
                 line = []
                 line.append(self.inline.text(child.tail))
             else:
                 self.inline.add(child, line)
-        self._end(line, written)
+        self._end_line(line, written)
         return written
 
-    def _end(self, line: list[str], blocks: list[str]) -> None:
+    def _end_line(self, line: list[str], blocks: list[str]) -> None:
         text = _SPACES_AT_ENDS.sub("\n", re.sub(" {2,}", " ", "".join(line)).strip())
         paragraphs = filter(None, _LINES.split(text.strip("\n")))
-        blocks += paragraphs if self.plain else map(_as_text, paragraphs)
+        blocks += paragraphs if self.plain else map(_escape_beginnings, paragraphs)
 
     def _block(self, element: HtmlElement) -> list[str]:
         tag = element.tag
         if (note := element.get(NOTE)) and tag != "li":
-            return self._note(note, self._written(element))
-        return self._written(element)
+            return self._note(note, self._write(element))
+        return self._write(element)
 
-    def _written(self, element: HtmlElement) -> list[str]:
+    def _write(self, element: HtmlElement) -> list[str]:
         tag = element.tag
         if tag in self.writers:
             return self.writers[tag](element)
@@ -104,12 +104,14 @@ class _Writer:
     def _note(self, note: str, blocks: list[str]) -> list[str]:
         """Return a footnote, with its mark in the text."""
         return (
-            [_before("\n\n".join(blocks), f"[{note}] " if self.plain else f"[^{note}]: ", "    ")] if blocks else []
+            [_prefix_lines("\n\n".join(blocks), f"[{note}] " if self.plain else f"[^{note}]: ", "    ")]
+            if blocks
+            else []
         )
 
     def _quote(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
-        return [_before("\n\n".join(blocks), "> ", "> ")] if blocks and not self.plain else blocks
+        return [_prefix_lines("\n\n".join(blocks), "> ", "> ")] if blocks and not self.plain else blocks
 
     def _term(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
@@ -118,7 +120,7 @@ class _Writer:
 
     def _meaning(self, element: HtmlElement) -> list[str]:
         blocks = self.blocks(element)
-        return [_before("\n\n".join(blocks), ": ", "  ")] if blocks else []
+        return [_prefix_lines("\n\n".join(blocks), ": ", "  ")] if blocks else []
 
     def _figure(self, element: HtmlElement) -> list[str]:
         """Return a single picture with its caption, or any other blocks."""
@@ -165,7 +167,7 @@ class _Writer:
             line = [self.inline.text(child.tail)]
             if child.tag != "li":
                 # For example a list of the next level.
-                items += [_before(block, "  ", "  ") for block in self._block(child)]
+                items += [_prefix_lines(block, "  ", "  ") for block in self._block(child)]
                 continue
             number = _number(child.get("value"), number)
             written = self._item(child, f"{number}. " if element.tag == "ol" else "- ")
@@ -177,14 +179,14 @@ class _Writer:
     def _between_items(self, line: list[str], margin: str) -> list[str]:
         """Return text between list items, which belongs to the previous item."""
         texts: list[str] = []
-        self._end(line, texts)
-        return [_before(text, margin, margin) for text in texts]
+        self._end_line(line, texts)
+        return [_prefix_lines(text, margin, margin) for text in texts]
 
     def _item(self, element: HtmlElement, sign: str) -> list[str]:
         blocks = self.blocks(element)
         if (note := element.get(NOTE)) and blocks:
             return self._note(note, blocks)
-        return [_before(_joined(blocks), sign, " " * len(sign))] if blocks else []
+        return [_prefix_lines(_join_blocks(blocks), sign, " " * len(sign))] if blocks else []
 
     def _table(self, element: HtmlElement) -> list[str]:
         if not is_data(element):
@@ -217,7 +219,7 @@ def _needs_markup(element: HtmlElement) -> bool:
     return (element.tag == "a" and bool(element.get("href"))) or element.get(NOTE) is not None or element.tag == "br"
 
 
-def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
+def _find_around_blocks(root: HtmlElement) -> set[HtmlElement]:
     """Return the inline elements and headings that contain blocks."""
     around: set[HtmlElement] = set()
     for element in root.iter(*BLOCKS):
@@ -228,7 +230,7 @@ def _around_blocks(root: HtmlElement) -> set[HtmlElement]:
     return around
 
 
-def _as_text(paragraph: str) -> str:
+def _escape_beginnings(paragraph: str) -> str:
     """Escape the beginnings of a paragraph's lines that would begin a block."""
     return "  \n".join(
         _AT_BEGINNING.sub(lambda match: f"{match[1]}\\" if match[1] else f"\\{match[0]}", line)
@@ -236,12 +238,12 @@ def _as_text(paragraph: str) -> str:
     )
 
 
-def _before(text: str, first: str, rest: str) -> str:
+def _prefix_lines(text: str, first: str, rest: str) -> str:
     lines = text.split("\n")
     return "\n".join([f"{first}{lines[0]}".rstrip(), *(f"{rest}{line}".rstrip() for line in lines[1:])])
 
 
-def _joined(blocks: list[str]) -> str:
+def _join_blocks(blocks: list[str]) -> str:
     """Join the blocks of an item."""
     text = blocks[0]
     for block in blocks[1:]:

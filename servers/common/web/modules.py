@@ -59,10 +59,10 @@ def read_modules(path: Path) -> list[Module]:
 
 def join_modules(modules: list[Module]) -> str:
     """Return the text of one module, made from `modules`."""
-    return "\n".join(map(_enclosed, modules))
+    return "\n".join(map(_enclose, modules))
 
 
-def _enclosed(module: Module) -> str:
+def _enclose(module: Module) -> str:
     """Return the text of a module as a function, which returns its exports."""
     text = without_comments(module.body)
     if not module.exports:

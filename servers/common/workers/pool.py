@@ -69,19 +69,19 @@ class Worker:
 
     async def prepare(self, kind: str) -> None:
         """Start the process if none is running, and load the reader for files of `kind`."""
-        async with self._lock, self._killed_on_failure():
-            await self._ready(kind)
+        async with self._lock, self._kill_on_failure():
+            await self._prepare(kind)
 
     async def ask(self, kind: str, head: Head, body: bytes) -> tuple[Head, bytes]:
         """Return the answer to a request about a file of `kind`.
 
         The process is killed if the caller is cancelled or the process does not answer in time. Raises WorkerError.
         """
-        async with self._lock, self._killed_on_failure():
-            await self._ready(kind)
+        async with self._lock, self._kill_on_failure():
+            await self._prepare(kind)
             try:
                 with anyio.fail_after(self._limits.seconds):
-                    answer, text = await self._answer({"kind": kind, **head}, body)
+                    answer, text = await self._exchange({"kind": kind, **head}, body)
             except TimeoutError:
                 reason = f"reading the {self._program.subject} takes longer than {self._limits.seconds:g} s"
                 raise WorkerError(reason) from None
@@ -98,7 +98,7 @@ class Worker:
         await kill_worker(process)
 
     @asynccontextmanager
-    async def _killed_on_failure(self) -> AsyncIterator[None]:
+    async def _kill_on_failure(self) -> AsyncIterator[None]:
         """Kill the process on a failure, so that no part of a request or an answer stays in a pipe that is reused."""
         succeeded = False
         try:
@@ -110,7 +110,7 @@ class Worker:
             if not succeeded:
                 await self.end()
 
-    async def _ready(self, kind: str) -> None:
+    async def _prepare(self, kind: str) -> None:
         if self._process is not None and self._process.returncode is not None:
             await self.end()
         if kind in self._prepared:
@@ -119,7 +119,7 @@ class Worker:
             with anyio.fail_after(START_SECONDS):
                 if self._process is None:
                     self._process = await start_worker(_START, self._program.module, *map(str, self._limits))
-                answer, _ = await self._answer({"kind": kind}, b"")
+                answer, _ = await self._exchange({"kind": kind}, b"")
         except TimeoutError:
             reason = f"the process that reads the {self._program.subject} was not ready within {START_SECONDS} s"
             raise WorkerError(reason) from None
@@ -127,7 +127,7 @@ class Worker:
             raise WorkerError(f"the library that reads this kind of {self._program.subject} can't be loaded")
         self._prepared.add(kind)
 
-    async def _answer(self, head: Head, body: bytes) -> tuple[Head, bytes]:
+    async def _exchange(self, head: Head, body: bytes) -> tuple[Head, bytes]:
         process = self._process
         assert process is not None
         assert process.stdin is not None

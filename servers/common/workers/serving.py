@@ -40,7 +40,7 @@ class _Worker:
         self._subject = subject
         self._mebibytes = mebibytes
         self._requests = requests
-        self._small = 0
+        self._start_bytes = 0
 
     def answer(self, head: Head, body: bytes, seconds: float) -> tuple[Head, bytes]:
         """Return the head of the answer, which describes an error if there is one, and its body."""
@@ -51,26 +51,28 @@ class _Worker:
                 gc.collect()
                 gc.freeze()
                 _limit_memory(self._mebibytes)
-                self._small = _resident()
+                self._start_bytes = _resident_bytes()
                 return {}, b""
             # This ends the process if the server, which would otherwise end it, no longer exists.
-            _set("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
+            _set_limit("RLIMIT_CPU", int(time.process_time() + seconds) + 2)
             answer, text = read(head, body)
-            return self._ended(answer), text
+            return self._mark_last(answer), text
         except CodedError as error:
-            return self._ended({"error": [error.code, error.reason, error.suggestion, ""]}), b""
+            return self._mark_last({"error": [error.code, error.reason, error.suggestion, ""]}), b""
         except MemoryError:
             reason = f"reading the {self._subject} takes more than {self._mebibytes} MiB of memory"
             return {"error": ["unreadable", reason, "", ""], "last": True}, b""
         except RecursionError:
-            return self._ended({"error": ["unreadable", f"the {self._subject} is nested too deeply", "", ""]}), b""
+            return self._mark_last(
+                {"error": ["unreadable", f"the {self._subject} is nested too deeply", "", ""]}
+            ), b""
         except Exception as error:
             reason = f"the {self._subject} is damaged, or in an unknown format ({type(error).__name__})"
-            return self._ended({"error": ["unreadable", reason, "", ""]}), b""
+            return self._mark_last({"error": ["unreadable", reason, "", ""]}), b""
 
-    def _ended(self, head: Head) -> Head:
+    def _mark_last(self, head: Head) -> Head:
         self._requests -= 1
-        growth = _resident() - self._small
+        growth = _resident_bytes() - self._start_bytes
         return head | {"last": self._requests <= 0 or growth > MAX_GROWTH}
 
 
@@ -89,7 +91,7 @@ def serve(load: Callable[[str], Read], subject: str, seconds: float, mebibytes: 
     # A worker makes no connections, and libraries import OpenSSL for them. It would take a tenth of the memory.
     sys.meta_path.insert(0, LazyFinder(WITH_OPENSSL))
     # No core dump, since it would leave a copy of a file on disk.
-    _set("RLIMIT_CORE", 0)
+    _set_limit("RLIMIT_CORE", 0)
     _limit_memory(mebibytes)
     worker = _Worker(load, subject, mebibytes, requests)
     while start := source.read(LENGTHS.size):
@@ -113,15 +115,15 @@ except ModuleNotFoundError:  # Windows has none: there the time is limited, but 
 
 def _limit_memory(mebibytes: int) -> None:
     """Allow this process `mebibytes` more memory than it uses now."""
-    _set("RLIMIT_AS", _memory_column(0) + mebibytes * MEBIBYTE)
+    _set_limit("RLIMIT_AS", _memory_column(0) + mebibytes * MEBIBYTE)
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     """Return the number of bytes of memory that this process uses; 0 if unknown."""
     return _memory_column(1)
 
 
-def _set(name: str, value: int) -> None:
+def _set_limit(name: str, value: int) -> None:
     if _RESOURCE is None or not hasattr(_RESOURCE, name):
         return
     _, hard = _RESOURCE.getrlimit(getattr(_RESOURCE, name))

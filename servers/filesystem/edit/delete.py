@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import islice
 
-from servers.common.files.locks import locked
-from servers.common.files.rooted_files import RootedFiles, missing
+from servers.common.files.locks import lock_entries
+from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.edit.preconditions import require_file_name, require_same
 from servers.filesystem.errors import FilesError
 from servers.filesystem.history.recording import NOT_RECORDED, Recorder, Survey
@@ -116,12 +116,12 @@ def delete(
     roots = rooted.roots
     roots.require_writable(place)
     roots.require_movable(place)
-    with rooted.locate(place, follow=False) as located, locked(located):
+    with rooted.locate(place, follow=False) as located, lock_entries(located):
         roots.require_writable(located.place)
         roots.require_movable(located.place)
         entry = located._replace(stat=current(located))
         if entry.stat is None:
-            raise missing(entry, place.path)
+            raise missing_error(entry, place.path)
         require_same(entry.stat, etag, place.path)
         count = 1
         if is_directory(entry):

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import NamedTuple
 
-from servers.common.files.exchange import exchange, persistently
-from servers.common.files.locks import locked
+from servers.common.files.exchange import exchange, retry
+from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.diff import unified_diff
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
@@ -102,7 +102,7 @@ def edit_files(
     # An edit for one version is not retried on another.
     codes = ("changed",) if all(request.etag is None for request in requests) else ()
     options = _EditOptions(dry_run, protected, recorder)
-    return persistently(lambda: _edit_once(rooted, requests, options, check), codes)
+    return retry(lambda: _edit_once(rooted, requests, options, check), codes)
 
 
 def _edit_once(
@@ -115,7 +115,7 @@ def _edit_once(
             rooted.roots.require_writable(request.place)
             entries.append(stack.enter_context(rooted.locate(request.place)))
             rooted.roots.require_writable(entries[-1].place)
-        handles = stack.enter_context(locked(*entries))
+        handles = stack.enter_context(lock_entries(*entries))
         places = [(entry.place.root_index, entry.place.parts) for entry in entries]
         for number, request in enumerate(requests):
             if places[number] in places[:number]:

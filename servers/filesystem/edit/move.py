@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
-from servers.common.files.locks import locked
+from servers.common.files.locks import lock_entries
 from servers.common.files.names import components
-from servers.common.files.rooted_files import RootedFiles, missing
+from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.edit.delete import Bounds, Mark, children, empty, is_directory, stat_of
 from servers.filesystem.edit.preconditions import require_file_name, require_free, require_same
 from servers.filesystem.errors import FilesError
@@ -76,14 +76,14 @@ def move(
         roots.require_movable(place)
     with rooted.locate(source, follow=False) as old:
         if old.stat is None:
-            raise missing(old, source.path)
-        with rooted.locate(destination, follow=False) as new, locked(old, new):
+            raise missing_error(old, source.path)
+        with rooted.locate(destination, follow=False) as new, lock_entries(old, new):
             for entry in (old, new):
                 roots.require_writable(entry.place)
                 roots.require_movable(entry.place)
             status = current(old)
             if status is None:
-                raise missing(old, source.path)
+                raise missing_error(old, source.path)
             require_same(status, etag, source.path)
             require_free(current(new), destination.path)
             if not stat.S_ISDIR(status.st_mode):
@@ -167,12 +167,12 @@ def copy(
     rooted.roots.require_writable(destination)
     with rooted.locate(source, follow=False) as old:
         if old.stat is None:
-            raise missing(old, source.path)
+            raise missing_error(old, source.path)
         require_same(old.stat, etag, source.path)
         if not is_directory(old):
             require_file_name(source)
             require_file_name(destination)
-        with rooted.locate(destination, follow=False) as new, locked(new):
+        with rooted.locate(destination, follow=False) as new, lock_entries(new):
             rooted.roots.require_writable(new.place)
             require_free(current(new), destination.path)
             outer, inner = (components(rooted.roots.path(entry.place)) for entry in (old, new))
@@ -223,7 +223,7 @@ class _Copy:
         self.bounds.count(old)
         self._rooted.roots.require_allowed(new.place)
         if old.stat is None:
-            raise missing(old, self._path)
+            raise missing_error(old, self._path)
         mode = old.stat.st_mode
         if self._is_move:
             self._marks[old.place.parts] = _mark(old.stat)

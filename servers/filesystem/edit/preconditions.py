@@ -3,7 +3,7 @@
 import os
 import stat
 
-from servers.common.files.rooted_files import missing, require_regular
+from servers.common.files.rooted_files import missing_error, require_regular
 from servers.filesystem.errors import FilesError
 from shared.program.files.entries import Entry, Place, etag_of, is_writable
 
@@ -43,7 +43,7 @@ def require_replaceable(entry: Entry, status: os.stat_result | None, path: str, 
     """
     if status is None:
         if entry.linked:
-            raise missing(entry, path)
+            raise missing_error(entry, path)
         return
     require_regular(status.st_mode, path)
     if protected:

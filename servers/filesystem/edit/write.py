@@ -14,9 +14,9 @@ from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple
 
-from servers.common.files.exchange import exchange, persistently
-from servers.common.files.locks import locked
-from servers.common.files.rooted_files import RootedFiles, missing
+from servers.common.files.exchange import exchange, retry
+from servers.common.files.locks import lock_entries
+from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
@@ -111,7 +111,7 @@ def write_file(
     require_file_name(place)
     # If any version will do, a concurrent change is a reason to retry.
     codes = () if options.etag is not None or mode == "create" else ("changed", "already_exists")
-    return persistently(lambda: _write_once(rooted, place, _WriteRequest(text, mode, options, recorder)), codes)
+    return retry(lambda: _write_once(rooted, place, _WriteRequest(text, mode, options, recorder)), codes)
 
 
 def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT_RECORDED) -> bool:
@@ -150,7 +150,7 @@ def read_contents(
 
 def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> WriteResult:
     rooted.roots.require_writable(place)
-    with rooted.locate(place) as entry, locked(entry) as (handle,):
+    with rooted.locate(place) as entry, lock_entries(entry) as (handle,):
         rooted.roots.require_writable(entry.place)
         status = current(entry) if handle is None else handle.stat
         require_same(status, request.options.etag, place.path)
@@ -280,7 +280,7 @@ def _make_directory(rooted: RootedFiles, place: Place) -> bool:
                 raise FilesError("not_a_directory", place.path, reason)
             return False
         if entry.linked:
-            raise missing(entry, place.path)
+            raise missing_error(entry, place.path)
         rooted.roots.require_writable(entry.place)
         try:
             make_directory(entry)

@@ -27,7 +27,7 @@ def add_advice(files: Files, error: FilesError, creates_entry: bool = False) -> 
     reason, suggestion = error.reason, error.suggestion or _ADVICE.get((error.code, error.reason), "")
     if error.code == "not_found":
         place = _place(files, error.path)
-        if place is not None and not files.rooted.is_there(place.root_index):
+        if place is not None and not files.rooted.is_reachable(place.root_index):
             return FilesError(
                 error.code, error.path, "is in an allowed directory that can't be reached at the moment"
             )

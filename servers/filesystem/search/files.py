@@ -154,7 +154,7 @@ class Walk:
                 kind = "other"
             named.append((entry.name, kind))
         may_ignore = rules.may_ignore(named)
-        takes_all = self._include.ends_with_any(included) and not (excluded or may_ignore or after)
+        takes_all = self._include.completes_with_any(included) and not (excluded or may_ignore or after)
         matches: list[Matching] = []
         children: list[_Directory] = []
         compared = 0
@@ -221,7 +221,7 @@ class Walk:
 
     def _child(self, directory: _Directory, name: str) -> _Directory | None:
         included = self._include.step(directory.included, name)
-        if not self._include.alive(included):
+        if not self._include.can_match_below(included):
             return None
         excluded = self._exclude.step(directory.excluded, name)
         after = directory.after[1:] if directory.after[:1] == (name,) else ()

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
-from servers.common.files.rooted_files import RootedFiles, missing
+from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.errors import FilesError
 from servers.filesystem.names import add_uri
 from servers.filesystem.read.media_types import media_type_of
@@ -146,7 +146,7 @@ def info(rooted: RootedFiles, place: Place) -> FileInfo:
     """Return the description of the entry at `place`; for a link, of the link itself."""
     with rooted.locate(place, follow=False) as entry:
         if entry.stat is None:
-            raise missing(entry, place.path)
+            raise missing_error(entry, place.path)
         return describe(rooted, place, entry.stat)
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from functools import partial
 
 from servers.common.files.exchange import exchange
-from servers.common.files.locks import locked
+from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit.delete import Bounds, children, empty, is_directory, unlink_same
 from servers.filesystem.edit.move import rename_entry
@@ -58,7 +58,7 @@ def restore(rooted: RootedFiles, step: Step, data: bytes) -> list[str]:
         return []
     place = rooted.roots.place(step.path)
     rooted.roots.require_writable(place)
-    with rooted.locate(place, follow=False) as located, locked(located):
+    with rooted.locate(place, follow=False) as located, lock_entries(located):
         rooted.roots.require_writable(located.place)
         entry = located._replace(stat=current(located))
         # Read once, so that what other programs append after the comparison is not taken for a part of it.
@@ -127,7 +127,7 @@ def _move_back(rooted: RootedFiles, source: str, destination: str, state: State)
     with (
         rooted.locate(places[0], follow=False) as located,
         rooted.locate(places[1], follow=False) as new,
-        locked(located, new),
+        lock_entries(located, new),
     ):
         old = located._replace(stat=current(located))
         if not is_unchanged(rooted, old, state):

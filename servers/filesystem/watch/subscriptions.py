@@ -125,7 +125,7 @@ def _require_inside(rooted: RootedFiles, place: Place) -> None:
         rooted.stat(place)
     except FilesError as error:
         if error.code in ("outside_roots", "denied"):
-            raise rooted.roots.outside(place.path) from None
+            raise rooted.roots.outside_error(place.path) from None
 
 
 class Readers:

@@ -180,7 +180,7 @@ class Tree:
 
     def _may_contain_matches(self, directory: _Directory, name: str) -> bool:
         """Return True if an entry that the glob matches may be in the directory."""
-        return name in directory.entries and self._glob.alive(self._glob.step(directory.states, name))
+        return name in directory.entries and self._glob.can_match_below(self._glob.step(directory.states, name))
 
     def _read_marks(self, parts: Parts) -> Iterator[tuple[str, int]]:
         place = self._place_of(parts)

@@ -200,7 +200,7 @@ class Watcher:
         spot = WatchedPlace(rooted, place)
         await self._check(spot)
         if spot.is_outside:
-            raise rooted.roots.outside(place.path)
+            raise rooted.roots.outside_error(place.path)
         return spot
 
     async def _check(self, target: Target) -> None:

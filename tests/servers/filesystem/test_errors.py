@@ -371,7 +371,7 @@ def test_a_watcher_learns_nothing_of_it(files, secrets):
 
 def test_what_is_denied_is_not_read_at_once(files, secrets):
     class Everywhere:
-        def local(self, place):
+        def is_local(self, place):
             return True
 
     small = SmallFiles(files, Everywhere())

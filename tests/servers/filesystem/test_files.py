@@ -23,7 +23,7 @@ from servers.filesystem.read.parts import WHOLE, Part
 def threads(monkeypatch):
     """What is done in threads, which shows nowhere else."""
     seen = []
-    for owner, name in ((pages, "read_text"), (pages, "text_in"), (binary, "read_bytes")):
+    for owner, name in ((pages, "read_text"), (pages, "read_small_text"), (binary, "read_bytes")):
         original = getattr(owner, name)
 
         def noted(*arguments, _original=original, name=name):
@@ -145,5 +145,5 @@ def test_what_was_read_at_once_gives_what_the_walk_gives(files, root, text, rest
 class Everywhere:
     """Mounts where everything is local."""
 
-    def local(self, place):
+    def is_local(self, place):
         return True

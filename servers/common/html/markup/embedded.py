@@ -35,20 +35,20 @@ _SOURCES = ("source", "track")
 def show_embedded(root: HtmlElement) -> None:
     """Replace each frame, video, sound and object with a link, and pictures loaded by scripts with the real ones."""
     for element in list(root.iter("embed", *_SOURCES)):
-        _end(element)
+        _move_children_behind(element)
     for element in list(root.iter(*_OF_AMP)):
         element.tag = element.tag.removeprefix("amp-")
         for child in list(element):
             if child.tag == "noscript" or not _IN_PLACE.isdisjoint(child.keys()):
                 (drop if child.tail else element.remove)(child)
         # If its end tag is missing, it contains the text that follows it.
-        _end(element, allowed=_SOURCES)
+        _move_children_behind(element, allowed=_SOURCES)
     for element in list(root.iter("noscript")):
         _show_pictures(element)
     for element in list(root.iter(*_KINDS)):
         if element.getparent() is None or _is_pixel(element):
             continue
-        address = _address(element)
+        address = _find_address(element)
         if address:
             _make_link(element, address)
         elif element.get("srcdoc"):
@@ -69,7 +69,7 @@ def unfold_link(element: HtmlElement) -> None:
     element.set("href", address)
 
 
-def _end(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
+def _move_children_behind(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
     """Move children that the parser has put into a void element, or into one that may hold only the `allowed` ones,
     to the position after it."""
     element.tail, element.text = (element.text or "") + (element.tail or ""), None
@@ -78,7 +78,7 @@ def _end(element: HtmlElement, allowed: tuple[str, ...] = ()) -> None:
             element.addnext(child)
 
 
-def _address(element: HtmlElement) -> str:
+def _find_address(element: HtmlElement) -> str:
     sources = [element.get(name) for name in _ADDRESSES]
     sources += [source.get("src") for source in element.iter("source")]
     sources += [part.get("value") for part in element.iter("param") if part.get("name") in ("movie", "src")]
@@ -118,7 +118,7 @@ def _show_pictures(element: HtmlElement) -> None:
     before = element.getprevious()
     lazy = next((image for image in before.iter("img")), None) if before is not None else None
     if lazy is not None and not squeeze(before.tail):
-        if _shows(lazy, picture):
+        if _has_file(lazy, picture):
             return
         picture.set("alt", picture.get("alt") or lazy.get("alt") or "")
         drop(lazy)
@@ -126,7 +126,7 @@ def _show_pictures(element: HtmlElement) -> None:
     element.addprevious(picture)
 
 
-def _shows(image: HtmlElement, picture: HtmlElement) -> bool:
+def _has_file(image: HtmlElement, picture: HtmlElement) -> bool:
     """Return True if an image itself has a file, even one that is loaded later."""
     sources = [image.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
     return any(source and not source.startswith("data:") for source in sources) and bool(

@@ -63,7 +63,7 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
             if name is not None and name in names:
                 places.setdefault(name, (number, element))
     marked = {f"#{name}" for link in links for name in _names_around(link)}
-    ends = {name: (number, _note_at(target, marked)) for name, (number, target) in places.items()}
+    ends = {name: (number, _find_note(target, marked)) for name, (number, target) in places.items()}
     back = {
         note: {link.get("href") or "" for link in note.iter("a")} for _, note in ends.values() if note is not None
     }
@@ -84,7 +84,7 @@ def _mark_linked(root: HtmlElement, links: list[HtmlElement]) -> None:
             _put_mark(mark, label)
 
 
-def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
+def _find_note(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
     """Return the block that is the target of a link, or that contains it; None if it can't be a note.
 
     `marks` contains the fragments to which notes link back.
@@ -93,13 +93,13 @@ def _note_at(target: HtmlElement, marks: set[str]) -> HtmlElement | None:
     if block is not None and block.tag in HEADINGS and _TEXINFO.fullmatch(squeeze(block.text_content())):
         # Texinfo puts the marker into a separate heading, in parentheses, unlike a chapter's number.
         is_note = any(link.get("href") in marks for link in block.iter("a"))
-        block = _with_what_follows(block) if is_note else None
+        block = _join_following(block) if is_note else None
     if block is None or block.tag not in _HOLDERS or not 0 < length(block) <= _MAX_NOTE:
         return None
     return block
 
 
-def _with_what_follows(heading: HtmlElement) -> HtmlElement | None:
+def _join_following(heading: HtmlElement) -> HtmlElement | None:
     """Join a heading that is only a marker with the text up to the next heading; return None if the text is too
     long."""
     blocks = [heading, *takewhile(lambda element: element.tag not in HEADINGS, heading.itersiblings())]
@@ -176,7 +176,7 @@ def _mark_raised(root: HtmlElement) -> None:
     marks: list[tuple[HtmlElement, str]] = []
     for sup, label in raised:
         block = next((holder for holder in sup.iterancestors() if holder.tag in BLOCKS), None)
-        if block is not None and block.tag in _HOLDERS and _begins(block, sup) and squeeze(sup.tail):
+        if block is not None and block.tag in _HOLDERS and _is_at_beginning(block, sup) and squeeze(sup.tail):
             notes[label] = block, sup
         else:
             marks.append((sup, label))
@@ -193,7 +193,7 @@ def _mark_raised(root: HtmlElement) -> None:
         drop(sup)
 
 
-def _begins(block: HtmlElement, sup: HtmlElement) -> bool:
+def _is_at_beginning(block: HtmlElement, sup: HtmlElement) -> bool:
     while sup is not block:
         if sup.getprevious() is not None or squeeze(sup.getparent().text):
             return False

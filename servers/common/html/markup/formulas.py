@@ -98,13 +98,13 @@ def tex_of(formula: HtmlElement) -> str:
     for annotation in formula.iter("annotation"):
         if annotation.get("encoding") == _TEX and (tex := squeeze(annotation.text)):
             return tex
-    return squeeze(formula.get("alttext")) or squeeze(_written(formula))
+    return squeeze(formula.get("alttext")) or squeeze(_write(formula))
 
 
-def _written(element: HtmlElement) -> str:
+def _write(element: HtmlElement) -> str:
     if element.tag in ("annotation", "annotation-xml"):
         return ""
-    parts = [_written(child) for child in element]
+    parts = [_write(child) for child in element]
     if element.tag in _STRUCTURES and len(parts) >= 2:
         return _STRUCTURES[element.tag](parts)
     if element.tag == "mtable":

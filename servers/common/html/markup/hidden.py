@@ -66,19 +66,22 @@ def remove_hidden(root: HtmlElement) -> tuple[int, int]:
     for element in opened:
         for name in ("hidden", "style"):
             element.attrib.pop(name, None)
-    if any(_size(element) is False for element in root.xpath("//*[@style]")):
-        elements += sum(_silenced(element) for element in outermost(root, lambda element: _size(element) is False))
+    if any(_is_large_enough(element) is False for element in root.xpath("//*[@style]")):
+        elements += sum(
+            _remove_tiny_text(element)
+            for element in outermost(root, lambda element: _is_large_enough(element) is False)
+        )
     return elements, _remove_invisible(root)
 
 
-def _size(element: HtmlElement) -> bool | None:
+def _is_large_enough(element: HtmlElement) -> bool | None:
     """Return True if an element's style makes its text large enough to be seen; None if it sets no size."""
     style = element.get("style") or ""
-    size = _declared(style).get("font-size") if "font" in style.lower() else None
+    size = _parse_declarations(style).get("font-size") if "font" in style.lower() else None
     return None if size is None else not re.fullmatch(_TINY, size)
 
 
-def _silenced(element: HtmlElement) -> bool:
+def _remove_tiny_text(element: HtmlElement) -> bool:
     """Remove the text of an element with font size zero, except in inner elements that set a size."""
     had = False
     walk = iterwalk(element, events=("start",))
@@ -86,7 +89,7 @@ def _silenced(element: HtmlElement) -> bool:
         if inner is not element:
             had |= bool(squeeze(inner.tail))
             inner.tail = None
-        if _size(inner):
+        if _is_large_enough(inner):
             walk.skip_subtree()
         else:
             had |= bool(squeeze(inner.text))
@@ -159,7 +162,7 @@ def sheet_rules(root: HtmlElement) -> Rules:
         for selector, declarations in _rules(text):
             if len(hidden) >= _MAX_RULES:
                 break
-            _note(selector, declarations, hidden)
+            _record_rule(selector, declarations, hidden)
     names = [name for name, lasts in hidden.items() if lasts is not None]
     return Rules(frozenset(names), frozenset(name for name in names if hidden[name]))
 
@@ -171,7 +174,7 @@ def hides(style: str, *, opened: bool = False) -> bool:
     """
     if not _SUSPECT.search(style) and not ("background" in (low := style.lower()) and _COLOR.search(low)):
         return False
-    declared = _declared(style)
+    declared = _parse_declarations(style)
     if opened:
         declared = {name: value for name, value in declared.items() if name not in _TAKEN_BACK}
     if declared.get("display") == "none" or declared.get("visibility") in ("hidden", "collapse"):
@@ -182,7 +185,7 @@ def hides(style: str, *, opened: bool = False) -> bool:
         _FAR, declared.get("text-indent", "")
     ):
         return True
-    return _is_cut(declared) or _is_away(declared) or _is_one_color(declared)
+    return _is_cut(declared) or _is_off_screen(declared) or _is_one_color(declared)
 
 
 def _is_cut(declared: dict[str, str]) -> bool:
@@ -201,7 +204,7 @@ def _is_cut(declared: dict[str, str]) -> bool:
     return bool(cut) and (any(re.fullmatch(_ZERO, size) for size in sizes) or all(small[:2]))
 
 
-def _is_away(declared: dict[str, str]) -> bool:
+def _is_off_screen(declared: dict[str, str]) -> bool:
     """Return True for a position off the screen."""
     placed = declared.get("position") in ("absolute", "fixed", "relative")
     sides = ("left", "right", "top", "bottom", "inset-inline-start") if placed else ("margin-left", "margin-top")
@@ -232,7 +235,7 @@ def _color(text: str) -> str:
     return {"white": "#ffffff", "black": "#000000", "#00000000": "transparent"}.get(text, text)
 
 
-def _declared(style: str) -> dict[str, str]:
+def _parse_declarations(style: str) -> dict[str, str]:
     """Return the declarations, with names and values in lowercase."""
     declared: dict[str, str] = {}
     important: dict[str, str] = {}
@@ -264,7 +267,7 @@ def _rules(sheet: str) -> Iterator[tuple[str, str]]:
                 skipped.pop()
 
 
-def _note(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
+def _record_rule(selectors: str, declarations: str, hidden: dict[str, bool | None]) -> None:
     """Record for each simple selector whether its rule hides elements even when opened (True), or only until then
     (False)."""
     # Most rules have no simple selector, so their declarations need not be parsed.

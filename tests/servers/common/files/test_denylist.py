@@ -10,7 +10,7 @@ README = Path(__file__).parents[4] / "servers/filesystem/README.md"
 
 def closed(path, deny=(), allow=()):
     denylist = Denylist(deny, allow)
-    return denylist.closes(denylist.start([()]), path.split("/"))
+    return denylist.denies_any(denylist.start([()]), path.split("/"))
 
 
 CLOSED = (
@@ -89,4 +89,4 @@ def test_what_is_remembered_is_bounded():
     way = denylist.start([()])
     for i in range(10_000):
         assert denylist.step(way, f"{i}.pem") is None
-    assert denylist._is_closed.cache_info().currsize <= 4_096  # what it holds shows nowhere else
+    assert denylist._is_denied.cache_info().currsize <= 4_096  # what it holds shows nowhere else

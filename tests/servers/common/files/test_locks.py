@@ -8,7 +8,7 @@ import pytest
 from anyio import to_thread
 
 from servers.common.files import locks
-from servers.common.files.locks import locked
+from servers.common.files.locks import lock_entries
 from shared.coded_errors import PathError
 
 if sys.platform != "win32":
@@ -25,11 +25,11 @@ def test_the_second_waits_for_the_first(entry):
     entered = threading.Event()
 
     def second():
-        with locked(entry):
+        with lock_entries(entry):
             entered.set()
 
     thread = threading.Thread(target=second)
-    with locked(entry):
+    with lock_entries(entry):
         thread.start()
         assert not entered.wait(0.05)
     thread.join(30)
@@ -40,7 +40,7 @@ async def cancelled_while_it_waits(entry, is_awaited):
     """Whether a call ends without the lock once it is cancelled, which it is when `is_awaited`."""
 
     def wait():
-        with locked(entry):
+        with lock_entries(entry):
             pass
 
     async with anyio.create_task_group() as tasks:
@@ -61,7 +61,7 @@ async def cancelled_while_it_waits(entry, is_awaited):
 
 
 async def test_a_call_that_is_cancelled_waits_for_no_other_of_this_process(entry):
-    with locked(entry):
+    with lock_entries(entry):
         (shared,) = locks._locks.values()
         assert await cancelled_while_it_waits(entry, lambda: shared.users == 2)
     assert locks._locks == {}
@@ -79,11 +79,11 @@ def test_of_several_names_one_is_waited_for_before_the_next_is_taken(files, at):
     with files.locate(at("a")) as first, files.locate(at("b")) as second:
 
         def both():
-            with locked(second, first):
+            with lock_entries(second, first):
                 entered.set()
 
         thread = threading.Thread(target=both)
-        with locked(first):
+        with lock_entries(first):
             thread.start()
             assert waits(locks._locks[locks._key(first)], entered)
             assert locks._key(second) not in locks._locks
@@ -95,12 +95,12 @@ def test_a_third_waits_for_the_second(entry):
     second, third, go = threading.Event(), threading.Event(), threading.Event()
 
     def take(entered):
-        with locked(entry):
+        with lock_entries(entry):
             entered.set()
             go.wait(30)
 
     threads = [threading.Thread(target=take, args=(entered,)) for entered in (second, third)]
-    with locked(entry):
+    with lock_entries(entry):
         threads[0].start()
         assert waits(locks._locks[locks._key(entry)], second)
     assert second.wait(30)
@@ -114,12 +114,12 @@ def test_a_third_waits_for_the_second(entry):
 
 
 def test_one_name_twice_does_not_deadlock(entry):
-    with locked(entry, entry):
+    with lock_entries(entry, entry):
         pass
 
 
 def test_nothing_is_kept(entry):
-    with pytest.raises(KeyError), locked(entry):
+    with pytest.raises(KeyError), lock_entries(entry):
         raise KeyError
     assert locks._locks == {}
 
@@ -131,11 +131,11 @@ def test_files_of_one_name_in_two_directories_do_not_wait_for_each_other(root, f
         entered = threading.Event()
 
         def second():
-            with locked(other):
+            with lock_entries(other):
                 entered.set()
 
         thread = threading.Thread(target=second)
-        with locked(one):
+        with lock_entries(one):
             thread.start()
             assert entered.wait(10)
         thread.join()
@@ -152,10 +152,10 @@ def test_a_file_that_another_process_holds_is_busy(root, entry, monkeypatch, no_
     monkeypatch.setattr(locks, "TIMEOUT_SECONDS", 0.05)
     with (root / "file").open() as theirs:
         fcntl.flock(theirs, fcntl.LOCK_EX)
-        with pytest.raises(PathError) as caught, locked(entry):
+        with pytest.raises(PathError) as caught, lock_entries(entry):
             pass
         fcntl.flock(theirs, fcntl.LOCK_UN)
-        with locked(entry):
+        with lock_entries(entry):
             pass
     assert (caught.value.code, caught.value.suggestion) == ("busy", "Try again.")
     assert locks._locks == {}
@@ -183,7 +183,7 @@ def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypat
             fcntl.flock(theirs, fcntl.LOCK_UN)
 
         monkeypatch.setattr(locks.time, "sleep", replaced)
-        with locked(entry), (root / "file").open() as now:
+        with lock_entries(entry), (root / "file").open() as now:
             with pytest.raises(BlockingIOError):
                 fcntl.flock(now, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(theirs, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -192,18 +192,18 @@ def test_what_is_locked_is_what_the_name_leads_to_by_then(root, entry, monkeypat
 def test_two_names_of_one_file_do_not_deadlock(root, files, at):
     (root / "a").write_text("one")
     os.link(root / "a", root / "b")
-    with files.locate(at("a")) as one, files.locate(at("b")) as other, locked(one, other):
+    with files.locate(at("a")) as one, files.locate(at("b")) as other, lock_entries(one, other):
         pass
 
 
 @posix
 def test_a_pipe_is_not_waited_for(root, files, at):
     os.mkfifo(root / "file")
-    with files.locate(at("file")) as found, locked(found):
+    with files.locate(at("file")) as found, lock_entries(found):
         pass
 
 
 def test_what_is_no_file_is_not_opened(entry, root):
     os.mkfifo(root / "file")
-    with locked(entry), pytest.raises(OSError, match="No such device"):
+    with lock_entries(entry), pytest.raises(OSError, match="No such device"):
         os.open(root / "file", os.O_WRONLY | os.O_NONBLOCK)  # somebody reads from it where this is let

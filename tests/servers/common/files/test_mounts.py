@@ -37,65 +37,65 @@ def at(*parts):
 
 def test_what_lies_on_a_disk_is_local(table):
     mounts = table.mounts()
-    assert mounts.local(at("a", "b"))
-    assert mounts.local(at())
+    assert mounts.is_local(at("a", "b"))
+    assert mounts.is_local(at())
 
 
 def test_what_may_wait_for_others_is_not_local(table):
     remote = ["nfs4", "cifs", "fuse.sshfs", "fuseblk", "9p", "autofs", "virtiofs", "unheard-of"]
     kinds = {**dict.fromkeys(remote, False), **dict.fromkeys(["xfs", "btrfs", "tmpfs", "overlay"], True)}
     for optional in ("", "shared:5 master:1 "):
-        assert {kind: table.mounts(line("/srv", kind, optional)).local(at("a")) for kind in kinds} == kinds
+        assert {kind: table.mounts(line("/srv", kind, optional)).is_local(at("a")) for kind in kinds} == kinds
 
 
 def test_only_what_lies_beneath_a_remote_mount_is_remote(table):
     mounts = table.mounts(line("/srv/files/far/off", "nfs"))
-    assert [mounts.local(at(*way)) for way in (("far",), ("far", "x"), ("far", "offer"))] == [True] * 3
-    assert [mounts.local(at(*way)) for way in (("far", "off"), ("far", "off", "x"))] == [False] * 2
+    assert [mounts.is_local(at(*way)) for way in (("far",), ("far", "x"), ("far", "offer"))] == [True] * 3
+    assert [mounts.is_local(at(*way)) for way in (("far", "off"), ("far", "off", "x"))] == [False] * 2
 
 
 def test_a_local_mount_beneath_a_remote_one_is_reached_through_it(table):
     mounts = table.mounts(line("/srv/files/far", "nfs"), line("/srv/files/far/disk", "ext4"))
-    assert not mounts.local(at("far", "disk", "x"))
+    assert not mounts.is_local(at("far", "disk", "x"))
 
 
 def test_the_last_of_several_mounts_at_one_point_counts(table):
-    assert table.mounts(line("/srv", "nfs"), line("/srv", "ext4")).local(at("a"))
-    assert not table.mounts(line("/srv", "ext4"), line("/srv", "nfs")).local(at("a"))
+    assert table.mounts(line("/srv", "nfs"), line("/srv", "ext4")).is_local(at("a"))
+    assert not table.mounts(line("/srv", "ext4"), line("/srv", "nfs")).is_local(at("a"))
 
 
 def test_mounts_beside_the_root_do_not_count(table):
     mounts = table.mounts(line("/srv/files2", "nfs"), line("/srv/file", "nfs"), line("/mnt", "nfs"))
-    assert mounts.local(at("a"))
+    assert mounts.is_local(at("a"))
 
 
 def test_names_with_spaces_and_other_letters(table):
     mounts = table.mounts(line(r"/srv/files/a\040b\134é", "nfs"))
-    assert not mounts.local(at("a b\\é", "x"))
-    assert mounts.local(at("a", "x"))
+    assert not mounts.is_local(at("a b\\é", "x"))
+    assert mounts.is_local(at("a", "x"))
 
 
 def test_the_root_of_everything(table):
     mounts = table.mounts(root="/")
-    assert mounts.local(at("etc", "hosts"))
-    assert not mounts.local(at("proc", "1", "status"))
+    assert mounts.is_local(at("etc", "hosts"))
+    assert not mounts.is_local(at("proc", "1", "status"))
 
 
 def test_without_a_table_nothing_is_local(tmp_path):
-    assert not Mounts([tmp_path], tmp_path / "none").local(at("a"))
+    assert not Mounts([tmp_path], tmp_path / "none").is_local(at("a"))
 
 
 def test_from_a_table_that_says_something_else_nothing_is_learnt(table):
     for text in ("", "\n", "one two three\n", "1 - \n", "27 1 254:0 / / rw,relatime - \n"):
         table.file.write_text(text)
-        assert not Mounts([Path("/srv/files")], table.file).local(at("a")), text
+        assert not Mounts([Path("/srv/files")], table.file).is_local(at("a")), text
 
 
 def test_when_it_is_closed_nothing_is_local(table, no_leak):
     mounts = table.mounts()
     mounts.close()
     mounts.close()
-    assert not mounts.local(at("a"))
+    assert not mounts.is_local(at("a"))
 
 
 class Changed:
@@ -107,18 +107,18 @@ class Changed:
 
 def test_a_change_of_the_table_is_seen(table):
     mounts = table.mounts()
-    assert mounts.local(at("far", "x"))
+    assert mounts.is_local(at("far", "x"))
     with table.file.open("a") as file:
         file.write(line("/srv/files/far", "nfs") + "\n")
-    assert mounts.local(at("far", "x"))
+    assert mounts.is_local(at("far", "x"))
     mounts._changes = Changed()  # no test may mount anything
-    assert not mounts.local(at("far", "x"))
+    assert not mounts.is_local(at("far", "x"))
 
 
 def test_the_table_of_this_machine():
     mounts = Mounts([Path("/"), Path("/proc")])
     if not MOUNTINFO.exists():
         pytest.skip("no Linux")
-    assert not mounts.local(Place(0, ("proc", "self"), ""))
-    assert not mounts.local(Place(1, ("self",), ""))
+    assert not mounts.is_local(Place(0, ("proc", "self"), ""))
+    assert not mounts.is_local(Place(1, ("self",), ""))
     mounts.close()

@@ -138,7 +138,7 @@ def test_windows_takes_no_notice_of_case_and_of_the_kind_of_slash(on_windows):
         (r"\\Server\Share\x", "//server/share/X"),
         ("D:\\\u00c4", "d:\\\u00e4"),
     ):
-        assert on_windows.folded(on_windows.components(one)) == on_windows.folded(on_windows.components(other))
+        assert on_windows.fold(on_windows.components(one)) == on_windows.fold(on_windows.components(other))
 
 
 def test_windows_never_looks_up_what_is_no_plain_path(on_windows):
@@ -166,5 +166,5 @@ def test_windows_writes_the_uri_of_a_path(on_windows):
 
 def test_macos_takes_both_forms_of_an_accent_for_one_name(monkeypatch):
     on_macos = names_on(monkeypatch, "darwin")
-    assert on_macos.folded(["Users", "Jose\u0301"]) == on_macos.folded(["Users", "Jos\u00e9"])
-    assert names.folded(["Jose\u0301"]) != names.folded(["Jos\u00e9"])
+    assert on_macos.fold(["Users", "Jose\u0301"]) == on_macos.fold(["Users", "Jos\u00e9"])
+    assert names.fold(["Jose\u0301"]) != names.fold(["Jos\u00e9"])

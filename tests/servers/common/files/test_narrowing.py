@@ -8,7 +8,7 @@ import pytest
 from servers.common.files.denylist import Denylist
 from servers.common.files.mounts import Mounts
 from servers.common.files.names import uri
-from servers.common.files.narrowing import MAX_ROOTS, narrowed
+from servers.common.files.narrowing import MAX_ROOTS, narrow
 from servers.common.files.rooted_files import RootedFiles
 from servers.common.files.roots import Roots
 from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
@@ -28,7 +28,7 @@ def part(root: Path) -> Path:
 
 
 def within(rooted: RootedFiles, *paths: Path) -> RootedFiles:
-    return narrowed(rooted, [uri(str(path)) for path in paths])
+    return narrow(rooted, [uri(str(path)) for path in paths])
 
 
 def paths(rooted: RootedFiles) -> list[Path]:
@@ -70,9 +70,9 @@ GOOD = ["file://{root}/part", "file://localhost{root}/part/", "FILE://{root}/%70
 
 
 def test_what_is_no_uri_of_a_directory_here_is_nothing(files, root, part):
-    assert paths(narrowed(files, [])) == []
-    assert [bad for bad in BAD if paths(narrowed(files, [bad.format(root=root)]))] == []
-    assert [good for good in GOOD if paths(narrowed(files, [good.format(root=root)])) != [part]] == []
+    assert paths(narrow(files, [])) == []
+    assert [bad for bad in BAD if paths(narrow(files, [bad.format(root=root)]))] == []
+    assert [good for good in GOOD if paths(narrow(files, [good.format(root=root)])) != [part]] == []
 
 
 def test_a_file_a_link_out_and_what_is_denied_are_nothing(either, root, part, outside):
@@ -254,7 +254,7 @@ def test_a_small_file_is_read_at_once_in_a_part_and_nowhere_else(files, root, pa
     small = NarrowedSmallFiles(SmallFiles(files, mounts), parts.roots)
     (part / "link").symlink_to("../beside")
     held = small.read(parts.roots.place("sub/file"))
-    assert (held is None) != mounts.known
+    assert (held is None) != mounts.is_known
     assert held is None or held.data == b"mine"
     assert small.read(parts.roots.place("link/secret")) is None
     assert small.read(parts.roots.place(".")) is None

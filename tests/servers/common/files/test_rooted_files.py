@@ -94,38 +94,38 @@ def test_os_errors_while_a_file_is_open_are_translated(files, root, no_leak):
 
 
 def test_a_root_is_there_while_its_path_leads_to_the_one_that_is_open(either, files, root):
-    assert either.is_there(0)
+    assert either.is_reachable(0)
     root.rename(root.parent / "away")
-    assert not either.is_there(0)
+    assert not either.is_reachable(0)
     root.touch()
-    assert not either.is_there(0)
+    assert not either.is_reachable(0)
     root.unlink()
     root.mkdir()
-    assert not files.is_there(0)  # it is another one by now
+    assert not files.is_reachable(0)  # it is another one by now
 
 
 def test_a_root_that_is_missing_is_taken_in_when_it_appears(way, tmp_path):
     files = opened_by(way, Roots([tmp_path / "there", tmp_path / "later"], True))
     place = files.roots.place(str(tmp_path / "later" / "file"))
     for _ in range(2):
-        assert not files.is_there(1)
+        assert not files.is_reachable(1)
         with pytest.raises(PathError) as caught:
             files.stat(place)
         assert caught.value.code == "not_found"
         (tmp_path / "later").mkdir()
         (tmp_path / "later" / "file").touch()
         assert files.stat(place).st_size == 0
-        assert files.is_there(1)
+        assert files.is_reachable(1)
         shutil.rmtree(tmp_path / "later")
     files.close()
 
 
 def test_a_root_that_was_made_again_is_there_without_a_walk(either, root):
     root.rmdir()
-    assert not either.is_there(0)
+    assert not either.is_reachable(0)
     root.mkdir()
     (root / "file").touch()
-    assert either.is_there(0)
+    assert either.is_reachable(0)
     assert either.stat(either.roots.place("file")).st_size == 0
 
 
@@ -135,11 +135,11 @@ def test_a_root_on_which_something_is_mounted_is_that(files, root):
         pytest.skip("mounts a file system: run it where that is allowed")
     try:
         (root / "file").touch()
-        assert files.is_there(0)
+        assert files.is_reachable(0)
         assert files.stat(files.roots.place("file")).st_size == 0
     finally:
         subprocess.run(["umount", "-l", root], check=True)
-    assert files.is_there(0)
+    assert files.is_reachable(0)
     with pytest.raises(PathError):
         files.stat(files.roots.place("file"))
 
@@ -152,7 +152,7 @@ def test_many_threads_take_in_a_root_at_once(tmp_path, missing):
     (tmp_path / names[missing]).mkdir()
     before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").is_dir() else 0
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(lambda _: files.is_there(missing), range(200)))
+        assert all(pool.map(lambda _: files.is_reachable(missing), range(200)))
     after = len(os.listdir("/proc/self/fd")) if before else 0
     assert after - before <= 1
     files.close()

@@ -20,10 +20,10 @@ from tests.servers.common.files.conftest import SECRET, swapping
 class Local:
     """Mounts where everything is local, or nothing."""
 
-    def __init__(self, local: bool = True) -> None:
-        self.answer = local
+    def __init__(self, is_local: bool = True) -> None:
+        self.answer = is_local
 
-    def local(self, place: Place) -> bool:
+    def is_local(self, place: Place) -> bool:
         return self.answer
 
 
@@ -112,7 +112,7 @@ def test_on_the_file_system_of_the_tests(files, root):
     mounts = Mounts(files.roots.paths)
     place = files.roots.place("a")
     held = SmallFiles(files, mounts).read(place)
-    assert (held is not None) == mounts.local(place)
+    assert (held is not None) == mounts.is_local(place)
     mounts.close()
 
 
@@ -180,7 +180,7 @@ def test_a_slow_access_is_left_to_threads_for_a_minute_and_all_others_for_a_mome
             now[0] += seconds.get(name, 0.001)
             return name
 
-        return small.at(files.roots.place(name), act)
+        return small.run_at(files.roots.place(name), act)
 
     assert (seen("a"), seen("b")) == ("a", None if is_disk else "b")
     now[0] += PAUSE_FACTOR * 0.5

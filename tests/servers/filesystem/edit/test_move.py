@@ -78,10 +78,10 @@ def test_a_move_whose_old_name_stays_leaves_no_second_one(files, root, at, monke
     (root / "sub").mkdir()
     plain = os.unlink
 
-    def unlink(name, **edit_number):
+    def unlink(name, **where):
         if name == "one":
             raise PermissionError(1, "")
-        plain(name, **edit_number)
+        plain(name, **where)
 
     monkeypatch.setattr(os, "unlink", unlink)
     assert code(move, files, at("one"), at("sub/two")) == "permission_denied"

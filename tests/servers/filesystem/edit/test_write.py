@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from servers.common.files import locks
-from servers.common.files.locks import locked
+from servers.common.files.locks import lock_entries
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.edit import write as module
 from servers.filesystem.edit.edit import FileEdits, edit_files
@@ -55,7 +55,7 @@ def test_f8_links_are_written_through_but_not_out(root, outside, either):
 
 @pytest.mark.parametrize("mode", ["overwrite", "create", "append"])
 def test_one_writer_of_a_name_at_a_time(files, root, at, write, mode):
-    with files.locate(at("file")) as entry, locked(entry):
+    with files.locate(at("file")) as entry, lock_entries(entry):
         writer = threading.Thread(target=write, args=("file", "new", mode))
         writer.start()
         # Two use the lock: this thread, which has it, and the writer, which waits for it.
@@ -271,12 +271,12 @@ def test_directories_are_made_with_those_above_and_behind_links_but_not_out(eith
 def test_writing_while_a_directory_is_swapped_for_a_link_stays_inside(files, root, outside, at):
     (root / "dir").mkdir()
     (root / "link").symlink_to(outside)
-    existing_text = set()
+    seen = set()
     with swapping(root):
         # As long as it takes to meet both states, on a busy machine too.
         for i in count():
-            existing_text.add(outcome(files, at(f"dir/{i % 9}")))
-            if i > 2_000 and {"written", "outside_roots"} <= existing_text:
+            seen.add(outcome(files, at(f"dir/{i % 9}")))
+            if i > 2_000 and {"written", "outside_roots"} <= seen:
                 break
     assert os.listdir(outside) == ["secret"]
 

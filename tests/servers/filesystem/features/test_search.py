@@ -49,19 +49,19 @@ async def test_progress_is_reported_as_long_as_it_grows(monkeypatch):
 
 
 async def test_a_search_that_nobody_waits_for_ends():
-    begun, stop_reason = anyio.Event(), threading.Event()
+    begun, ended = anyio.Event(), threading.Event()
 
     def search(control):
         anyio.from_thread.run_sync(begun.set)
         while control.stop_reason() is None:
             pass
-        stop_reason.set()
+        ended.set()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_search, Caller(), search)
         await begun.wait()
         tasks.cancel_scope.cancel()
-    assert stop_reason.wait(PATIENCE)
+    assert ended.wait(PATIENCE)
 
 
 async def test_a_search_may_run_as_a_task(tmp_path: Path) -> None:

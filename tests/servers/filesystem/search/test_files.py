@@ -147,7 +147,7 @@ def test_pages_follow_each_other_in_walk_order_and_fit_into_their_bytes(search):
 
 
 def test_a_walk_deeper_than_what_is_held_open(search, root, no_leak, monkeypatch):
-    monkeypatch.setattr(descent, "MAX_HELD", 2)
+    monkeypatch.setattr(descent, "MAX_OPEN_LEVELS", 2)
     for path in ("d/d/d/d/x.c", "d/d/d/e/x.c", "d/e/d/d/x.c"):
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).touch()

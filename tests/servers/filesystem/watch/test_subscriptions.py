@@ -3,7 +3,7 @@
 import pytest
 
 from servers.common.files.names import uri
-from servers.common.files.narrowing import narrowed
+from servers.common.files.narrowing import narrow
 from servers.common.globs import Glob, reach
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch import subscriptions
@@ -150,7 +150,7 @@ def listing(files, root):
 
     async def listed(*sets):
         for names in sets:
-            await listings.watch(narrowed(files, [uri(str(root / name)) for name in names]), nothing)
+            await listings.watch(narrow(files, [uri(str(root / name)) for name in names]), nothing)
         return watcher.health["watched"]
 
     return listed
