@@ -260,6 +260,7 @@ class ServerSession:
                     params = CancelledParams.model_validate(message.params)
                 except ValidationError:
                     return []
+                # The number 1 and the string "1" are the ids of different requests (JSON-RPC 2.0, section 4).
                 call = self._calls.get(params.request_id)
                 if call is None:
                     return []

@@ -206,6 +206,15 @@ def test_what_cancels_nothing_is_ignored():
         assert made.outgoing() == []
 
 
+@pytest.mark.parametrize("ids", [(1, "1"), ("1", 1)], ids=repr)
+def test_an_id_of_another_type_is_the_id_of_another_request(ids):
+    made, kept = calling(ids[0])
+    cancelled = Notification("notifications/cancelled", {"requestId": ids[1]})
+    assert made.receive(cancelled) == []  # as for any unknown id
+    other = begin(made, ids[1])
+    assert (made.receive(cancelled), kept.is_over) == ([Cancelled(other, None)], False)
+
+
 def test_after_a_cancellation_nothing_is_said_of_the_call():
     made, call = calling(progressToken="t")
     made.cancel(call)
