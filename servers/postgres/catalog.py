@@ -39,7 +39,7 @@ _TEXTS = {
 """The names of further types that most queries use, by oid."""
 _MAX_ROUNDS = 20
 """Maximum number of rounds of queries: an array leads to its element type, and that to the base type of a domain."""
-_QUESTION = """
+_QUERY = """
     SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typbasetype, t.typdelim::pg_catalog.text,
         CASE WHEN t.typinput = 'pg_catalog.array_in'::pg_catalog.regproc THEN t.typelem ELSE 0 END
     FROM pg_catalog.pg_type AS t WHERE t.oid = ANY ($1::pg_catalog.oid[])"""
@@ -71,7 +71,7 @@ class Types:
         for _ in range(_MAX_ROUNDS):
             if not missing:
                 break
-            for oid, *facts in await ask(_QUESTION, sorted(missing)):
+            for oid, *facts in await ask(_QUERY, sorted(missing)):
                 self._catalog_types[oid] = _CatalogType(*facts)
             looked_at = [self._catalog_types[oid] for oid in missing if oid in self._catalog_types]
             parts = {part for entry in looked_at for part in (entry.base, entry.element) if part}

@@ -15,7 +15,7 @@ class Commit(NamedTuple):
     """The process of the server that made the changes; the notices that it sends are ignored."""
 
 
-Committed = Callable[[Commit], None]
+CommitCallback = Callable[[Commit], None]
 """Called right after COMMIT; must not block."""
 
 

@@ -19,13 +19,13 @@ from servers.common.sql.schema.table import TableDescription, TableRequest
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import FormattedResult, ResponseLimits, Statement
 from servers.postgres.catalog import Session, Types
-from servers.postgres.commits import Committed, ignore_commit
+from servers.postgres.commits import CommitCallback, ignore_commit
 from servers.postgres.engine.connecting import OpeningError
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.pool import Pool
 from servers.postgres.engine.sharing import is_shared
-from servers.postgres.engine.statement_text import WouldChange, find_parameters, kind_of
+from servers.postgres.engine.statement_text import ChangeError, find_kind, find_parameters
 from servers.postgres.engine.target import Target
 from servers.postgres.errors import BAD_TEXT, DENIED, PostgresError
 from servers.postgres.health.health import check_health, format_health
@@ -39,13 +39,13 @@ from servers.postgres.schema.names import find_relation, suggest_names, suggest_
 from servers.postgres.values import encode_parameter
 from servers.postgres.write import execution, importing
 from servers.postgres.write import session as writing
-from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl, check_change
+from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl, check_change
 
 log = logging.getLogger("servers.postgres")
 
 _EXCLUSIVE = frozenset({"ALTER", "DROP", "REFRESH", "REINDEX", "TRUNCATE"})
 """Statements that need exclusive access to a table, so that no transaction that has read it may be open."""
-_WRITER = "The operator can allow changes with --allow-write, or :rw after the URL."
+_ALLOW_CHANGES = "The operator can allow changes with --allow-write, or :rw after the URL."
 
 
 class PostgresDatabase:
@@ -56,11 +56,11 @@ class PostgresDatabase:
 
     system = "postgresql"
 
-    def __init__(self, target: Target, limits: Limits, readers: int, allowed: AllowedDdl = NOTHING_MORE) -> None:
+    def __init__(self, target: Target, limits: Limits, readers: int, allowed: AllowedDdl = NO_MORE_DDL) -> None:
         self.name = target.name
         self.writable = target.writable
         self.lock_seconds = limits.busy_seconds
-        self.on_committed: Committed = ignore_commit
+        self.on_committed: CommitCallback = ignore_commit
         """Called right after COMMIT by every function that changes the database."""
         self._target = target
         self._limits = limits
@@ -135,7 +135,7 @@ class PostgresDatabase:
         self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
         """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
-        async with self._suggesting(query):
+        async with self._add_suggestions(query):
             with statement_span(query.sql, self.system, self.name):
                 return await self._snapshots.read(query, limits, who, cursor, job)
 
@@ -198,7 +198,7 @@ class PostgresDatabase:
     async def export(self, query: Query, request: ExportRequest, job: Job | None) -> tuple[int, int]:
         """Write all rows of a query to a file, and return the number of rows and bytes. Raises SqlError."""
         deadline = Deadline(self._limits.seconds, job)
-        async with self._suggesting(query):
+        async with self._add_suggestions(query):
             return await write_export(self._readers, query, request, self._columns, deadline)
 
     async def check_compiles(self, query: Query, *, writes: bool) -> None:
@@ -223,7 +223,7 @@ class PostgresDatabase:
         only_tables: bool,
     ) -> FormattedResult | Figures:
         """Run the statements in one transaction. Raises SqlError."""
-        await self._make_way(statements)
+        await self._release_snapshots(statements)
         async with self._writing(job) as session:
             return await execution.execute(statements, limits, consent, session, only_tables=only_tables)
 
@@ -231,7 +231,7 @@ class PostgresDatabase:
         self, statements: Sequence[Statement], limits: ResponseLimits, job: Job | None
     ) -> FormattedResult:
         """Run the statements, record the changes, and roll them back. Raises SqlError."""
-        await self._make_way(statements)
+        await self._release_snapshots(statements)
         async with self._writing(job) as session:
             return await execution.dry_run(statements, limits, session)
 
@@ -242,20 +242,20 @@ class PostgresDatabase:
 
     async def _explain(self, query: Query, limit: int, *, analyze: bool) -> Plan:
         sql, values = bind(query)
-        async with self._suggesting(query):
+        async with self._add_suggestions(query):
             statement = await check(sql)
             async with self._session() as session:
                 return await plans.explain(statement.body, values, limit, session, analyze=analyze)
 
     @asynccontextmanager
-    async def _suggesting(self, query: Query) -> AsyncIterator[None]:
+    async def _add_suggestions(self, query: Query) -> AsyncIterator[None]:
         """Add a suggestion to errors in the block: the most similar names, if a name in the query is unknown, or the
         way to a writable database.
         """
         try:
             yield
-        except WouldChange as error:
-            error.suggestion = "Use write_query." if self.writable else _WRITER
+        except ChangeError as error:
+            error.suggestion = "Use write_query." if self.writable else _ALLOW_CHANGES
             raise
         except PostgresError as error:
             with suppress(SqlError):
@@ -301,9 +301,9 @@ class PostgresDatabase:
 
     def _require_writable(self) -> None:
         if not self.writable:
-            raise SqlError("read_only", f"the database {self.name!r} is read-only", _WRITER)
+            raise SqlError("read_only", f"the database {self.name!r} is read-only", _ALLOW_CHANGES)
 
-    async def _make_way(self, statements: Sequence[Statement]) -> None:
+    async def _release_snapshots(self, statements: Sequence[Statement]) -> None:
         """If a statement needs exclusive access to a table, release the transactions kept for cursors."""
-        if any(kind_of(statement.sql) in _EXCLUSIVE for statement in statements):
+        if any(find_kind(statement.sql) in _EXCLUSIVE for statement in statements):
             await self._snapshots.release()

@@ -99,11 +99,11 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
 
     state = read(Field.SQLSTATE)
     if not state:
-        return from_broken()
+        return make_connection_error()
     matching_state = next((state[:length] for length in (5, 3, 2) if state[:length] in _BY_STATE), "")
     code, reason, suggestion = _BY_STATE.get(matching_state, ("bad_statement", "", ""))
-    written = read(Field.STATEMENT_POSITION)
-    position = int(written) - 1 - before if written.isdecimal() else -1
+    position_text = read(Field.STATEMENT_POSITION)
+    position = int(position_text) - 1 - before if position_text.isdecimal() else -1
     where = ""
     if 0 <= position <= len(sql):
         line, start = sql.count("\n", 0, position) + 1, sql.rfind("\n", 0, position)
@@ -124,6 +124,6 @@ def from_result(result: PGresult, sql: str, before: int = 0) -> PostgresError:
     return error
 
 
-def from_broken() -> PostgresError:
+def make_connection_error() -> PostgresError:
     """Return the error for a connection that broke."""
     return PostgresError(*_BY_STATE["08"], (), "")

@@ -13,7 +13,7 @@ from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.hidden_columns import check_hidden
 from servers.postgres.engine.rights import Rights, check_rights, read_rights
 from servers.postgres.engine.target import Target
-from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
+from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl
 
 log = logging.getLogger("servers.postgres")
 
@@ -23,7 +23,7 @@ async def open_databases(
     targets: list[Target],
     limits: Limits,
     readers: int,
-    allowed: AllowedDdl = NOTHING_MORE,
+    allowed: AllowedDdl = NO_MORE_DDL,
     *,
     allow_privileged: bool,
     hidden: Sequence[str] = (),
@@ -40,10 +40,10 @@ async def open_databases(
             database = PostgresDatabase(target, limits, readers, allowed)
             stack.push_async_callback(database.close)
             databases.append(database)
-            rights, absent = await _look_at(database, limits, hidden)
+            rights, absent = await _inspect(database, limits, hidden)
             if not allow_privileged:
                 check_rights(rights, target.name)
-            _report(rights, database)
+            _log_rights(rights, database)
             unknown &= absent
             for parameter in target.unused:
                 log.warning(
@@ -56,7 +56,7 @@ async def open_databases(
         yield Databases(databases)
 
 
-async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[str]) -> tuple[Rights, set[str]]:
+async def _inspect(database: PostgresDatabase, limits: Limits, hidden: Sequence[str]) -> tuple[Rights, set[str]]:
     """Check for a pooler, and return the permissions of the role and the `hidden` names that don't exist in the
     database.
 
@@ -75,7 +75,7 @@ async def _look_at(database: PostgresDatabase, limits: Limits, hidden: Sequence[
         raise ValueError(f"{database.name}: {error.line}") from None
 
 
-def _report(rights: Rights, database: PostgresDatabase) -> None:
+def _log_rights(rights: Rights, database: PostgresDatabase) -> None:
     """Log the effects of a pooler, and permissions of the role that a reader does not need."""
     if database.is_shared:
         log.info(

@@ -23,7 +23,7 @@ _MAX_EXACT = 1 << 53
 _EXACT_DIGITS = 15
 """Number of significant digits that a double always keeps."""
 _NUMERIC = b"0123456789.-"
-_WRITTEN_OUT = ("int8", "float4", "float8", "numeric")
+_OBJECT_KINDS = ("int8", "float4", "float8", "numeric")
 """The types whose values become objects with their text if no JSON number is equal."""
 
 
@@ -201,7 +201,7 @@ def _format_parameter(value: Any) -> str:
             return repr(value).removesuffix(".0")
         case list():
             return format_array(value, _format_element)
-        case {"type": str(kind), "value": str(text)} if kind in _WRITTEN_OUT and len(value) == 2:
+        case {"type": str(kind), "value": str(text)} if kind in _OBJECT_KINDS and len(value) == 2:
             return text
         case {"type": str(), "bytes": int(), "truncated": True}:
             raise SqlError("bad_parameters", "a parameter is a truncated value", "Read the whole value first.")

@@ -29,20 +29,12 @@ def _decode_text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
 
 
-def _decode_bool(value: bytes) -> bool:
-    return value == b"t"
-
-
-def _decode_number(value: bytes) -> int | float:
-    return int(value) if value.lstrip(b"-").isdigit() else float(value)
-
-
 def _decode_vector(value: bytes) -> list[int]:
     return [*map(int, value.split())]
 
 
 _BY_OID: dict[int, Callable[[bytes], Any]] = {
-    16: _decode_bool,
+    16: b"t".__eq__,
     20: int,
     21: int,
     22: _decode_vector,  # int2vector
@@ -51,7 +43,7 @@ _BY_OID: dict[int, Callable[[bytes], Any]] = {
     30: _decode_vector,  # oidvector
     700: float,
     701: float,
-    1700: _decode_number,  # numeric
+    1700: lambda value: int(value) if value.lstrip(b"-").isdigit() else float(value),  # numeric
 }
 _ELEMENTS = {1000: 16, 1005: 21, 1007: 23, 1016: 20, 1021: 700, 1022: 701, 1028: 26, 1231: 1700}
 """Array types, with the types of their elements."""

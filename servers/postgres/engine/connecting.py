@@ -17,7 +17,7 @@ from servers.postgres.engine.target import Conninfo, Target
 
 _SECONDS = 10.0
 """Timeout for one host, if the operator sets no connect_timeout."""
-_OURS = {
+_OWN_PARAMETERS = {
     "application_name": "mcp-bundle-postgres",
     "client_encoding": "UTF8",
     # A peer that has vanished is detected after about twenty seconds, instead of two hours.
@@ -40,8 +40,12 @@ async def connect(target: Target) -> PGconn:
     """Open a non-blocking connection. Raises OpeningError."""
     words = "no host has an address"
     for attempt in await _list_attempts(target.conninfo):
+        seconds = _SECONDS
+        with suppress(ValueError):
+            timeout = float(attempt.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _SECONDS)
+            seconds = timeout if timeout > 0 else _SECONDS
         try:
-            with anyio.fail_after(_find_seconds(attempt)):
+            with anyio.fail_after(seconds):
                 return await _connect(attempt)
         except TimeoutError:
             words = "it did not answer in time"
@@ -52,7 +56,7 @@ async def connect(target: Target) -> PGconn:
 
 async def _connect(conninfo: Conninfo) -> PGconn:
     with ExitStack() as unless_connected:
-        pgconn = pq.PGconn.connect_start(make_conninfo(**(_OURS | conninfo)).encode())
+        pgconn = pq.PGconn.connect_start(make_conninfo(**(_OWN_PARAMETERS | conninfo)).encode())
         unless_connected.callback(pgconn.finish)
         status = pq.PollingStatus.WRITING
         while status != pq.PollingStatus.OK:
@@ -66,35 +70,25 @@ async def _connect(conninfo: Conninfo) -> PGconn:
         return pgconn
 
 
-def _find_seconds(conninfo: Conninfo) -> float:
-    with suppress(ValueError):
-        timeout = float(conninfo.get("connect_timeout") or os.environ.get("PGCONNECT_TIMEOUT") or _SECONDS)
-        return timeout if timeout > 0 else _SECONDS
-    return _SECONDS
-
-
 async def _list_attempts(conninfo: Conninfo) -> list[Conninfo]:
     """List the parameters of each attempt, one for each address of each host, in order. libpq finds a host itself if
     none is given here.
     """
-    named = conninfo.get("host") or ("" if "service" in conninfo else os.environ.get("PGHOST", ""))
-    if not named or "hostaddr" in conninfo:
+    host_list = conninfo.get("host") or ("" if "service" in conninfo else os.environ.get("PGHOST", ""))
+    if not host_list or "hostaddr" in conninfo:
         return [conninfo]
-    hosts = named.split(",")
+    hosts = host_list.split(",")
     ports = (conninfo.get("port") or os.environ.get("PGPORT") or "5432").split(",")
     # A single port applies to all hosts (libpq, Specifying Multiple Hosts).
     ports = ports if len(ports) == len(hosts) else ports[:1] * len(hosts)
-    places = [await _find_places(host, port) for host, port in zip(hosts, ports, strict=True)]
-    return [conninfo | place for host_places in places for place in host_places]
-
-
-async def _find_places(host: str, port: str) -> list[Conninfo]:
-    place = {"host": host, "port": port}
-    # The directory of a socket, or an abstract socket.
-    if host.startswith(("/", "@")) or not port.isdecimal():
-        return [place]
-    try:
-        addresses = await anyio.getaddrinfo(host, int(port), type=SOCK_STREAM)
-    except OSError:
-        return []
-    return [place | {"hostaddr": str(address[0])} for *_, address in addresses]
+    attempts: list[Conninfo] = []
+    for host, port in zip(hosts, ports, strict=True):
+        attempt = conninfo | {"host": host, "port": port}
+        # The directory of a socket, or an abstract socket, has no address.
+        if host.startswith(("/", "@")) or not port.isdecimal():
+            attempts.append(attempt)
+            continue
+        with suppress(OSError):
+            addresses = await anyio.getaddrinfo(host, int(port), type=SOCK_STREAM)
+            attempts += [attempt | {"hostaddr": str(address[0])} for *_, address in addresses]
+    return attempts

@@ -31,11 +31,11 @@ class Deadline(WorkDeadline):
         if self.left == 0:
             raise self.reason()
 
-    def reason(self, *, is_heard: bool = True) -> SqlError:
-        """Return the error for a missed deadline; unless `is_heard`, the database does not respond at all."""
+    def reason(self, *, is_responding: bool = True) -> SqlError:
+        """Return the error for a missed deadline; unless `is_responding`, the database does not respond at all."""
         if self.is_committing:
             return self._timeout()
-        if not is_heard:
+        if not is_responding:
             reason = f"the database did not answer within {self.seconds:.3g} seconds"
             suggestion = "Try again later: it is unreachable or overloaded, or its pooler has no free connection."
             return SqlError("unavailable", reason, suggestion)

@@ -9,7 +9,7 @@ from servers.postgres.engine.link import Ask
 
 # Partitions and child tables have the same column, with their own permissions. An owner may grant itself any
 # permission.
-_QUESTION = """
+_QUERY = """
     WITH RECURSIVE hidden(oid) AS (
         SELECT pg_catalog.to_regclass($1)::pg_catalog.oid
         UNION
@@ -38,27 +38,19 @@ async def check_hidden(ask: Ask, names: Sequence[str], database: str) -> set[str
     for name in names:
         table, _, column = name.rpartition(".")
         # SCHEMA.TABLE looks like TABLE.COLUMN; with one more dot it is a column.
-        rows = await ask(_QUESTION, name, None) if "." not in table else []
+        rows = await ask(_QUERY, name, None) if "." not in table else []
         if table and not rows:
-            rows = await ask(_QUESTION, table, column)
+            rows = await ask(_QUERY, table, column)
         if not rows:
             unknown.add(name)
-        for row in rows:
-            _require_unreadable(database, *row)
+        for relation, quoted_column, is_readable, other_columns, role in rows:
+            if is_readable:
+                what = relation if quoted_column is None else f"{relation}.{quoted_column}"
+                remedy = f"REVOKE SELECT ON {relation} FROM {role}"  # noqa: S608 - PostgreSQL wrote the names
+                has_others = quoted_column is not None and other_columns
+                remedy += f"; GRANT SELECT ({other_columns}) ON {relation} TO {role}" if has_others else ""
+                raise ValueError(
+                    f"{database}: --hide names {what}, and the role {role} may read it. Use a role that does not own "
+                    f"the table and is not in pg_read_all_data, and for example: {remedy}"
+                )
     return unknown
-
-
-def _require_unreadable(
-    database: str, relation: str, column: str | None, is_readable: bool, others: str | None, role: str
-) -> None:
-    """Raise ValueError if the `role` may read the column, or any column of the relation if `column` is None."""
-    if not is_readable:
-        return
-    what = relation if column is None else f"{relation}.{column}"
-    remedy = [f"REVOKE SELECT ON {relation} FROM {role}"]  # noqa: S608 - PostgreSQL wrote the names
-    if column is not None and others:
-        remedy.append(f"GRANT SELECT ({others}) ON {relation} TO {role}")
-    raise ValueError(
-        f"{database}: --hide names {what}, and the role {role} may read it. Use a role that does not own the table "
-        f"and is not in pg_read_all_data, and for example: {'; '.join(remedy)}"
-    )

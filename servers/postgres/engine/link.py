@@ -20,11 +20,17 @@ from servers.common.sql.errors import SqlError
 from servers.postgres.engine.answers import JSON_OIDS, Cell, ListText, decode, encode_all, encode_text
 from servers.postgres.engine.connecting import OpeningError, connect
 from servers.postgres.engine.deadline import Deadline, Limits
-from servers.postgres.engine.rows import Collector, Column, Room, Rows, Take, row_too_large
+from servers.postgres.engine.rows import Collector, Column, OnRows, Room, Rows, row_too_large
 from servers.postgres.engine.socket_backlog import count_arrived
 from servers.postgres.engine.target import Target
-from servers.postgres.engine.transactions import FORGET, SERVED_BY, TransactionStart, format_end, format_release
-from servers.postgres.errors import from_broken, from_result
+from servers.postgres.engine.transactions import (
+    DISCARD_SESSION,
+    SERVER_PROCESS,
+    TransactionStart,
+    format_end,
+    format_release,
+)
+from servers.postgres.errors import from_result, make_connection_error
 from shared.text import join_lines
 
 Ask = Callable[..., Awaitable[list[tuple[Any, ...]]]]
@@ -41,7 +47,7 @@ _MAX_NOTIFICATIONS = 10_000
 _MAX_NOTICES, _MAX_NOTICE_LENGTH = 20, 500
 """Maximum number of notices of a statement that are kept, and of characters of each."""
 _NO_ROOM = Room(0, 0)
-_COPIES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
+_COPY_STATUSES = (pq.ExecStatus.COPY_IN, pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH)
 
 
 class Link:
@@ -60,15 +66,15 @@ class Link:
         self.notices: list[str] = []
         """PostgreSQL's messages in addition to results: the first ones since the list was cleared."""
         self._pgconn = pgconn
-        self._pgconn.notice_handler = self._keep_notice
+        self._pgconn.notice_handler = self._store_notice
         self._start = TransactionStart(limits, {}, checks_client=False)
         self._writes = False
         """True if the current transaction, or the last one, may change the database."""
-        self._at_work = False
-        self._arrived = 0
+        self._is_working = False
+        self._row_bytes = 0
         """Bytes received of the current row."""
 
-    def _keep_notice(self, result: PGresult) -> None:
+    def _store_notice(self, result: PGresult) -> None:
         if len(self.notices) < _MAX_NOTICES:
             message = (result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY) or b"").decode("utf-8", "replace")
             self.notices.append(join_lines(message[:_MAX_NOTICE_LENGTH]))
@@ -95,11 +101,11 @@ class Link:
         """True if there is a pooler in between. PostgreSQL reports its own process number; a pooler invents one."""
         return self._pgconn.backend_pid != self.backend
 
-    async def learn(self, settings: Mapping[str, str]) -> None:
+    async def prepare(self, settings: Mapping[str, str]) -> None:
         """Determine the process that serves the connection, and store the operator's `settings` for each transaction.
         Raises SqlError."""
         deadline = Deadline(self.limits.seconds)
-        ((self.backend, checks_client),) = await self.ask(SERVED_BY, deadline=deadline)
+        ((self.backend, checks_client),) = await self.ask(SERVER_PROCESS, deadline=deadline)
         self._start = TransactionStart(self.limits, settings, checks_client=checks_client)
 
     async def run(
@@ -110,25 +116,31 @@ class Link:
         deadline: Deadline,
         before: str = "",
         max_bytes: int | None = None,
-        take: Take | None = None,
+        on_rows: OnRows | None = None,
     ) -> Rows:
         """Run one statement, sent after the text `before`, which positions in errors don't count.
 
         At least one row is kept, and further rows up to `max_bytes` bytes of memory. Without `max_bytes`, the
-        statement is stopped if its rows exceed the maximum size of one value. With `take`, no rows are kept; they are
-        passed to it while they arrive. Raises SqlError, including `timeout` at the `deadline`. The statement is also
-        stopped if the caller is cancelled.
+        statement is stopped if its rows exceed the maximum size of one value. With `on_rows`, no rows are kept; they
+        are passed to it while they arrive. A list becomes JSON where the statement expects JSON. Raises SqlError,
+        including `timeout` at the `deadline`. The statement is also stopped if the caller is cancelled.
         """
         text = encode_text(before + sql, "bad_statement")
         if any(value is not None and b"\0" in value for value in parameters):
             raise SqlError(
                 "bad_parameters", "a value contains the character U+0000, which PostgreSQL does not allow in text"
             )
-        most_row = self.limits.value_bytes
-        room = Room(most_row if max_bytes is None else max_bytes, most_row, max_bytes is not None, take)
+        max_row_bytes = self.limits.value_bytes
+        room = Room(max_row_bytes if max_bytes is None else max_bytes, max_row_bytes, max_bytes is not None, on_rows)
         if any(isinstance(value, ListText) for value in parameters):
-            parameters = await self._fit_lists(sql, before, parameters, deadline)
-        async with self._working(deadline):
+            types = (await self._describe(sql, before, deadline)).parameter_types
+            # If their number differs, PostgreSQL reports the error when the statement is run.
+            if len(types) == len(parameters):
+                parameters = [
+                    value.json if isinstance(value, ListText) and oid in JSON_OIDS else value
+                    for value, oid in zip(parameters, types, strict=True)
+                ]
+        async with self._guard(deadline):
             self._pgconn.send_query_params(text, parameters or None)
             # libpq accepts it only directly after a query.
             self._pgconn.set_single_row_mode()
@@ -140,14 +152,14 @@ class Link:
 
         Raises SqlError, and the errors raised by `parts`.
         """
-        async with self._working(deadline):
+        async with self._guard(deadline):
             self._pgconn.send_query_params(encode_text(sql, "bad_statement"), None)
             await self._send()
-            result = await self._next()
+            result = await self._fetch_result()
             if result is not None and result.status == pq.ExecStatus.COPY_IN:
-                await self._put(parts)
+                await self._send_rows(parts)
             elif result is not None:
-                while await self._next() is not None:
+                while await self._fetch_result() is not None:
                     """Results after an error add nothing."""
                 raise from_result(result, sql)
             await self._read(sql, 0, _NO_ROOM)
@@ -161,26 +173,14 @@ class Link:
 
     async def _describe(self, sql: str, before: str, deadline: Deadline) -> Rows:
         text = encode_text(before + sql, "bad_statement")
-        async with self._working(deadline):
+        async with self._guard(deadline):
             self._pgconn.send_prepare(b"", text)
             await self._send()
             await self._read(sql, len(before), _NO_ROOM)
-        async with self._working(deadline):
+        async with self._guard(deadline):
             self._pgconn.send_describe_prepared(b"")
             await self._send()
             return await self._read(sql, len(before), _NO_ROOM)
-
-    async def _fit_lists(
-        self, sql: str, before: str, parameters: Sequence[Cell], deadline: Deadline
-    ) -> Sequence[Cell]:
-        """Return the parameters, with lists as JSON where the statement expects JSON. Raises SqlError."""
-        types = (await self._describe(sql, before, deadline)).parameter_types
-        if len(types) != len(parameters):
-            return parameters  # PostgreSQL reports the error when the statement is run.
-        return [
-            value.json if isinstance(value, ListText) and oid in JSON_OIDS else value
-            for value, oid in zip(parameters, types, strict=True)
-        ]
 
     async def ask(self, sql: str, *parameters: object, deadline: Deadline) -> list[tuple[Any, ...]]:
         """Return the rows of one of the server's own queries. Their values are str, int, float, bool, None, or lists
@@ -210,7 +210,7 @@ class Link:
         """
         self._writes = mode.endswith("WRITE")
         seconds = deadline.left if patience is None else min(patience, deadline.left)
-        async with self._working(Deadline(seconds), cancels=False):
+        async with self._guard(Deadline(seconds), cancels=False):
             await self._send_own(self._start.format(mode, deadline.seconds))
 
     async def commit(self, deadline: Deadline) -> None:
@@ -218,7 +218,7 @@ class Link:
 
         Raises SqlError.
         """
-        await self._run_own(f"{FORGET}; {format_release()}", deadline)
+        await self._run_own(f"{DISCARD_SESSION}; {format_release()}", deadline)
         with deadline.committing():
             await self._run_own("COMMIT", deadline)
 
@@ -241,7 +241,7 @@ class Link:
 
     def close(self) -> None:
         """Close the connection, even during a statement."""
-        self._at_work = False
+        self._is_working = False
         self._pgconn.finish()
 
     def notice_end(self) -> None:
@@ -258,10 +258,10 @@ class Link:
             await anyio.wait_readable(self._pgconn.socket)
             self.notice_end()
         if self.is_broken:
-            raise from_broken()
+            raise make_connection_error()
 
     @asynccontextmanager
-    async def _working(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
+    async def _guard(self, deadline: Deadline, *, cancels: bool = True) -> AsyncIterator[None]:
         """Guard a statement, which has ended or is stopped at the end of the block.
 
         To stop it, it is cancelled; if that fails, the connection is closed. Raises SqlError.
@@ -270,21 +270,21 @@ class Link:
             with anyio.fail_after(deadline.left):
                 yield
         except TimeoutError:
-            is_heard = cancels and await self._stop()
-            raise deadline.reason(is_heard=is_heard) from None
+            is_responding = cancels and await self._stop()
+            raise deadline.reason(is_responding=is_responding) from None
         except OperationalError:
             if not self.is_broken:
                 raise
-            raise from_broken() from None
+            raise make_connection_error() from None
         finally:
-            if self._at_work and cancels:
+            if self._is_working and cancels:
                 await self._stop()
-            elif self._at_work:
+            elif self._is_working:
                 self.close()
 
     async def _run_own(self, text: str, deadline: Deadline) -> None:
         """Run some of the server's own statements as one message, which poolers do not split. Raises SqlError."""
-        async with self._working(deadline):
+        async with self._guard(deadline):
             await self._send_own(text)
 
     async def _send_own(self, text: str) -> None:
@@ -293,16 +293,16 @@ class Link:
         await self._read(text, 0, _NO_ROOM)
 
     async def _send(self) -> None:
-        self._at_work = True
-        self._arrived = 0
+        self._is_working = True
+        self._row_bytes = 0
         await self._flush()
 
     async def _flush(self) -> None:
         while self._pgconn.flush():
             await anyio.wait_writable(self._pgconn.socket)
 
-    async def _put(self, parts: AsyncIterator[bytes]) -> None:
-        why: bytes | None = b"stopped"
+    async def _send_rows(self, parts: AsyncIterator[bytes]) -> None:
+        reason: bytes | None = b"stopped"
         try:
             async for part in parts:
                 # False if libpq's buffers are full.
@@ -311,26 +311,26 @@ class Link:
                 await self._flush()
                 if count_arrived(self._pgconn.socket):
                     break  # An error, which is only delivered once the rows have ended.
-            why = None
+            reason = None
         finally:
-            await self._end_copy(why)
+            await self._end_copy(reason)
 
-    async def _end_copy(self, why: bytes | None) -> None:
-        """End the rows, before which nothing else can be sent. `why` is the reason that they are incomplete."""
+    async def _end_copy(self, reason: bytes | None) -> None:
+        """End the rows, before which nothing else can be sent. `reason` is the reason that they are incomplete."""
         with ExitStack() as unless_ended:
             unless_ended.callback(self.close)
             with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-                if why is not None:
+                if reason is not None:
                     # PostgreSQL may be waiting for something else and not be reading the rows.
                     await _cancel(self._pgconn)
-                while not self._pgconn.put_copy_end(why):
+                while not self._pgconn.put_copy_end(reason):
                     await anyio.wait_writable(self._pgconn.socket)
                 await self._flush()
                 unless_ended.pop_all()
 
     async def _read(self, sql: str, before: int, room: Room) -> Rows:
         collector, rows, error = Collector(room), Rows((), [], ""), None
-        while (result := await self._next()) is not None:
+        while (result := await self._fetch_result()) is not None:
             match result.status:
                 case pq.ExecStatus.SINGLE_TUPLE:
                     await collector.add(result)
@@ -338,7 +338,7 @@ class Link:
                     rows = await collector.end(result)
                 case pq.ExecStatus.EMPTY_QUERY:
                     error = SqlError("bad_statement", "there is no statement")
-                case status if status in _COPIES:
+                case status if status in _COPY_STATUSES:
                     self.close()
                     raise SqlError("refused", "COPY from or to a client is not supported")
                 case _:
@@ -347,23 +347,23 @@ class Link:
             raise error
         return rows
 
-    async def _next(self) -> PGresult | None:
+    async def _fetch_result(self) -> PGresult | None:
         """Return the next row or other result, None after the last one."""
-        looked = 0
+        reads = 0
         while self._pgconn.is_busy():
             await anyio.wait_readable(self._pgconn.socket)
             # At first libpq reads no more than fits its buffer, which is not everything.
-            self._arrived += count_arrived(self._pgconn.socket) if looked else 0
-            looked += 1
+            self._row_bytes += count_arrived(self._pgconn.socket) if reads else 0
+            reads += 1
             self._pgconn.consume_input()
             self._take_notifications()
-            if self._arrived > self.limits.value_bytes:
+            if self._row_bytes > self.limits.value_bytes:
                 # The rest of the row would have to be read before anything else.
                 self.close()
                 raise row_too_large(self.limits.value_bytes)
-        self._arrived = 0
+        self._row_bytes = 0
         result = self._pgconn.get_result()
-        self._at_work = result is not None
+        self._is_working = result is not None
         return result
 
     def _take_notifications(self) -> None:
@@ -375,18 +375,18 @@ class Link:
 
         Returns True if the request was delivered.
         """
-        is_heard = False
+        is_responding = False
         with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
             try:
                 await _cancel(self._pgconn)
-                is_heard = True
-                while await self._next() is not None:
+                is_responding = True
+                while await self._fetch_result() is not None:
                     """The remaining results are discarded."""
             except (Error, SqlError):
                 self.close()
-        if self._at_work:
+        if self._is_working:
             self.close()
-        return is_heard
+        return is_responding
 
 
 async def open_link(target: Target, limits: Limits) -> Link:
@@ -396,7 +396,7 @@ async def open_link(target: Target, limits: Limits) -> Link:
         unless_ready.callback(link.close)
         if link.version < _MIN_VERSION:
             raise OpeningError(f"it is PostgreSQL {link.version // 10_000}, but this server needs 13 or newer")
-        await link.learn(target.settings)
+        await link.prepare(target.settings)
         unless_ready.pop_all()
         return link
 

@@ -30,7 +30,7 @@ class Pool(pool.Pool[Link]):
         self._make = make
         self._idle: list[Link] = []
         self._all: set[Link] = set()
-        self._closed = False
+        self._is_closed = False
 
     async def take(self) -> Link:
         """Take a connection that responds. Raises SqlError, including `busy` if none is returned in time."""
@@ -69,7 +69,7 @@ class Pool(pool.Pool[Link]):
     def give(self, link: Link) -> None:
         """Return a connection to the pool."""
         # The state of a connection in a transaction is unknown.
-        if self._closed or link.is_broken or link.in_transaction:
+        if self._is_closed or link.is_broken or link.in_transaction:
             self._drop(link)
         else:
             self._idle.append(link)
@@ -77,16 +77,16 @@ class Pool(pool.Pool[Link]):
 
     async def close(self) -> None:
         """Close all connections, including lent ones."""
-        self._closed = True
+        self._is_closed = True
         for link in [*self._all]:
             self._drop(link)
 
     async def _take(self, prepare: _Prepare, deadline: Deadline) -> Link:
         await self._wait()
-        with ExitStack() as unless_taken:
-            unless_taken.callback(self._slots.release)
+        with ExitStack() as on_failure:
+            on_failure.callback(self._slots.release)
             link = await self._reuse(prepare) or await self._open(prepare, deadline)
-            unless_taken.pop_all()
+            on_failure.pop_all()
             return link
 
     async def _reuse(self, prepare: _Prepare) -> Link | None:
@@ -94,8 +94,8 @@ class Pool(pool.Pool[Link]):
         if not self._idle:
             return None
         link = self._idle.pop()
-        with ExitStack() as unless_good:
-            unless_good.callback(self._drop, link)
+        with ExitStack() as on_failure:
+            on_failure.callback(self._drop, link)
             try:
                 await prepare(link, None if link.is_shared else _PROBE_SECONDS)
             except SqlError:
@@ -103,20 +103,20 @@ class Pool(pool.Pool[Link]):
                 while self._idle:
                     self._drop(self._idle.pop())
                 return None
-            unless_good.pop_all()
+            on_failure.pop_all()
             return link
 
     async def _open(self, prepare: _Prepare, deadline: Deadline) -> Link:
-        with ExitStack() as unless_good:
+        with ExitStack() as on_failure:
             try:
                 with anyio.fail_after(deadline.left):
                     link = await self._make()
             except TimeoutError:
                 raise OpeningError("it did not answer in time") from None
             self._all.add(link)
-            unless_good.callback(self._drop, link)
+            on_failure.callback(self._drop, link)
             await prepare(link, None)
-            unless_good.pop_all()
+            on_failure.pop_all()
             return link
 
     def _drop(self, link: Link) -> None:

@@ -35,13 +35,13 @@ class Rows(NamedTuple):
     rows: list[tuple[Cell, ...]]
     tag: str
     """The command tag, such as "SELECT 3"."""
-    cut: bool = False
+    is_truncated: bool = False
     """True if there were more rows that did not fit and were dropped."""
     parameter_types: tuple[int, ...] = ()
     """The oids of the types of a described statement's parameters."""
 
 
-Take = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
+OnRows = Callable[[list[tuple[Cell, ...]]], Awaitable[None]]
 """Receives the next rows."""
 
 
@@ -51,9 +51,9 @@ class Room(NamedTuple):
     bytes: int
     row_bytes: int
     """Maximum size of one row."""
-    is_cut: bool = False
+    truncates: bool = False
     """True if rows that don't fit are dropped instead of raising an error."""
-    take: Take | None = None
+    on_rows: OnRows | None = None
     """Receives rows while they arrive, so that they are not kept."""
 
 
@@ -64,7 +64,7 @@ class Collector:
         self._room = room
         self._left = room.bytes
         self._rows: list[tuple[Cell, ...]] = []
-        self._cut = False
+        self._is_truncated = False
 
     async def add(self, result: PGresult) -> None:
         """Add the row of a result. Raises SqlError with code `too_large` if it does not fit."""
@@ -73,28 +73,28 @@ class Collector:
         if size > self._room.row_bytes:
             raise row_too_large(self._room.row_bytes)
         self._left -= size + _CELL_OVERHEAD_BYTES * len(row)
-        if self._room.take is not None:
+        if self._room.on_rows is not None:
             self._rows.append(row)
             if self._left < self._room.bytes - _BATCH_BYTES:
-                await self._hand_on(self._room.take)
+                await self._pass_on(self._room.on_rows)
         elif self._left >= 0 or not self._rows:
             self._rows.append(row)
-        elif self._room.is_cut:
-            self._cut = True
+        elif self._room.truncates:
+            self._is_truncated = True
         else:
             reason = f"the rows of one statement take more than {self._room.bytes:,} bytes"
             raise SqlError("too_large", reason, "Select fewer columns or rows.")
 
     async def end(self, result: PGresult) -> Rows:
         """Return the complete result, given the final `result`."""
-        if self._room.take is not None and self._rows:
-            await self._hand_on(self._room.take)
+        if self._room.on_rows is not None and self._rows:
+            await self._pass_on(self._room.on_rows)
         tag = (result.command_status or b"").decode()
         types = tuple(result.param_type(index) for index in range(result.nparams))
-        return Rows(find_columns(result), self._rows, tag, self._cut, types)
+        return Rows(find_columns(result), self._rows, tag, self._is_truncated, types)
 
-    async def _hand_on(self, take: Take) -> None:
-        await take(self._rows)
+    async def _pass_on(self, on_rows: OnRows) -> None:
+        await on_rows(self._rows)
         self._rows, self._left = [], self._room.bytes
 
 

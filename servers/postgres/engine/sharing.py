@@ -50,11 +50,11 @@ async def is_shared(connect: Callable[[], Awaitable[Link]]) -> bool:
                 raise NoTransactionsError from None
     with anyio.move_on_after(_SECONDS):
         with closing(await connect()) as first, closing(await connect()) as second:
-            return await _meet(first, second)
+            return await _uses_one_process(first, second)
     return True
 
 
-async def _meet(first: Link, second: Link) -> bool:
+async def _uses_one_process(first: Link, second: Link) -> bool:
     """Return True if one process serves both connections, or several processes serve one."""
     deadline = Deadline(_SECONDS)
     seen = set()

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @cache
-def _load() -> tuple[Any, int] | None:
+def _find_ioctl() -> tuple[Any, int] | None:
     try:
         return import_module("fcntl"), import_module("termios").FIONREAD
     except (ImportError, AttributeError):
@@ -16,7 +16,7 @@ def _load() -> tuple[Any, int] | None:
 
 def count_arrived(descriptor: int) -> int:
     """Return the number of bytes that can be read from the socket; 0 if the system does not report it."""
-    ioctl = _load()
+    ioctl = _find_ioctl()
     if ioctl is None:
         return 0
     module, request = ioctl

@@ -13,10 +13,10 @@ from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import DESCRIBING, asks_for_schema
 from servers.postgres.engine.denied_functions import find_reason
 
-CURSORED = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
+CURSOR_WORDS = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
 """The first words of queries whose rows a cursor can return."""
 
-_READS = CURSORED | {"EXPLAIN", "SHOW"}
+_READS = CURSOR_WORDS | {"EXPLAIN", "SHOW"}
 _KINDS = _READS | frozenset(
     (
         *("ALTER", "ANALYZE", "CALL", "CLUSTER", "COMMENT", "CREATE", "DELETE", "DO", "DROP", "GRANT", "INSERT"),
@@ -26,8 +26,8 @@ _KINDS = _READS | frozenset(
 _WRITES = _KINDS - _READS - {"CLUSTER", "DO", "SET", "VACUUM"}
 """The first words of statements that a tool that changes the database may run."""
 _CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
-_MAIN = CURSORED - {"WITH"}
-_EXPLAINED = CURSORED | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
+_MAIN = CURSOR_WORDS - {"WITH"}
+_EXPLAINABLE = CURSOR_WORDS | _CHANGES | {"CREATE", "DECLARE", "EXECUTE", "REFRESH"}
 _MAX_LENGTH = 1_000_000
 """Maximum length of a statement, in characters."""
 _ROUTINE = re.compile(r"CREATE (?:OR REPLACE )?(?:FUNCTION|PROCEDURE)\b")
@@ -60,7 +60,7 @@ _CONTINUED = re.compile(
 )
 
 
-class WouldChange(SqlError):
+class ChangeError(SqlError):
     """Raised by a reading tool for a statement that changes the database."""
 
     def __init__(self, reason: str) -> None:
@@ -83,7 +83,7 @@ class Statement:
         if len(sql) > _MAX_LENGTH:
             raise SqlError("too_large", f"the statement has more than {_MAX_LENGTH:,} characters")
         self.sql = sql
-        self.tokens = [*_cut(sql)]
+        self.tokens = [*_tokenize(sql)]
         while self.tokens and self.tokens[-1].kind == "end":
             self.tokens.pop()
         if next(_find_ends(sql, self.tokens), None) is not None:
@@ -119,10 +119,10 @@ class Statement:
                 yield text.lower() if token.kind == "word" else text[1:-1].replace('""', '"')
 
     @property
-    def explained(self) -> str:
+    def explained_word(self) -> str:
         """The first word of the statement that EXPLAIN explains, in capitals."""
         words = (self.text(token).upper() for token in self.tokens if token.kind == "word")
-        return next((word for word in words if word in _EXPLAINED), "")
+        return next((word for word in words if word in _EXPLAINABLE), "")
 
     def find_change(self) -> str | None:
         """Return the word with which part of a query changes rows or creates a table; None if it only reads."""
@@ -152,34 +152,34 @@ def check_reads(sql: str) -> Statement:
     """Return the statement if it may be run for reading. Otherwise raises SqlError with code `refused` and the
     reason."""
     if asks_for_schema(sql):
-        raise _refuse("PostgreSQL has no such command", DESCRIBING)
+        raise _make_refusal("PostgreSQL has no such command", DESCRIBING)
     statement = Statement(sql)
     word = statement.first_word
     if word in _WRITES:
-        raise WouldChange(f"it begins with {word}, which changes the database")
+        raise ChangeError(f"it begins with {word}, which changes the database")
     if word not in _READS:
-        shown = f"it begins with {word[:_MAX_NAME_LENGTH]}" if word else "it does not begin with a word"
-        raise _refuse(shown, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
-    if word == "EXPLAIN" and statement.explained not in CURSORED:
-        raise _refuse("the statement that it explains changes the database", "Use explain_query.")
+        reason = f"it begins with {word[:_MAX_NAME_LENGTH]}" if word else "it does not begin with a word"
+        raise _make_refusal(reason, "Statements that read begin with SELECT, WITH, VALUES, TABLE, EXPLAIN or SHOW.")
+    if word == "EXPLAIN" and statement.explained_word not in CURSOR_WORDS:
+        raise _make_refusal("the statement that it explains changes the database", "Use explain_query.")
     if any(token.kind == "unicode" for token in statement.tokens):
-        raise _refuse('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
+        raise _make_refusal('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     for name in statement.find_calls():
-        if (act := find_reason(name)) is not None:
-            raise _refuse(f"{name}() {act}", "Omit it.")
+        if (effect := find_reason(name)) is not None:
+            raise _make_refusal(f"{name}() {effect}", "Omit it.")
     if (change := statement.find_change()) is not None:
-        raise WouldChange(f"its {change} changes the database")
+        raise ChangeError(f"its {change} changes the database")
     return statement
 
 
-def _refuse(why: str, suggestion: str) -> SqlError:
-    return SqlError("refused", f"the statement is not allowed: {why}", suggestion)
+def _make_refusal(reason: str, suggestion: str) -> SqlError:
+    return SqlError("refused", f"the statement is not allowed: {reason}", suggestion)
 
 
-def kind_of(sql: str) -> str:
+def find_kind(sql: str) -> str:
     """Return the first word of a statement, "OTHER" if no statement begins with it."""
     try:
-        first = next((token for token in _cut(sql) if sql[token.start] != "("), None)
+        first = next((token for token in _tokenize(sql) if sql[token.start] != "("), None)
     except SqlError:
         return "OTHER"
     word = "" if first is None else sql[first.start : first.end].upper()
@@ -194,7 +194,7 @@ def find_name(sql: str, position: int) -> str | None:
     """
     name, end = None, position
     try:
-        for token in _cut(sql):
+        for token in _tokenize(sql):
             if token.start < position:
                 continue
             text = sql[token.start : token.end]
@@ -211,7 +211,7 @@ def find_name(sql: str, position: int) -> str | None:
 def split_statements(script: str) -> list[str]:
     """Split a script into statements without the semicolons between them. Raises SqlError with code
     `bad_statement`."""
-    tokens = [*_cut(script)]
+    tokens = [*_tokenize(script)]
     ends = [*_find_ends(script, tokens), len(tokens)]
     parts = [tokens[start:end] for start, end in zip((0, *(end + 1 for end in ends)), ends, strict=False)]
     return [script[part[0].start : part[-1].end] for part in parts if part]
@@ -241,7 +241,7 @@ def _find_ends(sql: str, tokens: Sequence[Token]) -> Iterator[int]:
 
 def find_parameters(sql: str) -> list[str]:
     """Return the parameters of a canned query as written in it, `:name` or `$1`, each once."""
-    parameters = (sql[token.start : token.end] for token in _cut(sql) if token.kind in ("named", "parameter"))
+    parameters = (sql[token.start : token.end] for token in _tokenize(sql) if token.kind in ("named", "parameter"))
     return [*dict.fromkeys(parameters)]
 
 
@@ -252,75 +252,70 @@ def bind_named(sql: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """
     numbers: dict[str, int] = {}
     parts: list[str] = []
-    at = 0
-    for token in _cut(sql):
+    position = 0
+    for token in _tokenize(sql):
         if token.kind != "named":
             continue
         name = sql[token.start + 1 : token.end]
         number = numbers.setdefault(name, len(numbers) + 1)
-        parts += [sql[at : token.start], f"${number}"]
-        at = token.end
-    named = {name.removeprefix(":"): value for name, value in values.items()}
-    if missing := sorted(numbers.keys() - named.keys()):
+        parts += [sql[position : token.start], f"${number}"]
+        position = token.end
+    values_by_name = {name.removeprefix(":"): value for name, value in values.items()}
+    if missing := sorted(numbers.keys() - values_by_name.keys()):
         raise SqlError("bad_parameters", f"there is no value for :{missing[0][:_MAX_NAME_LENGTH]}")
-    if odd := sorted(named.keys() - numbers.keys()):
-        raise SqlError("bad_parameters", f"the statement has no :{odd[0][:_MAX_NAME_LENGTH]}")
-    return "".join((*parts, sql[at:])), [named[name] for name in numbers]
+    if unused := sorted(values_by_name.keys() - numbers.keys()):
+        raise SqlError("bad_parameters", f"the statement has no :{unused[0][:_MAX_NAME_LENGTH]}")
+    return "".join((*parts, sql[position:])), [values_by_name[name] for name in numbers]
 
 
-def _cut(sql: str) -> Iterator[Token]:
+def _tokenize(sql: str) -> Iterator[Token]:
     """Yield the tokens, without white space and comments. Raises SqlError with code `bad_statement` if one is
     unterminated."""
-    at = 0
-    while at < len(sql):
-        match = _TOKEN.match(sql, at)
+    position = 0
+    while position < len(sql):
+        match = _TOKEN.match(sql, position)
         if match is None or match.lastgroup is None:
             return
         kind, end = match.lastgroup, match.end()
-        if kind in _LONG:
-            end = _LONG[kind](sql, match)
+        if kind == "comment":
+            end = _end_comment(sql, end)
+        elif kind == "string":
+            end = _end_string(sql, match)
+        elif kind == "dollar":
+            closing = sql.find(match[0], end)
+            if closing < 0:
+                raise _make_unclosed_error("a string")
+            kind, end = "string", closing + len(match[0])
+        elif kind == "quoted" and match["ended"] is None:
+            raise _make_unclosed_error("a name in quotes")
         if kind not in ("space", "comment"):
-            yield Token("string" if kind == "dollar" else kind, at, end)
-        at = end
+            yield Token(kind, position, end)
+        position = end
 
 
-def _end_comment(sql: str, match: re.Match[str]) -> int:
-    depth, end = 1, match.end()
+def _end_comment(sql: str, end: int) -> int:
+    """Return the end of the comment whose opening mark is before `end`. Comments can be nested."""
+    depth = 1
     while depth:
         mark = _COMMENT_MARK.search(sql, end)
         if mark is None:
-            raise _unended("a comment")
+            raise _make_unclosed_error("a comment")
         depth += 1 if mark[0] == "/*" else -1
         end = mark.end()
     return end
 
 
 def _end_string(sql: str, match: re.Match[str]) -> int:
+    """Return the end of the string with this beginning. Strings with escapes may continue on another line."""
     part: re.Match[str] | None = match
     end = match.end()
     while part is not None:
         if part["closed"] is None:
-            raise _unended("a string")
+            raise _make_unclosed_error("a string")
         end = part.end()
         part = _CONTINUED.match(sql, end) if match["escapes"] else None
     return end
 
 
-def _end_dollars(sql: str, match: re.Match[str]) -> int:
-    end = sql.find(match[0], match.end())
-    if end < 0:
-        raise _unended("a string")
-    return end + len(match[0])
-
-
-def _end_quoted(_: str, match: re.Match[str]) -> int:
-    if match["ended"] is None:
-        raise _unended("a name in quotes")
-    return match.end()
-
-
-_LONG = {"comment": _end_comment, "string": _end_string, "dollar": _end_dollars, "quoted": _end_quoted}
-
-
-def _unended(what: str) -> SqlError:
+def _make_unclosed_error(what: str) -> SqlError:
     return SqlError("bad_statement", f"{what} in the statement is not closed")

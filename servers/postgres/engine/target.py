@@ -17,7 +17,7 @@ Conninfo = dict[str, str]
 
 _MODES = {"ro": False, "rw": True}
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_ASSIGNED = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
+_ASSIGNMENT = re.compile(rf"({_NAME.pattern})=(.+)", re.DOTALL)
 _URL = re.compile(r"(?:jdbc:)?postgres(?:ql)?(?:\+\w+)?://", re.IGNORECASE)
 """Optionally with a driver, which other programs add, as in postgresql+psycopg2://."""
 _KEYWORD = re.compile(r"([a-z_]{1,40})\s*=\s*")
@@ -66,36 +66,36 @@ def parse_target(address: str, writable: bool) -> Target:
 
     Raises ValueError, which contains no part of the `address` except the name and parameter names.
     """
-    name, where = None, _strip(address)
-    assigned = _ASSIGNED.fullmatch(where)
-    if assigned is not None and not _has_keywords(where):
-        name, where = assigned[1], _strip(assigned[2])
-    rest, _, mode = where.rpartition(":")
-    if mode in _MODES and _is_whole(rest) and not (_has_keywords(rest) and _PASSWORD_LAST.search(rest)):
-        where, writable = _strip(rest), _MODES[mode]
+    name, location = None, _strip(address)
+    assignment = _ASSIGNMENT.fullmatch(location)
+    if assignment is not None and not _has_keywords(location):
+        name, location = assignment[1], _strip(assignment[2])
+    rest, _, mode = location.rpartition(":")
+    if mode in _MODES and _is_complete(rest) and not (_has_keywords(rest) and _PASSWORD_LAST.search(rest)):
+        location, writable = _strip(rest), _MODES[mode]
     label = name or "a database"
-    if not _is_whole(where):
-        raise ValueError(_explain_other(where, label))
-    own: dict[str, str] = {}
-    if _has_keywords(where):
+    if not _is_complete(location):
+        raise ValueError(_explain_unknown(location, label))
+    parameters: dict[str, str] = {}
+    if _has_keywords(location):
         malformed = (
             f"the keywords of {label} are not well formed: write them as libpq expects them, as in host=db "
             r"dbname=shop, and a value with blanks or quotes as in password='it\'s'"
         )
-        conninfo = _read(where, malformed)
+        conninfo = _parse_conninfo(location, malformed)
     else:
-        url, own = _take_parameters(_URL.sub("postgresql://", where, count=1), label)
+        url, parameters = _split_parameters(_URL.sub("postgresql://", location, count=1), label)
         # With a second @, libpq would treat part of a password as something else, and log it.
         plain = url.partition("?")[0]
         if plain.count("@") > 1 or "@" in plain.partition("://")[2].partition("/")[2]:
-            raise ValueError(_malformed(label))
-        conninfo = _read(url, _malformed(label))
+            raise ValueError(_describe_malformed(label))
+        conninfo = _parse_conninfo(url, _describe_malformed(label))
     if not name:
-        place = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
-        name = re.sub(r"[^A-Za-z0-9_.-]", "_", place)[:64] or "postgres"
-    settings = {key: own[key] for key in ("search_path", *_TIMES) if key in own}
-    unused = tuple(sorted(_UNUSED & own.keys()))
-    return Target(name, conninfo, writable, settings, own.get("pgbouncer") == "true", unused)
+        database_name = conninfo.get("dbname") or conninfo.get("service") or conninfo.get("user") or ""
+        name = re.sub(r"[^A-Za-z0-9_.-]", "_", database_name)[:64] or "postgres"
+    settings = {key: parameters[key] for key in ("search_path", *_TIMES) if key in parameters}
+    unused = tuple(sorted(_UNUSED & parameters.keys()))
+    return Target(name, conninfo, writable, settings, parameters.get("pgbouncer") == "true", unused)
 
 
 def _strip(address: str) -> str:
@@ -106,10 +106,10 @@ def _strip(address: str) -> str:
     return text
 
 
-def _explain_other(where: str, label: str) -> str:
+def _explain_unknown(location: str, label: str) -> str:
     """Explain why the address does not belong to a PostgreSQL database."""
-    scheme = _SCHEME.match(where)
-    if scheme is None or _URL.match(where):
+    scheme = _SCHEME.match(location)
+    if scheme is None or _URL.match(location):
         return f"{label} is given neither as postgresql://… nor as host=… dbname=… or service=NAME"
     kind = (scheme[1] or scheme[2]).lower()
     if kind.partition("+")[0] in _FILES:
@@ -117,29 +117,29 @@ def _explain_other(where: str, label: str) -> str:
     return f"{label} is a URL of {kind}, but this server queries PostgreSQL: postgresql://…"
 
 
-def _malformed(label: str) -> str:
+def _describe_malformed(label: str) -> str:
     return f"the URL of {label} is not well formed; percent-encode everything but letters and digits in its parts"
 
 
-def _is_whole(where: str) -> bool:
+def _is_complete(location: str) -> bool:
     """Return True if the address is complete, so that a `:rw` after it can't be the end of a password."""
-    if _has_keywords(where):
+    if _has_keywords(location):
         return True
-    rest = where.partition("://")[2]
+    rest = location.partition("://")[2]
     # libpq takes missing parts of a URL from a service, the environment, or its defaults.
-    return _URL.match(where) is not None and ("@" in where or "/" in rest or rest[:1] in ("", "?"))
+    return _URL.match(location) is not None and ("@" in location or "/" in rest or rest[:1] in ("", "?"))
 
 
-def _has_keywords(where: str) -> bool:
+def _has_keywords(location: str) -> bool:
     """Return True for libpq keywords, which may look like NAME=WHERE: `host=shop` is a keyword, `host=postgresql://…`
     is not."""
-    first = _KEYWORD.match(where)
-    if first is None or first[1] not in _list_known():
+    first = _KEYWORD.match(location)
+    if first is None or first[1] not in _list_keywords():
         return False
-    return _URL.match(where, first.end()) is None and _SERVICE.match(where, first.end()) is None
+    return _URL.match(location, first.end()) is None and _SERVICE.match(location, first.end()) is None
 
 
-def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
+def _split_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
     """Split off parameters that libpq does not know, and return the rest of the URL and these parameters by name.
 
     Raises ValueError for a parameter that this server does not know either.
@@ -147,23 +147,23 @@ def _take_parameters(url: str, label: str) -> tuple[str, dict[str, str]]:
     plain, _, query = url.partition("?")
     if not query:
         return plain, {}
-    own: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     libpq_parts: list[str] = []
     for part in filter(None, query.split("&")):
-        key, _, written = part.partition("=")
-        if key == "ssl" and written in _SSL:
+        key, _, text = part.partition("=")
+        if key == "ssl" and text in _SSL:
             # asyncpg's name for libpq's sslmode.
-            libpq_parts.append(f"sslmode={written}")
-        elif key == "ssl" and written in _NO_SSL:
+            libpq_parts.append(f"sslmode={text}")
+        elif key == "ssl" and text in _NO_SSL:
             libpq_parts.append("sslmode=disable")
-        elif key in _list_known():
+        elif key in _list_keywords():
             libpq_parts.append(part)
         elif _PARAMETER.fullmatch(key) is None or ("@" in query and "@" not in plain):
             # It may be part of a password that was not percent-encoded.
-            raise ValueError(_malformed(label))
+            raise ValueError(_describe_malformed(label))
         else:
-            own |= _read_parameter(key, unquote(written), label)
-    return f"{plain}?{'&'.join(libpq_parts)}", own
+            parameters |= _read_parameter(key, unquote(text), label)
+    return f"{plain}?{'&'.join(libpq_parts)}", parameters
 
 
 def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
@@ -184,14 +184,14 @@ def _read_parameter(key: str, value: str, label: str) -> dict[str, str]:
 
 
 @cache
-def _list_known() -> frozenset[str]:
+def _list_keywords() -> frozenset[str]:
     """Return libpq's parameters. libpq accepts `ssl=true` like JDBC."""
     return frozenset(option.keyword.decode() for option in pq.Conninfo.get_defaults()) | {"ssl"}
 
 
-def _read(where: str, malformed: str) -> Conninfo:
+def _parse_conninfo(location: str, malformed: str) -> Conninfo:
     try:
-        conninfo = {key: str(value) for key, value in conninfo_to_dict(where).items()}
+        conninfo = {key: str(value) for key, value in conninfo_to_dict(location).items()}
     except ProgrammingError:
         raise ValueError(malformed) from None
     if not all(not port or port.isdecimal() for port in conninfo.get("port", "").split(",")):

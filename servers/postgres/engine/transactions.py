@@ -15,7 +15,7 @@ _BACKSTOP_SECONDS = 5.0
 """Seconds beyond a statement's time limit after which PostgreSQL itself ends it, in case this process has ended."""
 _IDLE_SECONDS = 120.0
 """Seconds after which PostgreSQL ends an idle transaction."""
-_FORMS = {
+_FIXED_SETTINGS = {
     # How strings are parsed and values written, whatever the settings of the role or database.
     "standard_conforming_strings": "on",
     "DateStyle": "ISO",
@@ -31,35 +31,36 @@ _CHECK_CLIENT = {"client_connection_check_interval": "2000"}
 
 Statements of a process that was killed end then.
 """
-SERVED_BY = """SELECT pg_catalog.pg_backend_pid(),
+SERVER_PROCESS = """SELECT pg_catalog.pg_backend_pid(),
     pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
     AND pg_catalog.version() ~ 'linux|darwin|bsd'"""
 """Returns the process that serves a connection, and whether it can detect a lost client (since version 14, on systems
 that support it)."""
 
 # A function called by a change may have used LISTEN, temporary tables and sequences.
-FORGET = "UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
+DISCARD_SESSION = "UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
 
 
 class TransactionStart:
     """The statements that begin a transaction on one connection."""
 
-    def __init__(self, limits: Limits, own: Mapping[str, str], *, checks_client: bool) -> None:
-        """Prepare the settings; `own` are the operator's settings from the URL, which can't exceed the time limits in
-        `limits`."""
-        settings = _FORMS | (_CHECK_CLIENT if checks_client else {})
+    def __init__(self, limits: Limits, operator_settings: Mapping[str, str], *, checks_client: bool) -> None:
+        """Prepare the settings. The `operator_settings` from the URL can't exceed the time limits in `limits`."""
+        settings = _FIXED_SETTINGS | (_CHECK_CLIENT if checks_client else {})
         # 0 would mean to wait forever.
-        self._lock = _shorter(max(round(limits.busy_seconds * 1_000), 1), own.get("lock_timeout"))
-        self._statement = own.get("statement_timeout")
+        self._lock = _limit(max(round(limits.busy_seconds * 1_000), 1), operator_settings.get("lock_timeout"))
+        self._statement = operator_settings.get("statement_timeout")
         settings["lock_timeout"] = str(self._lock)
         lines = [f"SET LOCAL {name} = '{value}'" for name, value in settings.items()]
-        if "search_path" in own:
-            lines.append(f"SET LOCAL search_path = {', '.join(map(quote, own['search_path'].split(',')))}")
+        if "search_path" in operator_settings:
+            lines.append(
+                f"SET LOCAL search_path = {', '.join(map(quote, operator_settings['search_path'].split(',')))}"
+            )
         self._settings = "; ".join(lines)
 
     def format(self, mode: str, seconds: float) -> str:
         """Return one message that begins a transaction in that `mode`, whose statements may take `seconds`."""
-        timeout_ms = _shorter(round((seconds + _BACKSTOP_SECONDS) * 1_000), self._statement)
+        timeout_ms = _limit(round((seconds + _BACKSTOP_SECONDS) * 1_000), self._statement)
         return f"BEGIN {mode}; SET LOCAL statement_timeout = {timeout_ms}; {self._settings}"
 
 
@@ -77,5 +78,5 @@ def format_release() -> str:
     return f"SELECT pg_catalog.pg_advisory_unlock_all(), pg_catalog.setseed({seed:.15f})"
 
 
-def _shorter(milliseconds: int, setting: str | None) -> int:
+def _limit(milliseconds: int, setting: str | None) -> int:
     return min(milliseconds, int(setting)) if setting and int(setting) else milliseconds

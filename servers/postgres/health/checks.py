@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from servers.common.sql.texts import SqlName, format_name, shorten
-from servers.postgres.health import questions
+from servers.postgres.engine.link import Ask
+from servers.postgres.health import queries
 from servers.postgres.health.lines import format_ago, format_share, format_size, format_span
 from shared.text import join_lines
 
 Row = tuple[Any, ...]
+FormatRows = Callable[[Sequence[Row]], Iterator[str]]
 
 _MAX_QUERY_LENGTH = 120
 """Maximum number of characters shown of another session's statement."""
@@ -21,25 +23,64 @@ class Check(NamedTuple):
     """One check."""
 
     title: str
-    question: str
-    tell: Callable[[Sequence[Row]], Iterator[str]]
+    query: str
+    format_rows: FormatRows
     """Yields the lines for the rows; none if there is no problem."""
     is_of_sessions: bool = False
     """True if it concerns other sessions, which not every role may see."""
 
+    async def run(self, ask: Ask) -> list[str]:
+        """Return the lines. Raises SqlError."""
+        return list(self.format_rows(await ask(self.query)))
 
-def _text(words: str | None) -> str:
+
+CHECKS: list[Check] = []
+"""All checks, in the order of the report."""
+
+
+def _check(title: str, query: str, *, is_of_sessions: bool = False) -> Callable[[FormatRows], FormatRows]:
+    """Add a check with the decorated function, which formats its rows."""
+
+    def add(format_rows: FormatRows) -> FormatRows:
+        CHECKS.append(Check(title, query, format_rows, is_of_sessions))
+        return format_rows
+
+    return add
+
+
+def _shorten(words: str | None) -> str:
     return shorten(join_lines(words or ""), _MAX_QUERY_LENGTH)
 
 
-def _tell_connections(rows: Sequence[Row]) -> Iterator[str]:
+def _count_rest(rows: Sequence[Row], shown: int = _MAX_ROWS) -> Iterator[str]:
+    if len(rows) > shown:
+        yield f"and {len(rows) - shown} more"
+
+
+def _format_sql_name(name: str) -> str:
+    return format_name(SqlName(name))
+
+
+@_check("server", queries.SETTINGS)
+def _format_settings(rows: Sequence[Row]) -> Iterator[str]:
+    for version, started, size, *settings in rows:
+        yield f"PostgreSQL {_shorten(version)}, started {format_ago(started)}; this database has {format_size(size)}"
+        names = ("fsync", "full_page_writes", "autovacuum", "track_counts", "data_checksums")
+        for name, value in zip(names, settings, strict=True):
+            if value == "off":
+                yield f"{'note' if name == 'data_checksums' else 'WARNING'}: {name} is off"
+
+
+@_check("connections", queries.CONNECTIONS)
+def _format_connections(rows: Sequence[Row]) -> Iterator[str]:
     for used, active, idle, limit, reserved in rows:
         yield f"{used} of {limit} are used ({active} active, {idle} idle in a transaction; {reserved} for superusers)"
         if used >= 0.8 * (limit - reserved):
             yield "WARNING: few are left; use a connection pool, or increase max_connections"
 
 
-def _tell_cache(rows: Sequence[Row]) -> Iterator[str]:
+@_check("memory", queries.CACHE)
+def _format_cache(rows: Sequence[Row]) -> Iterator[str]:
     for hits, reads, index_hits, index_reads, buffers, temporary, deadlocks in rows:
         of_indexes = format_share(index_hits, index_hits + index_reads)
         yield f"{format_share(hits, hits + reads)} of table pages came from memory, and {of_indexes} of index pages"
@@ -50,88 +91,64 @@ def _tell_cache(rows: Sequence[Row]) -> Iterator[str]:
             yield f"{format_size(temporary)} were written to temporary files, and {deadlocks} deadlocks were broken"
 
 
-def _tell_transactions(rows: Sequence[Row]) -> Iterator[str]:
+@_check("long transactions", queries.TRANSACTIONS, is_of_sessions=True)
+def _format_transactions(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, state, age, idle, held_back, query in rows[:_MAX_ROWS]:
         waits = f", idle for {format_span(idle)}" if state.startswith("idle") else ""
         holds = f", prevents the removal of rows that died in the last {held_back} transactions" if held_back else ""
-        yield f"pid {pid}, {format_name(user)}: {state}, began {format_span(age)} ago{waits}{holds}: {_text(query)}"
+        began = f"began {format_span(age)} ago{waits}{holds}"
+        yield f"pid {pid}, {format_name(user)}: {state}, {began}: {_shorten(query)}"
     yield from _count_rest(rows)
 
 
-def _tell_blocked(rows: Sequence[Row]) -> Iterator[str]:
+@_check("sessions that wait for locks", queries.BLOCKED, is_of_sessions=True)
+def _format_blocked(rows: Sequence[Row]) -> Iterator[str]:
     for pid, user, seconds, mode, relation, blockers, query in rows[:_MAX_ROWS]:
-        of = f" on {_sql_name(relation)}" if relation else ""
+        of = f" on {_format_sql_name(relation)}" if relation else ""
         what = f"waits {format_span(seconds)} for {mode or 'a lock'}{of}, held by pid {blockers}"
-        yield f"pid {pid}, {format_name(user)}, {what}: {_text(query)}"
+        yield f"pid {pid}, {format_name(user)}, {what}: {_shorten(query)}"
     yield from _count_rest(rows)
 
 
-def _tell_tables(rows: Sequence[Row]) -> Iterator[str]:
+@_check("tables that need VACUUM or ANALYZE", queries.TABLES)
+def _format_tables(rows: Sequence[Row]) -> Iterator[str]:
     for name, live, dead, vacuumed, analyzed, changed, size in rows[:_MAX_ROWS]:
         when = f"vacuumed {format_ago(vacuumed)}, analyzed {format_ago(analyzed)}, {changed} changes since"
-        yield f"{_sql_name(name)} ({format_size(size)}): {dead} dead and {live} live rows, {when}"
+        yield f"{_format_sql_name(name)} ({format_size(size)}): {dead} dead and {live} live rows, {when}"
     yield from _count_rest(rows)
 
 
-def _tell_wraparound(rows: Sequence[Row]) -> Iterator[str]:
+@_check("age of transactions", queries.WRAPAROUND)
+def _format_wraparound(rows: Sequence[Row]) -> Iterator[str]:
     for database, age, maximum, table, table_age in rows:
         yield f"the oldest transaction of {format_name(database)} is {age:,} old, and autovacuum acts at {maximum:,}"
         if table is not None:
-            yield f"the oldest table is {_sql_name(table)}, {table_age:,}"
+            yield f"the oldest table is {_format_sql_name(table)}, {table_age:,}"
         if age > 1_000_000_000:
             yield "WARNING: at 2,000,000,000 the server stops accepting writes; find out why VACUUM can't keep up"
 
 
-def _tell_indexes(rows: Sequence[Row]) -> Iterator[str]:
+@_check("indexes", queries.INDEXES)
+def _format_indexes(rows: Sequence[Row]) -> Iterator[str]:
     for kind, index, table, size, other in rows[: 3 * _MAX_ROWS]:
-        also = f"; the same as {_sql_name(other)}" if other else ""
-        yield f"{kind}: {_sql_name(index)} on {_sql_name(table)}, {format_size(size)}{also}"
+        also = f"; the same as {_format_sql_name(other)}" if other else ""
+        yield f"{kind}: {_format_sql_name(index)} on {_format_sql_name(table)}, {format_size(size)}{also}"
     yield from _count_rest(rows, 3 * _MAX_ROWS)
 
 
-def _tell_sequences(rows: Sequence[Row]) -> Iterator[str]:
+@_check("sequences", queries.SEQUENCES)
+def _format_sequences(rows: Sequence[Row]) -> Iterator[str]:
     for name, used, kind in rows:
         if name is None:
             yield f"not allowed for this role: {used:.0f} sequences"
             continue
-        yield f"WARNING: {_sql_name(name)} ({kind}) has used {100 * used:.1f} % of its numbers"
+        yield f"WARNING: {_format_sql_name(name)} ({kind}) has used {100 * used:.1f} % of its numbers"
 
 
-def _tell_replication(rows: Sequence[Row]) -> Iterator[str]:
+@_check("replication", queries.REPLICATION)
+def _format_replication(rows: Sequence[Row]) -> Iterator[str]:
     for kind, name, state, lag, seconds in rows[: 2 * _MAX_ROWS]:
         behind = "" if lag is None else f", {format_size(lag)} behind"
         late = "" if seconds is None else f", {format_span(seconds)} late"
         warning = "WARNING: " if (lag or 0) > _LAGGING_BYTES else ""
         yield f"{warning}{kind} {format_name(name)}: {state}{behind}{late}"
-
-
-def _tell_settings(rows: Sequence[Row]) -> Iterator[str]:
-    for version, started, size, *settings in rows:
-        yield f"PostgreSQL {_text(version)}, started {format_ago(started)}; this database has {format_size(size)}"
-        names = ("fsync", "full_page_writes", "autovacuum", "track_counts", "data_checksums")
-        for name, value in zip(names, settings, strict=True):
-            if value == "off":
-                yield f"{'note' if name == 'data_checksums' else 'WARNING'}: {name} is off"
-
-
-def _count_rest(rows: Sequence[Row], shown: int = _MAX_ROWS) -> Iterator[str]:
-    if len(rows) > shown:
-        yield f"and {len(rows) - shown} more"
-
-
-def _sql_name(name: str) -> str:
-    return format_name(SqlName(name))
-
-
-CHECKS: Sequence[Check] = (
-    Check("server", questions.SETTINGS, _tell_settings),
-    Check("connections", questions.CONNECTIONS, _tell_connections),
-    Check("memory", questions.CACHE, _tell_cache),
-    Check("long transactions", questions.TRANSACTIONS, _tell_transactions, is_of_sessions=True),
-    Check("sessions that wait for locks", questions.BLOCKED, _tell_blocked, is_of_sessions=True),
-    Check("tables that need VACUUM or ANALYZE", questions.TABLES, _tell_tables),
-    Check("age of transactions", questions.WRAPAROUND, _tell_wraparound),
-    Check("indexes", questions.INDEXES, _tell_indexes),
-    Check("sequences", questions.SEQUENCES, _tell_sequences),
-    Check("replication", questions.REPLICATION, _tell_replication),
-)

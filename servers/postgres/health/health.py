@@ -1,13 +1,12 @@
 """The health of a server and one database, as lines for a person or a model."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from functools import partial
 
 from servers.common.sql.errors import SqlError
 from servers.common.sql.texts import fence
 from servers.postgres.engine.link import Ask
-from servers.postgres.health.checks import CHECKS, Check
-from servers.postgres.health.questions import SEES_ALL
+from servers.postgres.health.checks import CHECKS
+from servers.postgres.health.queries import SEES_ALL
 from servers.postgres.health.slow_statements import list_slow_statements
 
 _SAVEPOINT = "mcp_bundle_check"
@@ -30,7 +29,7 @@ async def check_health(ask: Ask) -> list[str]:
     ((sees_all,),) = await ask(SEES_ALL)
     await ask(_LIMIT, f"{_SECONDS}s", f"{_LOCK_MILLISECONDS}ms")
     for check in CHECKS:
-        findings = await _try(ask, partial(_look, check))
+        findings = await _try(ask, check.run)
         hidden = [_HIDDEN] if check.is_of_sessions and not sees_all else []
         lines += _format_section(check.title, findings + hidden)
     lines += _format_section("slow statements", await _try(ask, list_slow_statements))
@@ -44,15 +43,11 @@ def format_health(database: str, lines: Sequence[str]) -> str:
     return "\n".join((head, fence(lines)))
 
 
-async def _look(check: Check, ask: Ask) -> list[str]:
-    return list(check.tell(await ask(check.question)))
-
-
-async def _try(ask: Ask, look: Callable[[Ask], Awaitable[list[str]]]) -> list[str]:
+async def _try(ask: Ask, check: Callable[[Ask], Awaitable[list[str]]]) -> list[str]:
     # A failure must not end the transaction in which the other checks run.
     await ask(f"SAVEPOINT {_SAVEPOINT}")
     try:
-        findings = await look(ask)
+        findings = await check(ask)
     except SqlError as error:
         if error.code == "unavailable":
             raise

@@ -91,10 +91,10 @@ async def suggest_indexes(
     if not extension:
         names = "; ".join(candidate.words for candidate in candidates[:_MAX_CANDIDATES])
         return [f"an index might help, but was not tried, because hypopg is not installed: {names}"]
-    return await _try_out(ask, extension[0][0], candidates[:_MAX_CANDIDATES], find_cost)
+    return await _compare_costs(ask, extension[0][0], candidates[:_MAX_CANDIDATES], find_cost)
 
 
-async def _try_out(
+async def _compare_costs(
     ask: Ask, schema: str, candidates: Sequence[_Candidate], find_cost: Callable[[], Awaitable[float]]
 ) -> list[str]:
     """Return the cost with each of the indexes, which exist only for this session's planner, and only during the
@@ -123,16 +123,16 @@ async def _try_out(
 
 def _list_candidates(table: ScannedTable, conditions: str, columns: Mapping[str, str]) -> Iterator[_Candidate]:
     """Yield candidates with one column, those compared with = first, and then pairs that begin with one of these."""
-    same: dict[str, None] = {}
-    others: dict[str, None] = {}
+    equal_columns: dict[str, None] = {}
+    other_columns: dict[str, None] = {}
     compared = [(alias, name, sign) for alias, name, sign in _COMPARED.findall(conditions)]
     compared += [(alias, name, sign) for sign, alias, name in _COMPARED_AFTER.findall(conditions)]
     for alias, name, sign in compared:
         column = columns.get(_unquote(name))
         if _unquote(alias) == table.alias and column is not None:
-            (same if sign == "=" else others)[column] = None
-    singles = [*same, *(single for single in others if single not in same)]
-    pairs = [(first, second) for first in same for second in singles if first != second]
+            (equal_columns if sign == "=" else other_columns)[column] = None
+    singles = [*equal_columns, *(single for single in other_columns if single not in equal_columns)]
+    pairs = [(first, second) for first in equal_columns for second in singles if first != second]
     # For two columns that are both compared with =, one order is enough.
     distinct_pairs = [pair for place, pair in enumerate(pairs) if pair[::-1] not in pairs[:place]]
     for chosen in islice([*((single,) for single in singles), *distinct_pairs], 2 * _MAX_CANDIDATES):

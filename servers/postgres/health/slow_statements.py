@@ -49,9 +49,9 @@ async def list_slow_statements(ask: Ask) -> list[str]:
     columns = ("s.total_exec_time", "s.mean_exec_time") if is_new else ("s.total_time", "s.mean_time")
     lines: list[str] = [] if sees_all else [_HIDDEN]
     for title, order in zip(("by total time", "by time per call"), columns, strict=True):
-        question = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_MAX_ROWS)
+        statistics_query = _TOP.format(total=columns[0], mean=columns[1], schema=schema, order=order, rows=_MAX_ROWS)
         lines.append(f"{title}:")
-        for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(question):
+        for number, query, calls, rows_given, total, mean, hit, read, written, share in await ask(statistics_query):
             spilled = f", {written} temporary pages" if written else ""
             lines.append(
                 f"  {total:.0f} ms in {calls} calls ({100 * (share or 0):.1f} % of all, {mean:.2f} ms each), "

@@ -7,8 +7,8 @@ from servers.postgres.catalog import Types
 from servers.postgres.engine.link import Ask, Column
 from servers.postgres.values import Type
 
-_MAX_KNOWN = 10_000
-_QUESTION = """
+_MAX_CACHED = 10_000
+_QUERY = """
     SELECT w.place - 1, pg_catalog.format_type(a.atttypid, a.atttypmod)
     FROM ROWS FROM (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.int2[]))
         WITH ORDINALITY AS w(relation, number, place)
@@ -38,9 +38,9 @@ class ColumnTypes:
         keys = [(column.table, column.number, column.oid, column.modifier) for column in columns]
         missing = [key for key in dict.fromkeys(keys) if key[0] and key not in self._declared]
         if missing:
-            if len(self._declared) > _MAX_KNOWN:
+            if len(self._declared) > _MAX_CACHED:
                 self._declared.clear()
-            rows = await ask(_QUESTION, [key[0] for key in missing], [key[1] for key in missing])
-            self._declared |= {missing[place]: declared for place, declared in rows}
+            rows = await ask(_QUERY, [key[0] for key in missing], [key[1] for key in missing])
+            self._declared |= {missing[position]: declared for position, declared in rows}
         declared = tuple(self._declared.get(key) for key in keys)
         return ColumnDescriptions(tuple(column.name for column in columns), tuple(types), declared)

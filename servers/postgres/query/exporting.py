@@ -24,11 +24,11 @@ async def write_export(
         described = await columns.describe(result_columns, partial(link.ask, deadline=deadline))
         file = ExportFile(request, Codec(described.types))
 
-        async def take(rows: list[Row]) -> None:
+        async def on_rows(rows: list[Row]) -> None:
             await to_thread.run_sync(file.add, rows)
             deadline.report(file.rows, None, f"{file.rows:,} rows")
 
         with file:
             file.begin(described.names)
-            await link.run(statement.body, values, deadline=deadline, take=take)
+            await link.run(statement.body, values, deadline=deadline, on_rows=on_rows)
     return file.rows, file.bytes

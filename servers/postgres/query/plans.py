@@ -2,9 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, NamedTuple
 
 import anyio
@@ -61,22 +60,26 @@ async def explain(
     Without its parameters, it is the generic plan for all values. With `analyze`, the statement is run as well, in
     the current transaction, which must be read-only.
     """
+
+    async def find_cost() -> float:
+        root = await _explain(session, sql, parameters, analyze=False)
+        return float(root["Plan"]["Total Cost"])
+
     root = await _explain(session, sql, parameters, analyze=analyze)
-    steps = list(_walk(root["Plan"]))
+    steps: list[_Step] = []
+    waiting = [_Step(0, root["Plan"])]
+    while waiting:
+        step = waiting.pop()
+        steps.append(step)
+        waiting += [_Step(step.level + 1, part) for part in reversed(step.node.get("Plans", []))]
     nodes = [step.node for step in steps]
     tables = await _find_scans(session.ask, nodes)
     shown: list[PlanStep] = [{"level": step.level, "detail": _format_node(step.node)} for step in steps[:_MAX_STEPS]]
     notes = [f"planning {root['Planning Time']:g} ms, execution {root['Execution Time']:g} ms"] if analyze else []
     notes += _note_wrong_estimates(steps)
-    cost = partial(_find_cost, session, sql, parameters)
-    notes += await suggest_indexes(session.ask, tables, nodes, cost)
+    notes += await suggest_indexes(session.ask, tables, nodes, find_cost)
     names = list(dict.fromkeys(SqlName(table.name) for table in tables))
     return make_plan(shown, names, limit, cut=len(steps) > _MAX_STEPS, notes=notes, ran=analyze)
-
-
-async def _find_cost(session: Session, sql: str, parameters: Sequence[Cell]) -> float:
-    root = await _explain(session, sql, parameters, analyze=False)
-    return float(root["Plan"]["Total Cost"])
 
 
 async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, analyze: bool) -> dict[str, Any]:
@@ -86,13 +89,13 @@ async def _explain(session: Session, sql: str, parameters: Sequence[Cell], *, an
     if parameters or _PLACEHOLDER.search(sql) is None:
         result = await session.run(sql, parameters, before=command)
     else:
-        result = await _explain_for_all(session, sql, command)
+        result = await _explain_generically(session, sql, command)
     ((text,),) = result.rows
     (root,) = json.loads(text or b"[{}]")
     return dict(root)
 
 
-async def _explain_for_all(session: Session, sql: str, command: str) -> Any:
+async def _explain_generically(session: Session, sql: str, command: str) -> Any:
     """Explain a statement without values for its parameters."""
     await session.run(sql, (), before=f"PREPARE {_NAME} AS ")
     try:
@@ -114,22 +117,13 @@ async def _explain_for_all(session: Session, sql: str, command: str) -> Any:
             await session.run(f"DEALLOCATE {_NAME}", (), deadline=deadline)
 
 
-def _walk(root: Node) -> Iterator[_Step]:
-    """Yield each step before its children."""
-    waiting = [_Step(0, root)]
-    while waiting:
-        step = waiting.pop()
-        yield step
-        waiting += [_Step(step.level + 1, part) for part in reversed(step.node.get("Plans", []))]
-
-
 async def _find_scans(ask: Ask, nodes: Sequence[Node]) -> list[ScannedTable]:
     """Return the tables that are scanned completely and are not small."""
     scans = [node for node in nodes if node["Node Type"] == "Seq Scan" and "Schema" in node]
     if not scans:
         return []
-    scanned = sorted({(node["Schema"], node["Relation Name"]) for node in scans})
-    rows = await ask(_TABLES, [schema for schema, _ in scanned], [name for _, name in scanned])
+    scanned_names = sorted({(node["Schema"], node["Relation Name"]) for node in scans})
+    rows = await ask(_TABLES, [schema for schema, _ in scanned_names], [name for _, name in scanned_names])
     large_tables = {
         (schema, name): (oid, regclass) for schema, name, oid, regclass, size in rows if (size or 0) > _FEW_BYTES
     }

@@ -17,7 +17,7 @@ from servers.common.sql.query.query import Query
 from servers.postgres.engine.answers import Cell
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Column, Link
-from servers.postgres.engine.statement_text import CURSORED, Statement, bind_named, check_reads
+from servers.postgres.engine.statement_text import CURSOR_WORDS, Statement, bind_named, check_reads
 from servers.postgres.query.columns import ColumnDescriptions, ColumnTypes
 from servers.postgres.values import Codec, encode_parameter
 
@@ -89,11 +89,11 @@ class _Source:
             max_bytes=self._link.limits.value_bytes,
         )
         self.columns = result.columns
-        self._is_lost = result.cut
-        self.is_ended = result.cut or len(result.rows) < max_rows
+        self._is_lost = result.is_truncated
+        self.is_ended = result.is_truncated or len(result.rows) < max_rows
         return result.rows
 
-    def leave(self, rejected: Sequence[Row]) -> Remainder | None:
+    def make_remainder(self, rejected: Sequence[Row]) -> Remainder | None:
         """Return the rest of the query, including the rows that did not fit."""
         waiting = [*rejected, *self._waiting]
         if not waiting and self.is_ended and not self._is_lost:
@@ -125,7 +125,7 @@ async def run_query(
     began = time.monotonic()
     sql, values = bind(query)
     statement = await check(sql)
-    if statement.first_word in CURSORED:
+    if statement.first_word in CURSOR_WORDS:
         declare = f"DECLARE {_CURSOR} NO SCROLL CURSOR FOR "
         await link.run(statement.body, values, deadline=deadline, before=declare)
         if query.offset:
@@ -140,7 +140,7 @@ async def run_query(
         rows = await source.fetch(limits.rows)
     ask = partial(link.ask, deadline=deadline)
     described = await columns.describe(source.columns, ask)
-    page, rest = await _fill(described, source, rows, limits)
+    page, rest = await _fill_page(described, source, rows, limits)
     snapshot = ""
     if rest is not None or query.offset:
         ((snapshot,),) = await ask(_SNAPSHOT)
@@ -152,11 +152,11 @@ async def resume(link: Link, answer: Answer, rest: Remainder, limits: AnswerLimi
     began = time.monotonic()
     source = _Source(link, deadline, rest)
     rows = await source.fetch(min(_SAMPLE_ROWS, limits.rows))
-    page, remainder = await _fill(answer.columns, source, rows, limits)
+    page, remainder = await _fill_page(answer.columns, source, rows, limits)
     return answer._replace(page=page, rest=remainder, seconds=time.monotonic() - began)
 
 
-async def _fill(
+async def _fill_page(
     columns: ColumnDescriptions, source: _Source, rows: Sequence[Row], limits: AnswerLimits
 ) -> tuple[Page, Remainder | None]:
     """Return a page of the `rows` and those after them, and the rest of the query."""
@@ -168,4 +168,4 @@ async def _fill(
     if rows and not rejected:
         # Only fetching one more row shows whether there are more.
         rejected = await source.fetch(1)
-    return Page(page.made, [kind.name for kind in columns.types]), source.leave(rejected)
+    return Page(page.made, [kind.name for kind in columns.types]), source.make_remainder(rejected)

@@ -71,7 +71,7 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
     parts = split_key(key, len(columns))
     if not columns or len(parts) != len(columns):
         raise SqlError("not_found", "no row has such a key")
-    conditions = " AND ".join(f"{column.sql} = ${place}" for place, column in enumerate(columns, 1))
+    conditions = " AND ".join(f"{column.sql} = ${number}" for number, column in enumerate(columns, 1))
     shown = await _list_readable(session.ask, relation)
     query = f"SELECT {shown} FROM {relation.name} WHERE {conditions} LIMIT 1"  # noqa: S608
     try:
@@ -85,34 +85,30 @@ async def find_row(table: str, key: str, limits: AnswerLimits, session: Session)
     return make_table_rows(relation.name, [column.name for column in columns], filled.names, filled.page)
 
 
-async def find_keys(table: str, typed: str, session: Session) -> list[str]:
-    """Return row keys that begin with `typed`, as many as are found within one second.
+async def find_keys(table: str, prefix: str, session: Session) -> list[str]:
+    """Return row keys that begin with `prefix`, as many as are found within one second.
 
     The transaction may be unusable afterwards. Raises SqlError.
     """
     relation = await find_relation(session.ask, table)
     columns = await _find_key(session.ask, relation)
-    keys: list[str] = []
-    parts = split_key(typed, len(columns))
-    if columns and len(parts) <= len(columns) and "\0" not in typed:
-        with anyio.move_on_after(KEY_SECONDS):
-            keys += await _list_keys(session.ask, relation, columns, parts)
-    return keys
-
-
-async def _list_keys(ask: Ask, relation: Relation, columns: list[_KeyColumn], parts: list[str]) -> list[str]:
-    """Return the keys among the first rows whose first values are the `parts`; the last part is a prefix."""
+    parts = split_key(prefix, len(columns))
+    if not columns or len(parts) > len(columns) or "\0" in prefix:
+        return []
     names = ", ".join(column.sql for column in columns)
-    texts = ", ".join(f"pg_catalog.format('%s', {column.sql}) AS t{place}" for place, column in enumerate(columns, 1))
-    conditions = [f"t{place} = ${place}::pg_catalog.text" for place in range(1, len(parts))]
-    conditions.append(f"pg_catalog.starts_with(t{len(parts)}, ${len(parts)}::pg_catalog.text)")
-    rows = await ask(
-        f"""
-        SELECT {", ".join(f"t{place}" for place in range(1, len(columns) + 1))}
-        FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_MAX_KEYS_COMPARED}) AS k
-        WHERE {" AND ".join(conditions)} LIMIT {MAX_KEYS}""",  # noqa: S608
-        *parts,
+    texts = ", ".join(
+        f"pg_catalog.format('%s', {column.sql}) AS t{number}" for number, column in enumerate(columns, 1)
     )
+    # The first values must be equal to the parts, and the last part is a prefix.
+    conditions = [f"t{number} = ${number}::pg_catalog.text" for number in range(1, len(parts))]
+    conditions.append(f"pg_catalog.starts_with(t{len(parts)}, ${len(parts)}::pg_catalog.text)")
+    query = f"""
+        SELECT {", ".join(f"t{number}" for number in range(1, len(columns) + 1))}
+        FROM (SELECT {texts} FROM {relation.name} ORDER BY {names} LIMIT {_MAX_KEYS_COMPARED}) AS k
+        WHERE {" AND ".join(conditions)} LIMIT {MAX_KEYS}"""  # noqa: S608
+    rows = []
+    with anyio.move_on_after(KEY_SECONDS):
+        rows = await session.ask(query, *parts)
     return [
         join_key(row)
         for row in rows

@@ -58,12 +58,12 @@ class Snapshots:
 
         Raises SqlError, including `bad_cursor` if it belongs to another query, database or client.
         """
-        requested = fingerprint(who, self._name, query)
+        request_fingerprint = fingerprint(who, self._name, query)
         deadline = Deadline(self._seconds, job)
         if cursor is None:
-            return await self._run(query, limits, deadline, Position(requested, 0, b"", False))
-        position = self._cursors.find(cursor, requested)
-        rows = await self._go_on(cursor, position, limits, deadline)
+            return await self._run(query, limits, deadline, Position(request_fingerprint, 0, b"", False))
+        position = self._cursors.find(cursor, request_fingerprint)
+        rows = await self._resume(cursor, position, limits, deadline)
         if rows is not None:
             return rows
         return await self._run(query._replace(offset=position.offset), limits, deadline, position)
@@ -80,40 +80,40 @@ class Snapshots:
 
     async def _run(self, query: Query, limits: AnswerLimits, deadline: Deadline, position: Position) -> QueryRows:
         link = await self._pool.begin(deadline, MODE)
-        keeps = False
+        is_kept = False
         try:
             answer = await run_query(link, query, limits, self._columns, deadline)
             changed = position.changed or (query.offset > 0 and position.state != fingerprint(answer.snapshot))
-            rows, keeps = self._place(link, answer, position._replace(changed=changed))
+            rows, is_kept = self._store(link, answer, position._replace(changed=changed))
         finally:
-            if not keeps:
+            if not is_kept:
                 await self._pool.end(link)
         # Only some of the connections may be kept.
         if self._cursors.count(lambda _: True) > max(self._pool.size // POOL_DIVISOR, 1):
             await self.release_oldest()
         return rows
 
-    async def _go_on(
+    async def _resume(
         self, cursor: str, position: Position, limits: AnswerLimits, deadline: Deadline
     ) -> QueryRows | None:
         """Return the next rows from the kept transaction; None if it was released."""
         transaction = self._cursors.take(cursor)
         if transaction is None:
             return None
-        keeps = False
+        is_kept = False
         try:
             answer = await resume(transaction.link, transaction.answer, transaction.rest, limits, deadline)
-            rows, keeps = self._place(transaction.link, answer, position)
+            rows, is_kept = self._store(transaction.link, answer, position)
         except SqlError:
             if not transaction.link.is_broken:
                 raise
             return None
         finally:
-            if not keeps:
+            if not is_kept:
                 await self._pool.end(transaction.link)
         return rows
 
-    def _place(self, link: Link, answer: Answer, position: Position) -> tuple[QueryRows, bool]:
+    def _store(self, link: Link, answer: Answer, position: Position) -> tuple[QueryRows, bool]:
         """Return the rows of a result with a cursor for the next ones, for which the transaction may be kept."""
         names, declared = answer.columns.names, answer.columns.declared
         rows = QueryRows(names, declared, answer.page, False, None, position.changed, answer.seconds)

@@ -1,8 +1,6 @@
 """The columns of tables and views, and the types that the database itself defines for them."""
 
 from collections.abc import Mapping
-from itertools import groupby
-from operator import itemgetter
 
 from servers.common.sql.schema.records import TableColumn
 from servers.common.sql.texts import SqlName, shorten
@@ -63,8 +61,20 @@ async def read_columns(ask: Ask, oid: int | None = None) -> dict[int, list[Table
 
     Names are written as in statements, as everywhere in a schema description.
     """
-    rows = await ask(_COLUMNS, oid)
-    return {relation: [_make_column(row[1:]) for row in group] for relation, group in groupby(rows, itemgetter(0))}
+    columns: dict[int, list[TableColumn]] = {}
+    for relation, name, kind, not_null, default, key, generated, comment in await ask(_COLUMNS, oid):
+        column: TableColumn = {
+            "name": SqlName(name),
+            "type": shorten(kind, _MAX_TYPE_LENGTH),
+            "not_null": not_null,
+            "default": None if default is None else shorten(default, _MAX_DEFAULT_LENGTH),
+            "primary_key": key,
+            "kind": _KINDS.get(generated, str(generated)),
+        }
+        if comment is not None:
+            column["comment"] = shorten(join_lines(comment), _MAX_COMMENT_LENGTH)
+        columns.setdefault(relation, []).append(column)
+    return columns
 
 
 async def read_types(ask: Ask, oid: int) -> list[str]:
@@ -85,18 +95,3 @@ _FORMS: Mapping[str, str] = {
     "d": "{name}: domain of {base} {definition}",
     "c": "{name}: ({definition})",
 }
-
-
-def _make_column(facts: tuple[str, str, bool, str | None, int, str, str | None]) -> TableColumn:
-    name, kind, not_null, default, key, generated, comment = facts
-    column: TableColumn = {
-        "name": SqlName(name),
-        "type": shorten(kind, _MAX_TYPE_LENGTH),
-        "not_null": not_null,
-        "default": None if default is None else shorten(default, _MAX_DEFAULT_LENGTH),
-        "primary_key": key,
-        "kind": _KINDS.get(generated, generated),
-    }
-    if comment is not None:
-        column["comment"] = shorten(join_lines(comment), _MAX_COMMENT_LENGTH)
-    return column

@@ -26,7 +26,7 @@ SCOPE = f"""c.relkind = ANY ('{{r,p,v,m,f}}'::pg_catalog."char"[])
 
 _KNOWS_EMPTY = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000"
 """True if 0 rows are a result of ANALYZE. Before PostgreSQL 14, it may just not have run yet."""
-_QUESTION = f"""
+_QUERY = f"""
     SELECT c.oid, c.oid::pg_catalog.regclass::pg_catalog.text, c.relkind::pg_catalog.text,
         CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 AND (c.relpages > 0 OR {_KNOWS_EMPTY})
             THEN c.reltuples::pg_catalog.int8 END,
@@ -56,7 +56,7 @@ async def read_relations(ask: Ask, oid: int | None = None) -> list[Relation]:
     """Return the tables and views by name, without system ones; with an `oid`, only that one."""
     relations = [
         Relation(number, SqlName(name), KINDS[kind], rows, comment, is_partition)
-        for number, name, kind, rows, comment, is_partition in await ask(_QUESTION, oid)
+        for number, name, kind, rows, comment, is_partition in await ask(_QUERY, oid)
     ]
     return sorted(relations, key=lambda relation: relation.name)
 

@@ -1,7 +1,5 @@
 """Indexes and foreign keys."""
 
-from typing import Any
-
 from servers.common.sql.schema.records import ForeignKey, Index
 from servers.common.sql.texts import SqlName, shorten
 from servers.postgres.engine.link import Ask
@@ -47,7 +45,19 @@ async def read_indexes(ask: Ask, oid: int | None = None) -> list[tuple[SqlName, 
 
     Indexes that a partition inherits are listed only for that partition.
     """
-    return [(SqlName(table), _make_index(*facts)) for table, *facts in await ask(_INDEXES, oid)]
+    indexes: list[tuple[SqlName, Index]] = []
+    for table, name, unique, partial, is_valid, constraint, sql, columns in await ask(_INDEXES, oid):
+        note = "" if is_valid else " -- not valid: no query uses it; REINDEX, or drop it"
+        index: Index = {
+            "name": SqlName(name),
+            "columns": [None if column is None else SqlName(column) for column in columns],
+            "unique": unique,
+            "partial": partial,
+            "origin": _ORIGINS[constraint],
+            "sql": None if sql is None or constraint else shorten(sql, _MAX_SQL_LENGTH) + note,
+        }
+        indexes.append((SqlName(table), index))
+    return indexes
 
 
 async def read_foreign_keys(ask: Ask, oid: int | None = None) -> list[ForeignKey]:
@@ -74,16 +84,3 @@ async def _read_keys(ask: Ask, end: str, oid: int | None) -> list[ForeignKey]:
             _FOREIGN_KEYS.format(end=end, scope=SCOPE), oid
         )
     ]
-
-
-def _make_index(*facts: Any) -> Index:
-    name, unique, partial, is_valid, constraint, sql, columns = facts
-    note = "" if is_valid else " -- not valid: no query uses it; REINDEX, or drop it"
-    return {
-        "name": SqlName(name),
-        "columns": [None if column is None else SqlName(column) for column in columns],
-        "unique": unique,
-        "partial": partial,
-        "origin": _ORIGINS[constraint],
-        "sql": None if sql is None or constraint else shorten(sql, _MAX_SQL_LENGTH) + note,
-    }

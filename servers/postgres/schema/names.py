@@ -61,21 +61,21 @@ class _Candidate(NamedTuple):
     name: str
     oid: int
     schema: str
-    bare: str
+    unqualified: str
     is_visible: bool
 
 
-_MATCHES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
+_MATCH_RULES: Sequence[Callable[[_Candidate, str, Sequence[str]], bool]] = (
     lambda candidate, name, _: candidate.name == name,
-    lambda candidate, name, _: candidate.bare == name and candidate.is_visible,
-    lambda candidate, _, parts: len(parts) == 1 and candidate.bare == parts[0] and candidate.is_visible,
-    lambda candidate, _, parts: len(parts) == 2 and [candidate.schema, candidate.bare] == parts,
-    lambda candidate, name, _: candidate.bare == name,
+    lambda candidate, name, _: candidate.unqualified == name and candidate.is_visible,
+    lambda candidate, _, parts: len(parts) == 1 and candidate.unqualified == parts[0] and candidate.is_visible,
+    lambda candidate, _, parts: len(parts) == 2 and [candidate.schema, candidate.unqualified] == parts,
+    lambda candidate, name, _: candidate.unqualified == name,
     lambda candidate, _, parts: len(parts) == 1 and candidate.is_visible,
     lambda _candidate, _, parts: len(parts) == 1,
     lambda candidate, _, parts: len(parts) == 2 and candidate.schema.lower() == parts[0].lower(),
-    lambda candidate, name, _: candidate.bare.lower() == name.lower(),
-    lambda candidate, name, _: f"{candidate.schema}.{candidate.bare}" == name,
+    lambda candidate, name, _: candidate.unqualified.lower() == name.lower(),
+    lambda candidate, name, _: f"{candidate.schema}.{candidate.unqualified}" == name,
 )
 """The rules for choosing a candidate, most likely first.
 
@@ -90,7 +90,10 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
     Raises SqlError with code `not_found` and the most similar names.
     """
     table_name = table_name.strip()
-    parts = await _drop_database(ask, _split(table_name))
+    parts = _split(table_name)
+    # The first of three parts may name the database itself.
+    if len(parts) == 3 and await ask("SELECT 1 WHERE pg_catalog.current_database() = $1", parts[0]):
+        parts = parts[1:]
     endings = [*parts[-1:], table_name.rpartition(".")[2]]
     rows = (
         await ask(_CANDIDATES, [table_name, *endings])
@@ -98,7 +101,7 @@ async def find_relation(ask: Ask, table_name: str) -> Relation:
         else []
     )
     candidates = sorted(_Candidate(*row) for row in rows)
-    for matches in _MATCHES:
+    for matches in _MATCH_RULES:
         matching = [candidate for candidate in candidates if matches(candidate, table_name, parts)]
         if len(matching) > 1:
             names = fence([format_name(SqlName(candidate.name)) for candidate in matching[:_MAX_SHOWN]])
@@ -152,13 +155,6 @@ async def suggest_names(ask: Ask, state: str, sql: str, position: int) -> str:
     return ""
 
 
-async def _drop_database(ask: Ask, parts: list[str]) -> list[str]:
-    """Return the parts of a name without the first if that names the database itself."""
-    if len(parts) == 3 and await ask("SELECT 1 WHERE pg_catalog.current_database() = $1", parts[0]):
-        return parts[1:]
-    return parts
-
-
 def _split(name: str) -> list[str]:
     """Return the parts of a name between its dots, at most three, without quotes; empty for other text."""
     match = _QUALIFIED.fullmatch(name)
@@ -172,24 +168,24 @@ def _unquote(part: str) -> str:
 async def _find_tables(ask: Ask, *candidates: str) -> Sequence[str]:
     names = [SqlName(name) for (name,) in await ask(_TABLE_NAMES)]
     for candidate in candidates:
-        close = find_nearest(candidate, names)
-        if close:
-            return [format_name(name) for name in close]
-    bare = {_split(name)[-1] if _split(name) else name: name for name in reversed(names)}
-    return [format_name(bare[name]) for name in find_nearest(candidates[-1], bare)]
+        nearest = find_nearest(candidate, names)
+        if nearest:
+            return [format_name(name) for name in nearest]
+    unqualified = {_split(name)[-1] if _split(name) else name: name for name in reversed(names)}
+    return [format_name(unqualified[name]) for name in find_nearest(candidates[-1], unqualified)]
 
 
 async def _find_columns(ask: Ask, name: str, sql: str) -> Sequence[str]:
     """Return the columns of the tables in the statement, or else of all tables."""
     for tables in (sorted(_read_words(sql)), None):
-        having: dict[str, list[SqlName]] = {}
+        tables_by_column: dict[str, list[SqlName]] = {}
         for column, table in await ask(_COLUMN_NAMES, tables):
-            having.setdefault(SqlName(column), []).append(SqlName(table))
-        close = find_nearest(name, having)
-        if close:
+            tables_by_column.setdefault(SqlName(column), []).append(SqlName(table))
+        nearest = find_nearest(name, tables_by_column)
+        if nearest:
             return [
-                f"{format_name(similar)} (in {', '.join(map(format_name, having[similar][:_MAX_TABLES]))})"
-                for similar in close
+                f"{format_name(similar)} (in {', '.join(map(format_name, tables_by_column[similar][:_MAX_TABLES]))})"
+                for similar in nearest
             ]
     return ()
 
@@ -201,5 +197,5 @@ def _read_words(sql: str) -> set[str]:
     return words | {word.lower() for word in words}
 
 
-def _format_suggestion(close: Sequence[str]) -> str:
-    return f"The nearest names are:\n{fence(close)}" if close else ""
+def _format_suggestion(nearest: Sequence[str]) -> str:
+    return f"The nearest names are:\n{fence(nearest)}" if nearest else ""

@@ -3,7 +3,7 @@
 Each kind of object takes one query.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from servers.common.sql.schema import overview
 from servers.common.sql.schema.lines import ByteBudget
@@ -19,18 +19,13 @@ async def list_tables(page: TablePage, ask: Ask) -> TableList:
     """List the tables and views that the page requests. Raises SqlError with code `bad_cursor` among others."""
     relations = await read_relations(ask)
     columns = await read_columns(ask) if page.words else {}
-    entries = [
-        relation.entry
-        for relation in relations
-        if page.wants(relation.name, relation.comment, *_list_texts(columns.get(relation.oid, ())))
-    ]
+    entries = []
+    for relation in relations:
+        own_columns = columns.get(relation.oid, ())
+        texts = [text for column in own_columns for text in (column["name"], column.get("comment", ""))]
+        if page.wants(relation.name, relation.comment, *texts):
+            entries.append(relation.entry)
     return overview.list_page(entries, list_estimates(relations), page)
-
-
-def _list_texts(columns: Sequence[TableColumn]) -> Iterator[str]:
-    for column in columns:
-        yield column["name"]
-        yield column.get("comment", "")
 
 
 class _Columns:

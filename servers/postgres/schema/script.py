@@ -37,24 +37,20 @@ _LATER: Sequence[str] = (
 async def read_schema(max_bytes: int, ask: Ask) -> str:
     """Return the statements, in at most `max_bytes` bytes; omitted ones are counted. Raises SqlError."""
     statements: list[str] = []
-    for question in _PARTS:
-        statements += [statement for (statement,) in await ask(question)]
-    statements += await _read_views(ask)
-    for question in _LATER:
-        statements += [statement for (statement,) in await ask(question)]
-    ((path,),) = await ask("SELECT coalesce(nullif(pg_catalog.current_setting('search_path'), ''), '''')")
-    return join_statements([f"SET search_path = {path};", _HEAD, *statements] if statements else [], max_bytes)
-
-
-async def _read_views(ask: Ask) -> list[str]:
-    """Return each view after those that it reads."""
+    for query in _PARTS:
+        statements += [statement for (statement,) in await ask(query)]
     views: dict[int, str] = dict(await ask(definitions.VIEWS))
     sorter: TopologicalSorter[int] = TopologicalSorter(dict.fromkeys(views, ()))
-    for view, needed in await ask(definitions.VIEW_NEEDS):
-        if view in views and needed in views:
-            sorter.add(view, needed)
+    for view, required in await ask(definitions.VIEW_NEEDS):
+        if view in views and required in views:
+            sorter.add(view, required)
     try:
-        return [views[oid] for oid in sorter.static_order()]
+        order = list(sorter.static_order())
     except CycleError:
         # Two views can only read each other through CREATE OR REPLACE, and then neither can be run.
-        return [views[oid] for oid in sorted(views)]
+        order = sorted(views)
+    statements += [views[oid] for oid in order]
+    for query in _LATER:
+        statements += [statement for (statement,) in await ask(query)]
+    ((path,),) = await ask("SELECT coalesce(nullif(pg_catalog.current_setting('search_path'), ''), '''')")
+    return join_statements([f"SET search_path = {path};", _HEAD, *statements] if statements else [], max_bytes)

@@ -100,7 +100,7 @@ async def read_details(ask: Ask, relation: Relation) -> Details:
     sections["options"] = [options] if options else []
     sections["not readable"] = [shorten(unreadable, _MAX_LINE_LENGTH)] if unreadable and is_readable else []
     return Details(
-        [word for word, is_so in words.items() if is_so],
+        [word for word, is_true in words.items() if is_true],
         f"CREATE {relation.kind.upper()} {relation.name} AS\n{view}" if view else "",
         triggers,
         {title: sections[title] for title in _ORDER if sections.get(title)},

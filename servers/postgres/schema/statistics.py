@@ -73,18 +73,18 @@ async def compute_statistics(
 
     A query may be cancelled in the process, so this must be the last use of the transaction. Raises SqlError.
     """
-    ends = time.monotonic() + seconds
+    end_time = time.monotonic() + seconds
     analyzed = await _read_analyzed(session.ask, relation, columns)
     statistics: Statistics = {"rows_examined": 0, "partial": True, "columns": []}
     with anyio.move_on_after(seconds):
-        await _examine(session.ask, relation, columns, statistics, ends)
-    done = {column["column"] for column in statistics["columns"]}
-    statistics["columns"] += [column for column in analyzed if column["column"] not in done]
+        await _add_statistics(session.ask, relation, columns, statistics, end_time)
+    names = {column["column"] for column in statistics["columns"]}
+    statistics["columns"] += [column for column in analyzed if column["column"] not in names]
     return statistics
 
 
-async def _examine(
-    ask: Ask, relation: Relation, columns: Sequence[ReadableColumn], statistics: Statistics, ends: float
+async def _add_statistics(
+    ask: Ask, relation: Relation, columns: Sequence[ReadableColumn], statistics: Statistics, end_time: float
 ) -> None:
     counts = "".join(
         f", pg_catalog.count({column.sql}), "
@@ -96,29 +96,29 @@ async def _examine(
     statistics["rows_examined"] = min(rows, _MAX_ROWS)
     is_whole = rows <= _MAX_ROWS
     for column, present, size in zip(columns, facts[::2], facts[1::2], strict=True):
-        if time.monotonic() > ends:
+        if time.monotonic() > end_time:
             return
         nulls = max(statistics["rows_examined"] - present, 0)
+        distinct = least = greatest = None
         if column.is_comparable and size <= _MAX_DISTINCT_BYTES:
-            distinct, least, greatest = await _compare(ask, relation, column)
+            first = _select_first(relation, [column.sql], _MAX_ROWS)
+            ((distinct, least, greatest),) = await ask(f"""
+                WITH s(x) AS MATERIALIZED ({first})
+                SELECT (SELECT pg_catalog.count(DISTINCT x) FROM s),
+                    (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x LIMIT 1),
+                    (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x DESC LIMIT 1)""")  # noqa: S608
         else:
-            distinct, least, greatest, is_whole = None, None, None, False
-        result: ColumnStatistics = {
-            "column": column.sql, "nulls": nulls, "distinct": distinct, "min": least, "max": greatest,
-        }  # fmt: skip
-        statistics["columns"].append(result)
+            is_whole = False
+        statistics["columns"].append(
+            {
+                "column": column.sql,
+                "nulls": nulls,
+                "distinct": distinct,
+                "min": _encode(column.kind, least),
+                "max": _encode(column.kind, greatest),
+            }
+        )
     statistics["partial"] = not is_whole
-
-
-async def _compare(ask: Ask, relation: Relation, column: ReadableColumn) -> tuple[int, Any, Any]:
-    """Return the number of distinct values, the minimum and the maximum."""
-    first = _select_first(relation, [column.sql], _MAX_ROWS)
-    ((distinct, least, greatest),) = await ask(f"""
-        WITH s(x) AS MATERIALIZED ({first})
-        SELECT (SELECT pg_catalog.count(DISTINCT x) FROM s),
-            (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x LIMIT 1),
-            (SELECT pg_catalog.format('%s', x) FROM s WHERE NOT x IS NULL ORDER BY x DESC LIMIT 1)""")  # noqa: S608
-    return distinct, _encode(column.kind, least), _encode(column.kind, greatest)
 
 
 def _select_first(relation: Relation, columns: Sequence[str], limit: int) -> str:
@@ -146,15 +146,15 @@ async def _read_analyzed(ask: Ask, relation: Relation, columns: Sequence[Readabl
         if name not in by_name:
             continue
         column = by_name[name]
-        ends = parse_array(bounds) if bounds else [None]
+        limits = parse_array(bounds) if bounds else [None]
         # If negative, n_distinct is the negated share of the rows (manual, pg_stats).
         results.append(
             {
                 "column": column.sql,
                 "nulls": round(nulls * rows),
                 "distinct": round(distinct if distinct >= 0 else -distinct * rows),
-                "min": _encode(column.kind, ends[0]),
-                "max": _encode(column.kind, ends[-1]),
+                "min": _encode(column.kind, limits[0]),
+                "max": _encode(column.kind, limits[-1]),
             }
         )
     return results

@@ -37,18 +37,32 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     with the most similar names.
     """
     relation = await find_relation(session.ask, request.table)
-    facts = await _read_facts(relation, session)
+    ask, oid = session.ask, relation.oid
+    relation_columns = await read_columns(ask, oid)
+    details = await read_details(ask, relation)
+    facts = TableFacts(
+        relation.entry._replace(sql=details.sql),
+        details.words,
+        relation.rows,
+        relation_columns.get(oid, []),
+        await read_foreign_keys(ask, oid),
+        await read_references(ask, oid),
+        [index for _, index in await read_indexes(ask, oid)],
+        details.triggers,
+        details.sections,
+        None,
+    )
     budget = ByteBudget(limits.bytes - FRAME_BYTES)
     extras = budget.share(2) if request.sample or request.statistics else ByteBudget(0)
-    for_sample = extras.share(2) if request.statistics else extras
+    sample_budget = extras.share(2) if request.statistics else extras
     description = table.describe(facts, budget)
     try:
         columns = await read_readable(session, relation) if request.sample or request.statistics else []
         if request.sample:
             # Rows are shown only as text, while the limits are for two forms.
-            sizes = AnswerLimits(request.sample, 2 * for_sample.left, min(limits.cell_bytes, MAX_CELL_BYTES))
+            sizes = AnswerLimits(request.sample, 2 * sample_budget.left, min(limits.cell_bytes, MAX_CELL_BYTES))
             with anyio.move_on_after(seconds * SAMPLE_SHARE):
-                description["sample"] = await _take_sample(relation, columns, sizes, session)
+                description["sample"] = await _read_sample(relation, columns, sizes, session)
             if description["sample"] is None:
                 description["left_out"]["sample"] = request.sample
         if request.statistics and "sample" not in description["left_out"]:
@@ -60,7 +74,7 @@ async def describe(request: TableRequest, limits: AnswerLimits, session: Session
     return description
 
 
-async def _take_sample(
+async def _read_sample(
     relation: Relation, columns: Sequence[ReadableColumn], limits: AnswerLimits, session: Session
 ) -> Sample | None:
     """Return the first rows; None if not even one fits, or if nothing may be read."""
@@ -74,21 +88,3 @@ async def _take_sample(
             raise
         return None
     return {"columns": filled.names, "rows": filled.page.rows}
-
-
-async def _read_facts(relation: Relation, session: Session) -> TableFacts:
-    ask, oid = session.ask, relation.oid
-    columns = await read_columns(ask, oid)
-    details = await read_details(ask, relation)
-    return TableFacts(
-        relation.entry._replace(sql=details.sql),
-        details.words,
-        relation.rows,
-        columns.get(oid, []),
-        await read_foreign_keys(ask, oid),
-        await read_references(ask, oid),
-        [index for _, index in await read_indexes(ask, oid)],
-        details.triggers,
-        details.sections,
-        None,
-    )

@@ -17,7 +17,7 @@ from servers.postgres.watch.polling import OWN_SCHEMA
 
 _LOCK_SECONDS = 1
 """Seconds to wait for a table lock to create a trigger. During that time, other sessions queue behind it."""
-_MADE = f"""
+_EXISTING = f"""
     SELECT pg_catalog.to_regprocedure('{OWN_SCHEMA}.tell()') IS NOT NULL, EXISTS (
         SELECT FROM pg_catalog.pg_trigger WHERE tgname = '{OWN_SCHEMA}' AND tgrelid = $1::pg_catalog.oid)"""  # noqa: S608
 # A payload has at most 8,000 bytes, which names might exceed.
@@ -52,7 +52,7 @@ class Notice(NamedTuple):
 class Trigger(NamedTuple):
     """This package's trigger on a table."""
 
-    is_there: bool
+    exists: bool
     is_new: bool
 
 
@@ -63,11 +63,11 @@ async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
     broke.
     """
     for _ in range(_MAX_TRIES):
-        ((has_function, has_trigger),) = await link.ask(_MADE, table, deadline=deadline)
+        ((has_function, has_trigger),) = await link.ask(_EXISTING, table, deadline=deadline)
         if has_trigger:
             return Trigger(True, False)
         try:
-            await _make(link, table, deadline, with_function=not has_function)
+            await _create(link, table, deadline, with_function=not has_function)
         except SqlError as error:
             if link.is_broken:
                 raise
@@ -78,7 +78,7 @@ async def make_trigger(link: Link, table: int, deadline: Deadline) -> Trigger:
     return Trigger(False, False)
 
 
-async def _make(link: Link, table: int, deadline: Deadline, *, with_function: bool) -> None:
+async def _create(link: Link, table: int, deadline: Deadline, *, with_function: bool) -> None:
     ask = partial(link.ask, deadline=deadline)
     async with link.transaction(deadline, "READ WRITE"):
         # CREATE TRIGGER takes a lock that blocks all writers (SHARE ROW EXCLUSIVE).

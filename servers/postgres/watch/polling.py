@@ -86,7 +86,7 @@ class DatabaseState(NamedTuple):
     schema: str | None
     """If this text differs, the schema has changed; None if it was not requested."""
 
-    def beside(self, earlier: "DatabaseState") -> "DatabaseState":
+    def merge(self, earlier: "DatabaseState") -> "DatabaseState":
         """Merge both states. Where both have an entry, the one from `earlier` is used."""
         return DatabaseState(
             {**self.tables, **earlier.tables},
@@ -100,7 +100,7 @@ class DatabaseState(NamedTuple):
             yield from parts.items()
 
 
-async def look(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> DatabaseState:
+async def read_state(ask: Ask, tables: Collection[str], *, everything: bool, schema: bool) -> DatabaseState:
     """Read the current state. Raises SqlError."""
     parts: dict[str, dict[int, Part]] = defaultdict(dict)
     for name, oid, *facts in await ask(_PARTS, sorted(tables)) if tables else ():

@@ -33,7 +33,7 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
         self._tasks = tasks
         self._triggers = triggers
         for database in databases:
-            database.on_committed = partial(self._committed, database.name)
+            database.on_committed = partial(self._on_committed, database.name)
 
     @property
     def health(self) -> dict[str, int | bool | str]:
@@ -48,7 +48,7 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
             "degraded": any(watched.is_unreachable for watched in self._watched.values()),
         }
 
-    def _committed(self, database: str, commit: Commit) -> None:
+    def _on_committed(self, database: str, commit: Commit) -> None:
         if not commit.tables and not commit.defined:
             return
         if database in self._watched:
@@ -56,21 +56,20 @@ class Watch(DatabaseWatch[WatchedPostgresDatabase]):
         self.on_wrote(self._uris.format_database(database))
 
     async def _begin(self, name: str, key: str, table: str | None) -> str:
-        watched = self._watched.get(name) or self._start(self._databases.get(name))
-        await watched.begin(key, table)
+        if name not in self._watched:
+            schema_keys = {LISTING, self._uris.format(Target(name))}
+            watched = WatchedPostgresDatabase(
+                self._databases.get(name), schema_keys, self._report, name in self._triggers
+            )
+            watched.on_mode_changed = lambda: self.on_polling(self._lacks_triggers(self._triggers))
+            self._watched[name] = watched
+            self._tasks.start_soon(watched.run)
+        await self._watched[name].begin(key, table)
         return key
 
     async def _find_table(self, database: str, table: str) -> str:
         return await self._databases.get(database).find_name(table)
 
-    def _start(self, database: Source) -> WatchedPostgresDatabase:
-        schema_uris = {LISTING, self._uris.format(Target(database.name))}
-        watched = WatchedPostgresDatabase(database, schema_uris, self._report, database.name in self._triggers)
-        watched.on_mode_changed = lambda: self.on_polling(self._lacks_triggers(self._triggers))
-        self._watched[database.name] = watched
-        self._tasks.start_soon(watched.run)
-        return watched
-
     def _lacks_triggers(self, names: Collection[str]) -> bool:
         """Return True if not all watched tables of these databases have triggers that report changed rows."""
-        return not all(self._watched[name].by_triggers for name in names if name in self._watched)
+        return not all(self._watched[name].uses_triggers for name in names if name in self._watched)

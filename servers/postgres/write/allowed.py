@@ -113,21 +113,21 @@ class AllowedDdl(NamedTuple):
     """Roles without power over other roles."""
 
 
-NOTHING_MORE = AllowedDdl()
+NO_MORE_DDL = AllowedDdl()
 
 
 def parse_allowed(values: Sequence[str]) -> AllowedDdl:
     """Parse the values of `--allow-ddl`. Raises ValueError."""
     extensions = {value.partition("=")[2] for value in values if value.startswith("extension=")}
     kinds = ("policies", "grants", "roles")
-    if odd := [value for value in values if value not in kinds and not value.startswith("extension=")]:
-        raise ValueError(f"{odd[0]!r} is not one of policies, grants, roles and extension=NAME")
+    if unknown := [value for value in values if value not in kinds and not value.startswith("extension=")]:
+        raise ValueError(f"{unknown[0]!r} is not one of policies, grants, roles and extension=NAME")
     if "" in extensions:
         raise ValueError("extension= has no name after it")
     return AllowedDdl("policies" in values, "grants" in values, frozenset(extensions), "roles" in values)
 
 
-def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
+def check_change(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> Words:
     """Check that a client may run the statement, and return its words.
 
     The words come without comments and leading parentheses. Unquoted words are in capitals, other tokens as written.
@@ -142,20 +142,20 @@ def check_change(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> Words:
         _check_definition(words, allowed)
     elif words[0] in ("GRANT", "REVOKE"):
         if "ON" not in words:
-            raise _refuse("role membership is the operator's decision", _PSQL)
+            raise _make_refusal("role membership is the operator's decision", _PSQL)
         kind = words[words.index("ON") + 1 :][:1]
         if _GRANTED_ELSEWHERE.intersection(kind):
-            raise _refuse(
+            raise _make_refusal(
                 f"rights on {kind[0]} are up to the operator, because they affect more than one database", _PSQL
             )
         _require(allowed.grants, _RIGHTS, "grants")
     elif words[0] not in _DATA | _OTHERS and [*words[:2]] != ["SET", "CONSTRAINTS"]:
         # SET CONSTRAINTS is the only form that affects only the transaction.
-        raise _refuse(*_explain(words))
-    _check_lasts(words)
+        raise _make_refusal(*_explain(words))
+    _check_permanent(words)
     # Such a name may contain escapes, so it can't be checked.
     if any(token.kind == "unicode" for token in statement.tokens):
-        raise _refuse('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
+        raise _make_refusal('it contains a name of the form U&"…"', 'Write the name in plain quotes: "…".')
     _check_calls(statement.find_calls())
     # The body of a function is a string that contains its calls.
     if not _ROUTINES.isdisjoint(words):
@@ -174,8 +174,8 @@ def _explain(words: Words) -> tuple[str, str]:
 
 def _check_calls(names: Iterable[str]) -> None:
     for name in names:
-        if name not in _SEQUENCES and (act := find_reason(name)) is not None:
-            raise _refuse(f"{name}() {act}")
+        if name not in _SEQUENCES and (effect := find_reason(name)) is not None:
+            raise _make_refusal(f"{name}() {effect}")
 
 
 def check_table(words: Words) -> None:
@@ -185,100 +185,102 @@ def check_table(words: Words) -> None:
         raise SqlError("refused", "the statement is not a CREATE TABLE", "Use read_query or write_query.")
 
 
-def defines(words: Words) -> bool:
+def changes_schema(words: Words) -> bool:
     """Return True if the statement's first word means that it changes the schema or permissions."""
     return words[0] in _SCHEMA or words[0] in ("GRANT", "REVOKE")
 
 
 def _check_definition(words: Words, allowed: AllowedDdl) -> None:
-    act, *rest = words
-    if act == "COMMENT":
+    verb, *rest = words
+    if verb == "COMMENT":
         rest = [word for word in rest if word != "ON"]
-    while act == "CREATE" and rest and rest[0] in _MODIFIERS:
+    while verb == "CREATE" and rest and rest[0] in _MODIFIERS:
         del rest[0]
     kind = rest[0] if rest else ""
     if kind == "EXTENSION":
-        _check_extension(act, rest[1:], allowed)
+        _check_extension(verb, rest[1:], allowed)
     elif kind in _ROLE_KINDS and rest[1:2] != ["MAPPING"]:
-        _check_role(act, rest[1:], allowed)
+        _check_role(verb, rest[1:], allowed)
     elif kind == "POLICY":
         _require(allowed.policies, _POLICIES, "policies")
-    elif (act, *rest[:2]) == ("ALTER", "DEFAULT", "PRIVILEGES"):
+    elif (verb, *rest[:2]) == ("ALTER", "DEFAULT", "PRIVILEGES"):
         _require(allowed.grants, _RIGHTS, "grants")
-    elif kind not in (_COMMENTED if act == "COMMENT" else _KINDS):
-        what = f"{act} {kind}" if kind.isalpha() else act
-        raise _refuse(
+    elif kind not in (_COMMENTED if verb == "COMMENT" else _KINDS):
+        what = f"{verb} {kind}" if kind.isalpha() else verb
+        raise _make_refusal(
             f"{what} is up to the operator, because it concerns more than the tables of one database", _PSQL
         )
-    elif act != "COMMENT":
+    elif verb != "COMMENT":
         _check_rights(kind, rest, allowed)
 
 
-def _check_lasts(words: Words) -> None:
+def _check_permanent(words: Words) -> None:
     """Raise SqlError for objects that would be reported as committed but disappear at the end of the call."""
-    for place, word in enumerate(words):
+    for position, word in enumerate(words):
         if word == "UPDATE":
-            names = [name.strip('"').upper() for name in words[place + 1 : place + 5] if name not in (".", "ONLY")]
+            names = [
+                name.strip('"').upper() for name in words[position + 1 : position + 5] if name not in (".", "ONLY")
+            ]
             if "PG_SETTINGS" in names[:2]:
-                raise _refuse(*_SETTINGS)
+                raise _make_refusal(*_SETTINGS)
     makes = words[0] == "CREATE" and not _TEMPORARY.isdisjoint(words[1:4])
     fills = any(before in _INTO and word in _TEMPORARY for before, word in pairwise(words))
-    if (makes and not _has(words, "ON", "COMMIT", "DROP")) or fills:
+    if (makes and not _contains(words, "ON", "COMMIT", "DROP")) or fills:
         reason = "temporary objects end with the call, which is one transaction"
-        raise _refuse(reason, "Create a permanent table, or add ON COMMIT DROP if a later statement needs it.")
+        raise _make_refusal(reason, "Create a permanent table, or add ON COMMIT DROP if a later statement needs it.")
 
 
 def _check_rights(kind: str, words: Words, allowed: AllowedDdl) -> None:
-    if _has(words, "OWNER", "TO"):
-        raise _refuse("ownership is the operator's decision", _PSQL)
-    if _has(words, "ROW", "LEVEL", "SECURITY"):
+    if _contains(words, "OWNER", "TO"):
+        raise _make_refusal("ownership is the operator's decision", _PSQL)
+    if _contains(words, "ROW", "LEVEL", "SECURITY"):
         _require(allowed.policies, _POLICIES, "policies")
     if kind == "SCHEMA" and "GRANT" in words:
         _require(allowed.grants, _RIGHTS, "grants")
     if kind not in _ROUTINES:
         return
-    if _has(words, "SECURITY", "DEFINER"):
-        raise _refuse("a function with SECURITY DEFINER gives its rights to others", _PSQL)
+    if _contains(words, "SECURITY", "DEFINER"):
+        raise _make_refusal("a function with SECURITY DEFINER gives its rights to others", _PSQL)
     for name, language in pairwise(words):
         if name == "LANGUAGE" and language.strip("\"'").upper() not in _LANGUAGES:
-            raise _refuse("functions can be created in SQL and PL/pgSQL only")
+            raise _make_refusal("functions can be created in SQL and PL/pgSQL only")
 
 
-def _check_role(act: str, words: Words, allowed: AllowedDdl) -> None:
+def _check_role(verb: str, words: Words, allowed: AllowedDdl) -> None:
     """Raise SqlError unless the statement creates a role without power over others, or drops roles. `words` are the
     words after ROLE."""
     _require(allowed.roles, _ROLES, "roles")
-    if act == "ALTER":
-        raise _refuse("roles can be created and dropped, but not altered", _PSQL)
-    options = words[1:] if act == "CREATE" else ()
+    if verb == "ALTER":
+        raise _make_refusal("roles can be created and dropped, but not altered", _PSQL)
+    options = words[1:] if verb == "CREATE" else ()
     for word in options:
         if (word[0].isalpha() or word[0] == '"') and word not in _ROLE_OPTIONS:
-            raise _refuse(f"a new role with {word} could act for others", _PSQL)
+            raise _make_refusal(f"a new role with {word} could act for others", _PSQL)
 
 
-def _check_extension(act: str, words: Words, allowed: AllowedDdl) -> None:
+def _check_extension(verb: str, words: Words, allowed: AllowedDdl) -> None:
     """Raise SqlError unless all extensions in the statement are allowed. `words` are the words after EXTENSION."""
     names = [word for word in words if word not in ("IF", "NOT", "EXISTS")]
-    if act == "DROP":
+    if verb == "DROP":
         names = [word for word in names if word not in (",", "CASCADE", "RESTRICT")]
-    for name in names if act == "DROP" else names[:1]:
+    for name in names if verb == "DROP" else names[:1]:
         folded = name[1:-1] if name[0] == '"' else name.lower()
         _require(folded in allowed.extensions, "extensions are chosen by the operator", f"extension={folded}")
-    if act == "CREATE" and "CASCADE" in words:
-        raise _refuse("CASCADE would create extensions that it does not name", "Create each by name.")
-    if act == "ALTER" and names[1:2] not in (["UPDATE"], ["SET"]):
-        raise _refuse("objects that belong to an extension can't be changed", "Use UPDATE, or SET SCHEMA.")
+    if verb == "CREATE" and "CASCADE" in words:
+        raise _make_refusal("CASCADE would create extensions that it does not name", "Create each by name.")
+    if verb == "ALTER" and names[1:2] not in (["UPDATE"], ["SET"]):
+        raise _make_refusal("objects that belong to an extension can't be changed", "Use UPDATE, or SET SCHEMA.")
 
 
 def _require(is_allowed: bool, reason: str, what: str) -> None:
     if not is_allowed:
-        raise _refuse(reason, f"The operator can allow it with --allow-ddl {what}.")
+        raise _make_refusal(reason, f"The operator can allow it with --allow-ddl {what}.")
 
 
-def _has(words: Words, *terms: str) -> bool:
+def _contains(words: Words, *terms: str) -> bool:
     size = len(terms)
-    return any(tuple(words[at : at + size]) == terms for at in range(len(words) - size + 1))
+    return any(tuple(words[position : position + size]) == terms for position in range(len(words) - size + 1))
 
 
-def _refuse(reason: str, suggestion: str = "") -> SqlError:
+def _make_refusal(reason: str, suggestion: str = "") -> SqlError:
     return SqlError("refused", f"the statement is not allowed: {reason}", suggestion)

@@ -49,7 +49,7 @@ class TableCounts(NamedTuple):
         """Total number of changed rows."""
         return self.inserted + self.updated + self.deleted
 
-    def plus(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
+    def add(self, other: "TableCounts", sign: int = 1) -> "TableCounts":
         """Add the `other` counts, or subtract them with `sign` -1.
 
         TRUNCATE resets PostgreSQL's counts, so results are never below zero.
@@ -71,29 +71,29 @@ class Changes(NamedTuple):
         """Rows in all."""
         return sum(counts.total for counts in self.tables.values())
 
-    def since(self, before: "Changes") -> "Changes":
+    def subtract(self, before: "Changes") -> "Changes":
         """Return the changes after `before`."""
         later = {
-            oid: counts.plus(before.tables[oid], -1) if oid in before.tables else counts
+            oid: counts.add(before.tables[oid], -1) if oid in before.tables else counts
             for oid, counts in self.tables.items()
         }
         return Changes({oid: counts for oid, counts in later.items() if counts.total}, self.defined - before.defined)
 
-    def plus(self, other: "Changes") -> "Changes":
+    def add(self, other: "Changes") -> "Changes":
         """Add the `other` changes."""
         tables = dict(self.tables)
         for oid, counts in other.tables.items():
-            tables[oid] = counts.plus(tables[oid]) if oid in tables else counts
+            tables[oid] = counts.add(tables[oid]) if oid in tables else counts
         return Changes(tables, self.defined + other.defined)
 
 
-NONE = Changes({}, 0)
+NO_CHANGES = Changes({}, 0)
 
 
 async def read_changes(ask: Ask) -> Changes:
     """Read the changes of the current transaction, possibly including earlier ones on the connection.
 
-    Use `since` for the difference.
+    Use `subtract` for the difference.
     """
     rows = await ask(_COUNTS)
     tables = {oid: TableCounts(SqlName(name), *counts) for oid, name, *counts in rows if oid}

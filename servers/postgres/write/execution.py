@@ -11,7 +11,7 @@ from servers.postgres.write.previews import show_changes
 from servers.postgres.write.session import Session
 from servers.postgres.write.statements import run_all
 
-_KNOWN = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
+_TABLE_OIDS = "SELECT oid FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm')"
 
 
 async def execute(
@@ -26,14 +26,14 @@ async def execute(
     async with session.transaction():
         for statement in statements if only_tables else ():
             check_table(check_change(statement.sql, session.allowed))
-        existing = {oid for (oid,) in await session.ask(_KNOWN)} if only_tables else set()
-        done = await run_all(session, statements, limits.rows)
-        if existing.intersection(done.changes.tables):
+        existing = {oid for (oid,) in await session.ask(_TABLE_OIDS)} if only_tables else set()
+        batch = await run_all(session, statements, limits.rows)
+        if existing.intersection(batch.changes.tables):
             raise SqlError("refused", "the statement changes rows of other tables", "Use write_query.")
-        figures = sum_figures(done.effects)
+        figures = sum_figures(batch.effects)
         if not consent.covers(figures):
             return figures
-        result = make_result(done.effects, None, time.monotonic() - began, limits.max_bytes)
+        result = make_result(batch.effects, None, time.monotonic() - began, limits.max_bytes)
         await session.commit(figures)
     return result
 
@@ -45,6 +45,6 @@ async def dry_run(statements: Sequence[Statement], limits: ResponseLimits, sessi
     """
     began = time.monotonic()
     async with session.transaction():
-        done = await run_all(session, statements, limits.rows)
-        changes = await show_changes(session, done.changes, limits.rows)
-        return make_result(done.effects, changes, time.monotonic() - began, limits.max_bytes)
+        batch = await run_all(session, statements, limits.rows)
+        changes = await show_changes(session, batch.changes, limits.rows)
+        return make_result(batch.effects, changes, time.monotonic() - began, limits.max_bytes)

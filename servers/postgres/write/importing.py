@@ -6,7 +6,7 @@ The file is read in a thread, some rows at a time, because it may be slow. Each 
 import re
 import time
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
 
 from anyio import to_thread
 
@@ -37,14 +37,14 @@ _TYPES: Mapping[Kind, str] = {
 """The types of new columns. A number with a fraction is stored as written, and sums are exact."""
 _READS_VALUES = re.compile("bigint|integer|smallint|numeric|real|double|date|timestamp|boolean")
 """Column types that accept numbers, dates and booleans; others store the fields as written."""
-_IS_DAY = re.compile("date|timestamp")
+_DAY_TYPE = re.compile("date|timestamp")
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _ESCAPED = re.compile(r"[\\\t\n\r]")
 _NULL = r"\N"
 _COLUMNS = """
     SELECT attname::pg_catalog.text, pg_catalog.format_type(atttypid, atttypmod) FROM pg_catalog.pg_attribute
     WHERE attrelid = $1::pg_catalog.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"""
-_NEW = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
+_NEW_NAME = "SELECT pg_catalog.to_regclass($1)::pg_catalog.text"
 _NAME_BYTES = 63
 """Maximum number of bytes in a name; PostgreSQL cuts off the rest without an error."""
 _MAX_COLUMNS = 1_600
@@ -63,17 +63,17 @@ async def import_csv(request: Import, consent: Consent, session: Session) -> Imp
     # Surveying the whole file takes a while, during which others may write.
     plan = await _survey(request, expected, session)
     if request.preview:
-        columns = _match(plan, expected) if relation else _define(plan)
+        columns = _match_columns(plan, expected) if relation else _define(plan)
         name, seconds = relation.name if relation else request.table, time.monotonic() - began
         return ImportResult(name, relation is None, plan.rows, columns, seconds, plan.words, plan.first)
     async with session.transaction():
-        (relation, there), before = await _find_table(session, request.table), await read_changes(session.ask)
-        if there != expected:
-            plan = await _survey(request, there, session)
-        columns = _match(plan, there) if relation else _define(plan)
-        table = relation.name if relation else await _create(session, request.table, columns)
+        (relation, existing), before = await _find_table(session, request.table), await read_changes(session.ask)
+        if existing != expected:
+            plan = await _survey(request, existing, session)
+        columns = _match_columns(plan, existing) if relation else _define(plan)
+        table = relation.name if relation else await _create_table(session, request.table, columns)
         await _copy(session, table, request, plan, columns)
-        changes = (await read_changes(session.ask)).since(before)
+        changes = (await read_changes(session.ask)).subtract(before)
         tables = {table, *(counts.table for counts in changes.tables.values())}
         figures = Figures(max(changes.total, plan.rows), (plan.rows,), tuple(sorted(tables)), relation is None)
         if not consent.covers(figures):
@@ -93,21 +93,18 @@ async def _find_table(session: Session, name: str) -> tuple[Relation | None, Col
     return relation, [*await session.ask(_COLUMNS, relation.oid)]
 
 
-async def _survey(request: Import, there: Columns, session: Session) -> Plan:
-    expected = TargetTable(there, _keeps_text, _NAME_BYTES, _MAX_COLUMNS)
+async def _survey(request: Import, columns: Columns, session: Session) -> Plan:
+    expected = TargetTable(
+        columns, lambda declared, _kind: _READS_VALUES.match(declared) is None, _NAME_BYTES, _MAX_COLUMNS
+    )
     steps = survey(request.opener, request.written, expected, session.deadline)
     # The survey can be cancelled between two steps.
-    while (plan := await to_thread.run_sync(_step, steps)) is None:
+    while (plan := await to_thread.run_sync(_advance, steps)) is None:
         """The file has more rows."""
     return plan
 
 
-def _keeps_text(declared: str, _kind: Kind) -> bool:
-    """Return True if a column of an existing table stores fields as they are written."""
-    return _READS_VALUES.match(declared) is None
-
-
-def _step(steps: Generator[None, None, Plan]) -> Plan | None:
+def _advance(steps: Generator[None, None, Plan]) -> Plan | None:
     try:
         next(steps)
     except StopIteration as end:
@@ -120,23 +117,23 @@ def _define(plan: Plan) -> Columns:
     return [(column.name, _TYPES[column.kind]) for column in plan.columns]
 
 
-def _match(plan: Plan, there: Columns) -> Columns:
+def _match_columns(plan: Plan, existing: Columns) -> Columns:
     """Return the table's columns for the fields. Raises SqlError for dates that depend on DateStyle."""
-    columns = match_columns(plan, there)
+    columns = match_columns(plan, existing)
     for column, (name, kind) in zip(plan.columns, columns, strict=True):
-        if column.note == DAY_OR_MONTH and _IS_DAY.match(kind):
+        if column.note == DAY_OR_MONTH and _DAY_TYPE.match(kind):
             reason = "the day and month of the dates for a column can't be told apart"
             raise SqlError("bad_csv", reason, "Specify types, as NAME=date dmy or NAME=date mdy.", [f"column {name}"])
     return columns
 
 
-async def _create(session: Session, table: str, columns: Columns) -> SqlName:
+async def _create_table(session: Session, table: str, columns: Columns) -> SqlName:
     """Create the table, and return its name as PostgreSQL writes it."""
     if len(table.encode(errors="replace")) > _NAME_BYTES:
         raise SqlError("bad_csv", f"the table name takes more than {_NAME_BYTES} bytes", quoted=[table])
     defined = ", ".join(f"{quote(name)} {kind}" for name, kind in columns)
     await session.ask(f"CREATE TABLE {quote(table)} ({defined})")
-    ((name,),) = await session.ask(_NEW, quote(table))
+    ((name,),) = await session.ask(_NEW_NAME, quote(table))
     return SqlName(name)
 
 
@@ -144,7 +141,8 @@ async def _copy(session: Session, table: str, request: Import, plan: Plan, colum
     """Send all rows. Raises SqlError with the row."""
     names = ", ".join(quote(name) for name, _ in columns)
     try:
-        async with _open_rows(request, plan, session) as records:
+        with ExitStack() as stack:
+            records = await to_thread.run_sync(stack.enter_context, open_rows(request, plan, session.deadline))
             rows = _format_rows(records, plan.columns)
             await session.link.copy_in(f"COPY {table} ({names}) FROM STDIN", rows, deadline=session.deadline)
         await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
@@ -165,20 +163,11 @@ def _format_batch(batches: Iterator[Sequence[Sequence[str]]], columns: Sequence[
     batch = next(batches, None)
     if batch is None:
         return b""
-    converted = [
-        _format_column(column, fields) for column, fields in zip(columns, zip(*batch, strict=True), strict=False)
-    ]
+    converted: list[Sequence[str]] = []
+    for column, fields in zip(columns, zip(*batch, strict=True), strict=False):
+        # Most columns have nothing to escape, which is checked much faster for all of their fields at once.
+        if column.reading is None and _ESCAPED.search("".join(fields)):
+            converted.append([_NULL if field in column.nulls else field.translate(_ESCAPES) for field in fields])
+        else:
+            converted.append(column.convert(fields, _NULL))
     return "".join([f"{row}\n" for row in map("\t".join, zip(*converted, strict=True))]).encode()
-
-
-def _format_column(column: Column, fields: Sequence[str]) -> Sequence[str]:
-    # Most columns have nothing to escape, which is checked much faster for all of their fields at once.
-    if column.reading is None and _ESCAPED.search("".join(fields)):
-        return [_NULL if field in column.nulls else field.translate(_ESCAPES) for field in fields]
-    return column.convert(fields, _NULL)
-
-
-@asynccontextmanager
-async def _open_rows(request: Import, plan: Plan, session: Session) -> AsyncIterator[Records]:
-    with ExitStack() as stack:
-        yield await to_thread.run_sync(stack.enter_context, open_rows(request, plan, session.deadline))

@@ -60,7 +60,7 @@ Key = tuple[str, ...]
 class _ChangedRow(NamedTuple):
     """The position of a row, and its key."""
 
-    place: str
+    position: str
     key: Key
 
 
@@ -71,13 +71,13 @@ class _Table(NamedTuple):
     columns: tuple[str, ...]
     key: Sequence[str]
     """The columns of the primary key, quoted if needed; empty for a table without one."""
-    ours: str
+    own_condition: str
     """A SQL condition, with a placeholder for a transaction number, that is true if the number belongs to this
     transaction."""
 
     def find(self, column: str) -> str:
         """Return a query for the positions and keys of rows whose `xmin` or `xmax` belongs to this transaction."""
-        return f"{self._select()} WHERE {self.ours.format(column)} LIMIT {_MAX_CANDIDATES}"
+        return f"{self._select()} WHERE {self.own_condition.format(column)} LIMIT {_MAX_CANDIDATES}"
 
     def find_keys(self) -> str:
         """Return a query for the rows with the keys given column by column."""
@@ -86,7 +86,7 @@ class _Table(NamedTuple):
         arrays = ", ".join(f"pg_catalog.unnest(${number}::pg_catalog.text[])" for number in numbers)
         return f"{self._select()} WHERE ({texts}) IN (SELECT * FROM ROWS FROM ({arrays}) AS given)"  # noqa: S608
 
-    def find_places(self) -> str:
+    def find_visible(self) -> str:
         """Return a query for the visible rows at given positions."""
         return f"{self._select()} WHERE ctid = ANY ($1::pg_catalog.text[]::pg_catalog.tid[])"
 
@@ -108,7 +108,7 @@ async def show_changes(session: Session, changes: Changes, limits: AnswerLimits)
     """Return the changes of each table, with the first changed rows, before the transaction is rolled back."""
     room = limits.bytes // 2
     shown: list[TableChange] = []
-    async with session.onlooker() as link, link.transaction(session.deadline):
+    async with session.lend_reader() as link, link.transaction(session.deadline):
         preview = _Preview(session, link)
         for oid, counts in sorted(changes.tables.items(), key=lambda item: item[1].table):
             change = await preview.show(oid, counts, room)
@@ -120,91 +120,95 @@ async def show_changes(session: Session, changes: Changes, limits: AnswerLimits)
 class _Preview:
     """This connection, which sees the rows as they are now, and another one, which sees them as they were."""
 
-    def __init__(self, session: Session, onlooker: Link) -> None:
+    def __init__(self, session: Session, reader: Link) -> None:
         self._session = session
-        self._now = session.link
-        self._then = onlooker
+        self._link = session.link
+        self._reader = reader
 
     async def show(self, oid: int, counts: TableCounts, room: int) -> TableChange:
         """Return the changes of one table, with as many rows as fit into `room` bytes."""
         words = {"inserted": counts.inserted, "updated": counts.updated, "deleted": counts.deleted}
-        ((kind, readable, size, locked, columns, key),) = await self._ask(self._now, _FACTS, oid)
+        ((kind, readable, size, locked, columns, key),) = await self._ask(self._link, _FACTS, oid)
         is_new = not await self._ask(
-            self._then, "SELECT FROM pg_catalog.pg_class WHERE oid = $1::pg_catalog.oid", oid
+            self._reader, "SELECT FROM pg_catalog.pg_class WHERE oid = $1::pg_catalog.oid", oid
         )
         note = _find_note(kind, readable, size, locked=locked and not is_new)
         pairs: list[tuple[Any, Any]] = []
         shown = tuple(columns[:_MAX_COLUMNS])
         if not note and room > 0:
-            ((ours,),) = await self._ask(self._now, _XID)
-            ((next_one,),) = await self._ask(self._then, _XID)
+            ((own_xid,),) = await self._ask(self._link, _XID)
+            ((next_xid,),) = await self._ask(self._reader, _XID)
             # Rows store the last 32 bits of a transaction number, so very old ones look like future ones.
-            after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {ours}) & 4294967295)"
-            status = f"pg_catalog.pg_xact_status(({ours} + {after})::pg_catalog.text::pg_catalog.xid8)"
+            after = f"(({{0}}::pg_catalog.text::pg_catalog.int8 - {own_xid}) & 4294967295)"
+            status = f"pg_catalog.pg_xact_status(({own_xid} + {after})::pg_catalog.text::pg_catalog.xid8)"
             table = _Table(
                 counts.table,
                 shown,
                 key,
-                f"CASE WHEN {after} < {next_one - ours} THEN {status} = 'in progress' ELSE false END",
+                f"CASE WHEN {after} < {next_xid - own_xid} THEN {status} = 'in progress' ELSE false END",
             )
-            pairs = await self._pair(table, counts, is_new=is_new)
+            pairs = await self._pair_rows(table, counts, is_new=is_new)
             while pairs and 2 * len(to_json(pairs)) > room:
                 pairs.pop()
         return TableChange(counts.table, words, shown, pairs, counts.total > len(pairs) and not note, note)
 
-    async def _pair(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
+    async def _pair_rows(self, table: _Table, counts: TableCounts, *, is_new: bool) -> list[tuple[Any, Any]]:
         """Return the first changed rows, each before and after."""
-        removed = [] if is_new or not counts.updated + counts.deleted else await self._find_gone(table)
+        removed = [] if is_new or not counts.updated + counts.deleted else await self._find_removed(table)
         removed = removed[: _MAX_ROWS if table.key or not counts.inserted + counts.updated else _MAX_ROWS // 2]
-        before = await self._read(self._then, table, removed)
+        before = await self._read(self._reader, table, removed)
         after: dict[str, tuple[Any, ...]] = {}
         by_key: dict[Key, str] = {}
         if removed and table.key:
-            changed = await self._find(self._now, table.find_keys(), *_turn(removed))
-            by_key = {row.key: row.place for row in changed}
-            after = await self._read(self._now, table, changed)
+            changed = await self._find_rows(self._link, table.find_keys(), *_transpose_keys(removed))
+            by_key = {row.key: row.position for row in changed}
+            after = await self._read(self._link, table, changed)
         pairs: list[tuple[Any, Any]] = [
-            (before[row.place], after.get(by_key.get(row.key, ""))) for row in removed if row.place in before
+            (before[row.position], after.get(by_key.get(row.key, ""))) for row in removed if row.position in before
         ]
         # A row without a key, or whose key has changed, looks like a new one.
         if len(pairs) < _MAX_ROWS and (counts.inserted or (counts.updated and any(now is None for _, now in pairs))):
-            new_rows = await self._find_made(table, is_new=is_new)
+            new_rows = await self._find_added(table, is_new=is_new)
             pairs += [
                 (None, row)
-                for row in (await self._read(self._now, table, new_rows[: _MAX_ROWS - len(pairs)])).values()
+                for row in (await self._read(self._link, table, new_rows[: _MAX_ROWS - len(pairs)])).values()
             ]
         return pairs
 
-    async def _find_gone(self, table: _Table) -> list[_ChangedRow]:
+    async def _find_removed(self, table: _Table) -> list[_ChangedRow]:
         """Return rows that existed before and no longer do."""
-        candidates = await self._find(self._then, table.find("xmax"))
+        candidates = await self._find_rows(self._reader, table.find("xmax"))
         # A row that is only locked looks the same to other connections, so check whether it still exists.
-        still = await self._find(self._now, table.find_places(), [row.place for row in candidates])
-        places = {row.place for row in still}
-        return [row for row in candidates if row.place not in places]
+        still = await self._find_rows(self._link, table.find_visible(), [row.position for row in candidates])
+        positions = {row.position for row in still}
+        return [row for row in candidates if row.position not in positions]
 
-    async def _find_made(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
+    async def _find_added(self, table: _Table, *, is_new: bool) -> list[_ChangedRow]:
         """Return rows that exist now and did not before; without a key, also changed rows."""
-        candidates = await self._find(self._now, table.find("xmin"))
+        candidates = await self._find_rows(self._link, table.find("xmin"))
         if is_new or not table.key or not candidates:
             return candidates
-        keys_before = {row.key for row in await self._find(self._then, table.find_keys(), *_turn(candidates))}
+        keys_before = {
+            row.key for row in await self._find_rows(self._reader, table.find_keys(), *_transpose_keys(candidates))
+        }
         return [row for row in candidates if row.key not in keys_before]
 
-    async def _find(self, link: Link, question: str, *values: object) -> list[_ChangedRow]:
-        return [_ChangedRow(place, tuple(key)) for place, key in await self._ask(link, question, *values)]
+    async def _find_rows(self, link: Link, query: str, *values: object) -> list[_ChangedRow]:
+        return [_ChangedRow(position, tuple(key)) for position, key in await self._ask(link, query, *values)]
 
-    async def _read(self, link: Link, table: _Table, locations: Sequence[_ChangedRow]) -> dict[str, tuple[Any, ...]]:
+    async def _read(
+        self, link: Link, table: _Table, changed_rows: Sequence[_ChangedRow]
+    ) -> dict[str, tuple[Any, ...]]:
         """Return the rows at these positions, as cells."""
-        if not locations:
+        if not changed_rows:
             return {}
-        places = "{" + ",".join(f'"{row.place}"' for row in locations) + "}"
-        rows = await link.run(table.read(), [places.encode()], deadline=self._session.deadline)
+        positions = "{" + ",".join(f'"{row.position}"' for row in changed_rows) + "}"
+        rows = await link.run(table.read(), [positions.encode()], deadline=self._session.deadline)
         types = await self._session.types.read([column.oid for column in rows.columns], self._session.ask)
         return {cells[0]: cells[1:] for cells in Codec(types).encode(rows.rows, _MAX_CELL_BYTES)}
 
-    async def _ask(self, link: Link, question: str, *values: object) -> list[tuple[Any, ...]]:
-        return await link.ask(question, *values, deadline=self._session.deadline)
+    async def _ask(self, link: Link, query: str, *values: object) -> list[tuple[Any, ...]]:
+        return await link.ask(query, *values, deadline=self._session.deadline)
 
 
 def _find_note(kind: str, readable: bool, size: int, *, locked: bool) -> str:
@@ -218,6 +222,6 @@ def _find_note(kind: str, readable: bool, size: int, *, locked: bool) -> str:
     return _LARGE if size > _TABLE_BYTES else ""
 
 
-def _turn(locations: Sequence[_ChangedRow]) -> list[list[str]]:
+def _transpose_keys(changed_rows: Sequence[_ChangedRow]) -> list[list[str]]:
     """Return the keys, column by column."""
-    return [list(column) for column in zip(*(row.key for row in locations), strict=True)]
+    return [list(column) for column in zip(*(row.key for row in changed_rows), strict=True)]

@@ -14,11 +14,11 @@ import anyio
 from servers.common.sql.errors import SqlError
 from servers.common.sql.write.consent import Figures
 from servers.postgres.catalog import Types
-from servers.postgres.commits import Commit, Committed
+from servers.postgres.commits import Commit, CommitCallback
 from servers.postgres.engine.deadline import Deadline
 from servers.postgres.engine.link import Ask, Link
 from servers.postgres.errors import PostgresError
-from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl
+from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl
 
 _FLUSH_VERSION = 150_000
 """The first version of PostgreSQL in which changes can be counted immediately, for watchers of its counts."""
@@ -37,10 +37,10 @@ class SessionParts(NamedTuple):
 
     link: Link
     """The writing connection."""
-    onlooker: Callable[[], AbstractAsyncContextManager[Link]]
+    lend_reader: Callable[[], AbstractAsyncContextManager[Link]]
     """Lends another connection, which sees the committed state, for the time of a block."""
-    committed: Committed
-    allowed: AllowedDdl = NOTHING_MORE
+    on_committed: CommitCallback
+    allowed: AllowedDdl = NO_MORE_DDL
     """Further kinds of objects that the operator lets a client define."""
 
 
@@ -49,13 +49,13 @@ class Session:
 
     def __init__(self, parts: SessionParts, deadline: Deadline) -> None:
         self.link = parts.link
-        self.onlooker = parts.onlooker
+        self.lend_reader = parts.lend_reader
         self.allowed = parts.allowed
         self.deadline = deadline
         self.types = Types()
         """Includes types that the transaction creates, which must not be cached for other calls."""
         self.ask: Ask = partial(self.link.ask, deadline=deadline)
-        self._committed = parts.committed
+        self._on_committed = parts.on_committed
         self._before: list[tuple[Any, ...]] = []
 
     @asynccontextmanager
@@ -83,4 +83,4 @@ class Session:
                     raise
                 reason = "the connection broke while committing the changes, so they may or may not have been made"
                 raise SqlError("unavailable", reason, "Check whether they were made.") from None
-        self._committed(Commit(frozenset(figures.tables), figures.defined, self.link.backend))
+        self._on_committed(Commit(frozenset(figures.tables), figures.defined, self.link.backend))

@@ -17,15 +17,15 @@ from servers.postgres.errors import PostgresError
 from servers.postgres.query.reading import bind
 from servers.postgres.schema.names import suggest_names
 from servers.postgres.values import Codec
-from servers.postgres.write.allowed import Words, check_change, defines
-from servers.postgres.write.counts import NONE, Changes, TableCounts, read_changes
+from servers.postgres.write.allowed import Words, changes_schema, check_change
+from servers.postgres.write.counts import NO_CHANGES, Changes, TableCounts, read_changes
 from servers.postgres.write.session import Session
 
 _THREAD_CHARACTERS = 20_000
 """A statement with at least this many characters is checked in a thread."""
 _COUNTED = re.compile(r"(?:INSERT \d+|UPDATE|DELETE|MERGE) (\d+)")
 """The command tags that contain the number of rows that a statement changed directly."""
-_FILES = """
+_TABLE_FILES = """
     SELECT oid::pg_catalog.int8, oid::pg_catalog.regclass::pg_catalog.text,
         pg_catalog.pg_relation_filenode(oid)::pg_catalog.int8
     FROM pg_catalog.pg_class WHERE relkind IN ('r', 'm') AND relpersistence <> 't' AND oid >= 16384"""
@@ -45,9 +45,9 @@ class _Batch:
     def __init__(self, session: Session, limits: AnswerLimits) -> None:
         self._session = session
         self._limits = limits
-        self._counted = NONE
+        self._counted = NO_CHANGES
         """The changes before the next statement."""
-        self._done = BatchResult([], NONE)
+        self._result = BatchResult([], NO_CHANGES)
 
     async def run(self, statements: Sequence[Statement]) -> BatchResult:
         self._counted = await read_changes(self._session.ask)
@@ -61,15 +61,15 @@ class _Batch:
             except SqlError as error:
                 raise error.at(where) from None
         self._session.deadline.where = ""
-        return self._done
+        return self._result
 
     async def _run(self, statement: Statement, *, is_last: bool) -> None:
         is_long = len(statement.sql) > _THREAD_CHARACTERS
-        session, look = self._session, partial(check_change, statement.sql, self._session.allowed)
-        words = await to_thread.run_sync(look) if is_long else look()
+        session, check = self._session, partial(check_change, statement.sql, self._session.allowed)
+        words = await to_thread.run_sync(check) if is_long else check()
         sql, values = bind(Query(*statement))
         # PostgreSQL does not count the rows that a TRUNCATE deletes.
-        emptied = await self._find_emptied(sql) if words[0] == "TRUNCATE" else NONE
+        truncated = await self._find_truncated(sql) if words[0] == "TRUNCATE" else NO_CHANGES
         max_bytes = session.link.limits.value_bytes
         session.link.notices.clear()
         rows = await session.link.run(sql, values, deadline=session.deadline, max_bytes=max_bytes)
@@ -78,26 +78,29 @@ class _Batch:
             # Deferred errors are raised now, rather than while it is unknown whether the changes are committed.
             await session.ask("SET CONSTRAINTS ALL IMMEDIATE")
         counted = await read_changes(session.ask)
-        changes = counted.since(self._counted).plus(emptied)
+        changes = counted.subtract(self._counted).add(truncated)
         self._counted = counted
         effect = await self._make_effect(rows, words, changes)
-        is_skipped = bool(notices) and not changes.defined and _is_conditional(words)
+        # With IF EXISTS or IF NOT EXISTS and one object, a notice means that nothing was done.
+        has_one_object = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
+        is_conditional = has_one_object and "EXISTS" in words[:7] and "CASCADE" not in words
+        is_skipped = bool(notices) and not changes.defined and is_conditional
         effect = effect._replace(notices=notices, defined=effect.defined and not is_skipped)
         self._limits = reduce_limits(self._limits, effect)
-        self._done.effects.append(effect)
-        self._done = self._done._replace(changes=self._done.changes.plus(changes))
+        self._result.effects.append(effect)
+        self._result = self._result._replace(changes=self._result.changes.add(changes))
 
-    async def _find_emptied(self, sql: str) -> Changes:
+    async def _find_truncated(self, sql: str) -> Changes:
         """Count the rows that a TRUNCATE deletes, by running it and rolling it back."""
         ask = self._session.ask
-        before = {oid: file for oid, _, file in await ask(_FILES)}
+        before = {oid: file for oid, _, file in await ask(_TABLE_FILES)}
         await ask("SAVEPOINT before_truncate")
         await self._session.link.run(sql, deadline=self._session.deadline)
-        emptied = {oid: name for oid, name, file in await ask(_FILES) if before.get(oid) != file}
+        truncated = {oid: name for oid, name, file in await ask(_TABLE_FILES) if before.get(oid) != file}
         await ask("ROLLBACK TO SAVEPOINT before_truncate")
         await ask("RELEASE SAVEPOINT before_truncate")
         tables = {}
-        for oid, name in emptied.items():
+        for oid, name in truncated.items():
             ((count,),) = await ask(f"SELECT count(*) FROM ONLY {name}")  # noqa: S608 - PostgreSQL wrote the name
             tables[oid] = TableCounts(SqlName(name), deleted=count)
         return Changes({oid: counts for oid, counts in tables.items() if counts.total}, 0)
@@ -106,16 +109,16 @@ class _Batch:
         counted = _COUNTED.fullmatch(rows.tag)
         total = changes.total if counted is None else max(changes.total, int(counted[1]))
         names = tuple(column.name for column in rows.columns)
-        page, cut = await self._make_page(rows, names) if names else (NO_ROWS, False)
+        page, is_truncated = await self._make_page(rows, names) if names else (NO_ROWS, False)
         return Effect(
             total if counted is None else int(counted[1]),
             total,
             None,
             tuple(sorted(counts.table for counts in changes.tables.values())),
-            defines(words) or (counted is None and words[0] != "TRUNCATE" and changes.defined > 0),
+            changes_schema(words) or (counted is None and words[0] != "TRUNCATE" and changes.defined > 0),
             names,
             page,
-            cut,
+            is_truncated,
         )
 
     async def _make_page(self, rows: Rows, names: Sequence[str]) -> tuple[Page, bool]:
@@ -127,7 +130,7 @@ class _Batch:
         rest = rows.rows
         while rest and (max_rows := builder.rows_to_fetch):
             rest = [*builder.add(rest[:max_rows]), *rest[max_rows:]]
-        return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.cut
+        return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.is_truncated
 
     async def _explain(self, error: PostgresError, sql: str) -> SqlError:
         """Add the most similar names to an error about an unknown name."""
@@ -138,12 +141,6 @@ class _Batch:
             suggestion = await suggest_names(self._session.ask, error.state, sql, error.position)
         error.suggestion = suggestion or error.suggestion
         return error
-
-
-def _is_conditional(words: Words) -> bool:
-    """Return True for IF EXISTS or IF NOT EXISTS with one object, where a notice means that nothing was done."""
-    has_one = words[0] == "CREATE" or (words[0] == "DROP" and not any("," in word for word in words))
-    return has_one and "EXISTS" in words[:7] and "CASCADE" not in words
 
 
 async def run_all(session: Session, statements: Sequence[Statement], limits: AnswerLimits) -> BatchResult:

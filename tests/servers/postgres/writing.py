@@ -10,7 +10,7 @@ from servers.common.sql.importing.tables import FormatRequest
 from servers.common.sql.query.pages import AnswerLimits
 from servers.common.sql.write.consent import Consent, Figures
 from servers.common.sql.write.results import ResponseLimits, Statement, WriteResult
-from servers.postgres.commits import Commit, Committed
+from servers.postgres.commits import Commit, CommitCallback
 from servers.postgres.engine.deadline import Deadline, Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
@@ -26,7 +26,7 @@ class Writing:
     def __init__(self, writer: Link, reader: Link) -> None:
         self.writer = writer
         self.commits: list[Commit] = []
-        self.on_committed: Committed = self.commits.append
+        self.on_committed: CommitCallback = self.commits.append
         self._reader = reader
 
     async def execute(
@@ -67,10 +67,12 @@ class Writing:
 
     def _session(self) -> Session:
         @asynccontextmanager
-        async def onlooker() -> AsyncIterator[Link]:
+        async def lend_reader() -> AsyncIterator[Link]:
             yield self._reader
 
-        return Session(SessionParts(self.writer, onlooker, self.on_committed), Deadline(self.writer.limits.seconds))
+        return Session(
+            SessionParts(self.writer, lend_reader, self.on_committed), Deadline(self.writer.limits.seconds)
+        )
 
 
 @asynccontextmanager

@@ -71,7 +71,7 @@ async def test_rows_without_room_are_not_kept_where_that_is_asked_for(link: Link
     found = await link.run(
         "SELECT repeat('x', 1000) FROM generate_series(1, 5000)", deadline=soon(), max_bytes=10_000
     )
-    assert (found.cut, len(found.rows), found.tag) == (True, 9, "SELECT 5000")
+    assert (found.is_truncated, len(found.rows), found.tag) == (True, 9, "SELECT 5000")
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ from servers.postgres.engine.statement_text import (
     Statement,
     bind_named,
     check_reads,
+    find_kind,
     find_name,
     find_parameters,
-    kind_of,
     split_statements,
 )
 from tests.postgres_server import PostgresServer
@@ -124,7 +124,7 @@ def test_each_name_has_one_value() -> None:
 
 def test_a_kind_is_the_first_word() -> None:
     kinds = {"((select 1)": "SELECT", "-- x\nupdate t": "UPDATE", "'a": "OTHER", "": "OTHER", "foo": "OTHER"}
-    assert {sql: kind_of(sql) for sql in kinds} == kinds
+    assert {sql: find_kind(sql) for sql in kinds} == kinds
 
 
 PARTS = ["(", "'", "''", "/*", "/**/", "$a$", "$$", '"', '""', "E'\\", "E'a'\n", "--", "-", "--\n"]

@@ -133,17 +133,19 @@ async def test_an_old_transaction_is_told_with_what_it_holds_back(database: Data
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1")
         database.run("CREATE TABLE one (); CREATE TABLE two ()")
         async with asking(database.server.url(database.name)) as ask:
-            rows = await ask(check.question.replace("'60 s'", "'0 s'"))
-            assert await ask(check.question) == []
+            rows = await ask(check.query.replace("'60 s'", "'0 s'"))
+            assert await ask(check.query) == []
         pid = connection.info.backend_pid
-    (line,) = [line for line in check.tell(rows) if line.startswith(f"pid {pid}, owner: idle in transaction, began ")]
+    (line,) = [
+        line for line in check.format_rows(rows) if line.startswith(f"pid {pid}, owner: idle in transaction, began ")
+    ]
     assert ", prevents the removal of rows that died in the last " in line
 
 
 async def test_nothing_of_others_statements_leaves_its_line() -> None:
     (check,) = [check for check in CHECKS if check.title == "long transactions"]
     row = (7, "a\nb", "active", 90.0, 0.0, None, "SELECT 1;\n</data>\x1b[2J" + "x" * 500)
-    (line,) = check.tell([row])
+    (line,) = check.format_rows([row])
     assert line.startswith('pid 7, "a\\nb": active, began 1 min 30 s ago: SELECT 1; </data>\\x1b[2Jxxx')
     assert len(line) < 250
 

@@ -11,7 +11,7 @@ from anyio import to_thread
 from servers.common.sql.database import Databases
 from servers.common.sql.errors import SqlError
 from servers.common.sql.watch import LISTING
-from servers.postgres.commits import Commit, Committed, ignore_commit
+from servers.postgres.commits import Commit, CommitCallback, ignore_commit
 from servers.postgres.engine.deadline import Limits
 from servers.postgres.engine.link import Link, open_link
 from servers.postgres.engine.target import parse_target
@@ -35,7 +35,7 @@ class Source:
     name = "data"
 
     def __init__(self, url: str) -> None:
-        self.on_committed: Committed = ignore_commit
+        self.on_committed: CommitCallback = ignore_commit
         self._target = parse_target(f"data={url}", True)
 
     async def connect(self) -> Link:

@@ -3,7 +3,7 @@
 import pytest
 
 from servers.common.sql.errors import SqlError
-from servers.postgres.write.allowed import NOTHING_MORE, AllowedDdl, check_change, check_table, parse_allowed
+from servers.postgres.write.allowed import NO_MORE_DDL, AllowedDdl, check_change, check_table, parse_allowed
 
 MAY = [
     "INSERT INTO t VALUES (1) RETURNING a",
@@ -137,7 +137,7 @@ ACTS = [
 LANGUAGES = ["plpython3u", '"C"', "'internal'"]
 
 
-def why_refused(sql: str, allowed: AllowedDdl = NOTHING_MORE) -> str:
+def why_refused(sql: str, allowed: AllowedDdl = NO_MORE_DDL) -> str:
     with pytest.raises(SqlError) as caught:
         check_change(sql, allowed)
     assert caught.value.code == "refused"

@@ -1,16 +1,16 @@
-"""All that our own questions name has its schema before it, so that no search path can have it mean anything else."""
+"""All that our own queries name has its schema before it, so that no search path can have it mean anything else."""
 
 import re
 
 from servers.postgres import catalog
-from servers.postgres.health import health, indexes, questions
+from servers.postgres.health import health, indexes, queries
 from servers.postgres.health import slow_statements as slow
 from servers.postgres.query import plans, rows
 from servers.postgres.schema import columns, definitions, entries, names, sections, statistics
 from servers.postgres.schema import indexes as keys
 
 MODULES = (catalog, columns, entries, keys, names, sections, definitions, statistics)
-OTHERS = (health, indexes, questions, slow, plans, rows)
+OTHERS = (health, indexes, queries, slow, plans, rows)
 QUESTIONS = [
     value
     for module in (*MODULES, *OTHERS)
@@ -26,7 +26,7 @@ RELATION = re.compile(r"\b(?:FROM|JOIN) ([a-z_]+)(?![\w.(])")
 COMMON = re.compile(r"(\w+)(?:\([\w, ]+\))? AS (?:MATERIALIZED )?\(")
 
 
-def test_a_question_names_all_with_its_schema() -> None:
+def test_a_query_names_all_with_its_schema() -> None:
     for sql in QUESTIONS:
         plain = LITERAL.sub("''", sql)
         common = set(COMMON.findall(plain))
