@@ -27,7 +27,7 @@ def params_of(peer: Peer, method: str) -> list[Json]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "mode"), [(NEWEST_HANDSHAKE, OLD), (STATELESS, NEW)])
-async def test_reports_without_end_do_not_pile_up_for_a_client_that_reads_none(version: str, mode: str) -> None:
+async def test_progress_does_not_pile_up_for_a_client_that_stops_reading(version: str, mode: str) -> None:
     async def flood(context: Context[None]) -> Json:
         for number in range(3_000):
             context.link.session.progress(context.call, number, None, "x" * 100)
@@ -51,7 +51,7 @@ REPORTS: list[Json] = [
 
 
 @EVERY_PAIR
-async def test_of_reports_and_log_messages_what_is_none_is_dropped(version: str, mode: str) -> None:
+async def test_invalid_progress_and_log_notifications_are_dropped(version: str, mode: str) -> None:
     async def tell(context: Context[None]) -> Json:
         for said in REPORTS:
             params: Json = {"progressToken": context.call.token, **said}
@@ -108,7 +108,7 @@ async def asked_over_http(asking: Asking, version: str = NEWEST_HANDSHAKE) -> As
 
 
 @pytest.mark.slow
-async def test_a_question_is_taken_back_with_its_call_and_when_the_server_leaves_it_behind() -> None:
+async def test_a_question_is_cancelled_when_its_call_is_cancelled_or_ends() -> None:
     asking = Asking()
     async with asked_over_http(asking) as peer:
         call = await peer.start("ask")
@@ -123,7 +123,7 @@ async def test_a_question_is_taken_back_with_its_call_and_when_the_server_leaves
 
 
 @pytest.mark.slow
-async def test_calls_that_ask_at_the_same_time_have_each_its_own_answers() -> None:
+async def test_concurrent_questions_get_their_own_answers() -> None:
     async with asked_over_http(Asking()) as peer:
         calls = {await peer.start("ask"): "file:///one", await peer.start("ask"): "file:///two"}
         asked = [await peer.other("roots/list") for _ in calls]
@@ -133,7 +133,7 @@ async def test_calls_that_ask_at_the_same_time_have_each_its_own_answers() -> No
 
 
 @pytest.mark.slow
-async def test_a_change_on_the_stream_of_a_call_is_one_of_the_list_where_sessions_are_told() -> None:
+async def test_list_changed_on_a_call_stream_reaches_clients_with_a_session_only() -> None:
     async with asked_over_http(Asking()) as peer:
         await peer.call("shift")
         assert await peer.other("notifications/tools/list_changed")
@@ -144,7 +144,7 @@ async def test_a_change_on_the_stream_of_a_call_is_one_of_the_list_where_session
 
 
 @pytest.mark.slow
-async def test_a_server_that_gives_no_answer_is_doubted() -> None:
+async def test_a_failed_call_marks_the_upstream_as_down() -> None:
     async with listening(Small()) as (host, stop):
         upstream = Upstream("remote", partial(connect_http, f"http://{host}/mcp"))
         async with bridge(upstream).open() as running, talking(running) as peer:
@@ -156,7 +156,7 @@ async def test_a_server_that_gives_no_answer_is_doubted() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_progress_and_logs_come_on_the_stream_of_their_call(mode: str) -> None:
+async def test_progress_and_logs_arrive_on_the_stream_of_their_call(mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with over_http(mode, Small().app) as upstream, talking(bridge(upstream)) as peer:
             call: Any = await peer.begin("tools/call", {"name": "count", "arguments": {"to": 2}}, progressToken="t")

@@ -29,7 +29,7 @@ from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json
 FORMS: Json = {"elicitation": {"form": {}}, "roots": {"listChanged": True}}
 
 
-async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> None:
+async def test_each_client_gets_a_session_after_its_handshake() -> None:
     behind = Behind(Small().app)
     async with opened(behind) as running, talking(running), talking(running) as peer:
         await until(lambda: len(behind.lines) == 3)
@@ -37,7 +37,7 @@ async def test_each_client_has_a_session_as_soon_as_it_has_shaken_hands() -> Non
         assert len(behind.lines) == 3
 
 
-async def test_the_process_of_a_client_that_was_idle_for_longest_gives_way_to_its_next_one() -> None:
+async def test_a_new_session_of_a_client_replaces_its_longest_idle_process() -> None:
     behind = Behind(Small().app)
     async with opened(behind, processes=4) as running, AsyncExitStack() as peers:
         many = [await peers.enter_async_context(talking(running)) for _ in range(3)]
@@ -46,7 +46,7 @@ async def test_the_process_of_a_client_that_was_idle_for_longest_gives_way_to_it
             assert len(behind.running.changes._listeners) <= 3  # those and that of the bridge itself
 
 
-async def test_where_other_clients_have_all_processes_the_idlest_gives_way_to_one_that_has_none(
+async def test_a_client_without_a_process_replaces_the_longest_idle_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     behind = Behind(Small().app)
@@ -58,7 +58,7 @@ async def test_where_other_clients_have_all_processes_the_idlest_gives_way_to_on
             assert len(behind.running.changes._listeners) <= 3  # those and that of the bridge itself
 
 
-async def test_processes_in_use_give_way_to_none() -> None:
+async def test_processes_in_use_are_never_replaced() -> None:
     async with opened(Behind(Small().app), processes=4) as running, AsyncExitStack() as peers:
         for _ in range(2):
             peer = await peers.enter_async_context(talking(running, NEWEST_HANDSHAKE, FORMS))
@@ -79,7 +79,7 @@ async def test_a_session_ends_when_its_client_leaves() -> None:
         assert len(behind.lines) == 2
 
 
-async def test_a_refusal_of_the_client_is_one_for_the_server() -> None:
+async def test_a_refusal_by_the_client_reaches_the_server() -> None:
     async with bridged(Behind(Small().app), "2025-11-25", FORMS) as peer:
         call = await peer.start("greet")
         question = await peer.other("elicitation/create")
@@ -111,7 +111,7 @@ class Curious(Small):
         return " ".join(root.uri for root in await ctx.roots())
 
 
-async def test_what_is_asked_apart_from_all_calls_is_asked_so() -> None:
+async def test_a_question_outside_of_calls_reaches_the_client() -> None:
     asking = Asking()
     asking.asks_for_roots = True
     roots: Json = {"roots": [{"uri": "file:///a"}]}
@@ -125,7 +125,7 @@ async def test_what_is_asked_apart_from_all_calls_is_asked_so() -> None:
             await until(lambda known=known: asking.roots_are == known)
 
 
-async def test_a_question_that_the_server_takes_back_is_taken_back() -> None:
+async def test_a_question_cancelled_by_the_server_is_cancelled_at_the_client() -> None:
     curious = Curious()
     async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
         call = await peer.start("lose_interest")
@@ -136,7 +136,7 @@ async def test_a_question_that_the_server_takes_back_is_taken_back() -> None:
         assert text_of((await peer.answer(call))["result"]) == "never mind"
 
 
-async def test_while_the_client_is_asked_the_time_of_its_calls_stands_still() -> None:
+async def test_time_limits_pause_while_the_client_is_asked() -> None:
     small = Small()
     behind = Behind(small.app)
     async with opened(behind) as running, talking(running, capabilities=FORMS) as peer:
@@ -152,7 +152,7 @@ async def test_while_the_client_is_asked_the_time_of_its_calls_stands_still() ->
         await small.cancelled.wait()
 
 
-async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_the_question() -> None:
+async def test_an_answer_reaches_the_call_that_asked_after_another_call_showed_the_question() -> None:
     curious = Curious()
     async with bridged(Behind(curious.app), "2025-11-25", FORMS) as peer:
         older = await peer.start("ask_late")
@@ -166,7 +166,7 @@ async def test_an_answer_goes_to_the_call_that_asked_though_another_one_showed_t
         assert text_of((await peer.answer(older))["result"]) == "file:///b"
 
 
-async def test_a_call_in_a_session_that_the_server_has_forgotten_is_made_in_another() -> None:
+async def test_a_call_in_an_expired_session_is_repeated_in_a_new_one() -> None:
     plays = iter([good, unanswered("session over"), good])
     sessions: list[Played] = []
 
@@ -186,7 +186,7 @@ QUESTION = {"messages": [{"role": "user", "content": {"type": "text", "text": "?
 
 
 @pytest.mark.parametrize(("version", "refused"), [(NEWEST_HANDSHAKE, False), (STATELESS, True)])
-async def test_a_question_about_a_list_has_no_word_without_sessions(version: str, refused: bool) -> None:
+async def test_a_list_handler_can_ask_only_clients_with_a_session(version: str, refused: bool) -> None:
     telling = Telling("handshake")
     heard: list[str] = []
 
@@ -208,7 +208,7 @@ async def test_a_question_about_a_list_has_no_word_without_sessions(version: str
         assert heard == (["the client refused sampling/createMessage"] if refused else ["so"])
 
 
-async def test_a_question_in_a_form_that_is_none_is_refused_and_the_session_goes_on() -> None:
+async def test_an_invalid_question_is_refused_and_the_session_continues() -> None:
     async def ask(context: Context[None]) -> Json:
         answers = await context.inputs({"thought": Question("sampling/createMessage", {"messages": 5})})
         return {"content": answers}
@@ -221,7 +221,7 @@ async def test_a_question_in_a_form_that_is_none_is_refused_and_the_session_goes
             assert error["message"] == "the client refused sampling/createMessage"
 
 
-async def test_roots_that_have_changed_are_told_to_the_session_of_the_client_alone() -> None:
+async def test_changed_roots_are_announced_only_in_the_session_of_that_client() -> None:
     telling = Telling("handshake")
     roots: Json = {"roots": {"listChanged": True}}
     async with telling.bridged() as running, talking(running, capabilities=roots) as one, talking(running) as other:

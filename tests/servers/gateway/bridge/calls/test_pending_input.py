@@ -48,7 +48,7 @@ async def _parking(
         yield asking, peer, parking
 
 
-async def test_a_question_ends_the_round_and_its_answer_goes_on_with_the_call() -> None:
+async def test_a_question_ends_the_round_and_its_answer_continues_the_call() -> None:
     async with _parking() as (asking, peer, parking):
         first = await round_of(peer, "greet")
         assert first["result"]["inputRequests"]["q1"]["params"]["message"] == "Your first name?"
@@ -76,7 +76,7 @@ async def _called(running: Run[Any], client: str) -> AsyncIterator[Peer]:
     theirs.close()
 
 
-async def test_a_parked_call_goes_on_for_its_own_client_alone() -> None:
+async def test_a_parked_call_continues_only_for_the_same_address() -> None:
     asking, parking = Asking(), Parking(gather_seconds=0)
     async with (
         asking.app.open() as asking.running,
@@ -90,7 +90,7 @@ async def test_a_parked_call_goes_on_for_its_own_client_alone() -> None:
 
 
 @pytest.mark.slow
-async def test_questions_that_are_asked_at_once_go_together() -> None:
+async def test_concurrent_questions_are_sent_together() -> None:
     async with _parking(Parking(gather_seconds=1), EVERYTHING) as (_, peer, _parked):
         first = await round_of(peer, "ask_all")
         assert asked(first) == {"q1": "elicitation/create", "q2": "sampling/createMessage", "q3": "roots/list"}
@@ -98,7 +98,7 @@ async def test_questions_that_are_asked_at_once_go_together() -> None:
         assert text(last) == "Ada thought file:///work"
 
 
-async def test_a_question_without_an_answer_is_asked_again() -> None:
+async def test_an_unanswered_question_is_asked_again() -> None:
     async with _parking() as (_, peer, _parked):
         first = await round_of(peer, "ask_both")
         second = await round_of(peer, "ask_both", first, q2=named("Eve"))
@@ -106,14 +106,14 @@ async def test_a_question_without_an_answer_is_asked_again() -> None:
         assert asked(await round_of(peer, "ask_both", second, q1=named("Ada"))) == {"q2": "elicitation/create"}
 
 
-async def test_a_page_to_visit_is_asked_for() -> None:
+async def test_a_url_elicitation_is_sent() -> None:
     async with _parking(capabilities=EVERYTHING) as (_, peer, _parked):
         first = await round_of(peer, "visit")
         assert first["result"]["inputRequests"]["q1"]["params"]["url"] == "https://example.org/look"
         assert text(await round_of(peer, "visit", first, q1={"action": "decline"})) == "decline"
 
 
-async def test_what_the_server_tells_reaches_the_round_that_is_there() -> None:
+async def test_notifications_reach_the_current_round() -> None:
     async with _parking() as (_, peer, _parked):
         first = await round_of(peer, "ask_both")
         await round_of(peer, "ask_both", first, q1=named("Ada"))
@@ -121,7 +121,7 @@ async def test_what_the_server_tells_reaches_the_round_that_is_there() -> None:
         assert told == [("notifications/progress", "asking"), ("notifications/progress", "asked")]
 
 
-async def test_the_call_of_somebody_else_is_gone() -> None:
+async def test_a_parked_call_continues_only_for_the_same_principal() -> None:
     asking, parking = Asking(), Parking()
     async with (
         asking.app.open() as asking.running,
@@ -134,7 +134,7 @@ async def test_the_call_of_somebody_else_is_gone() -> None:
         assert asked(await round_of(ada, "greet", first, q1=named("Ada"))) == {"q2": "elicitation/create"}
 
 
-async def test_a_round_that_is_cancelled_cancels_the_call() -> None:
+async def test_cancelling_a_round_cancels_the_call() -> None:
     async with _parking() as (asking, peer, _parked):
         id_ = await begun(peer, "wait")
         await asking.started.wait()
@@ -142,7 +142,7 @@ async def test_a_round_that_is_cancelled_cancels_the_call() -> None:
         await asking.cancelled.wait()
 
 
-async def test_a_call_whose_client_stays_away_is_cancelled() -> None:
+async def test_a_parked_call_is_cancelled_when_its_client_does_not_return() -> None:
     async with _parking(Parking(seconds=0.01, gather_seconds=0)) as (asking, peer, parking):
         first = await round_of(peer, "ask_then_wait")
         await asking.cancelled.wait()
@@ -150,7 +150,7 @@ async def test_a_call_whose_client_stays_away_is_cancelled() -> None:
         assert "is gone" in (await round_of(peer, "ask_then_wait", first, q1=named("Ada")))["error"]["message"]
 
 
-async def test_only_so_many_calls_wait_for_their_clients() -> None:
+async def test_the_number_of_parked_calls_is_limited() -> None:
     async with _parking(Parking(max_calls=1, gather_seconds=0)) as (_, peer, parking):
         first = await round_of(peer, "greet")
         assert (await round_of(peer, "greet"))["error"]["code"] == -32603
@@ -158,7 +158,7 @@ async def test_only_so_many_calls_wait_for_their_clients() -> None:
         assert asked(await round_of(peer, "greet", first, q1=named("Ada"))) == {"q2": "elicitation/create"}
 
 
-async def test_a_call_that_asks_for_ever_is_stopped() -> None:
+async def test_a_call_that_asks_endlessly_is_stopped_after_ten_rounds() -> None:
     async with _parking() as (asking, peer, parking):
         answer = await round_of(peer, "ask_for_ever")
         for number in range(1, 10):
@@ -168,7 +168,7 @@ async def test_a_call_that_asks_for_ever_is_stopped() -> None:
         assert len(parking) == 0
 
 
-async def test_an_answer_that_does_not_fit_ends_the_call() -> None:
+async def test_an_invalid_answer_ends_the_call() -> None:
     async with _parking() as (asking, peer, parking):
         first = await round_of(peer, "ask_then_wait")
         answer = await round_of(peer, "ask_then_wait", first, q1={"action": "perhaps"})
@@ -177,7 +177,7 @@ async def test_an_answer_that_does_not_fit_ends_the_call() -> None:
         assert len(parking) == 0
 
 
-async def test_what_a_client_did_not_declare_is_refused_to_the_server() -> None:
+async def test_a_question_that_the_client_did_not_declare_is_refused() -> None:
     async with _parking(capabilities={}) as (_, peer, _parked):
         answer = await round_of(peer, "greet")
         assert "elicitation" in answer["error"]["message"]
@@ -192,7 +192,7 @@ async def test_a_later_round_that_declares_less_ends_the_call() -> None:
         assert len(parking) == 0
 
 
-async def test_a_page_that_is_to_be_visited_first_is_asked_for_and_the_call_made_anew() -> None:
+async def test_a_call_that_requires_a_visit_is_repeated_after_it() -> None:
     async with _parking(Parking(visit_seconds=1_000), EVERYTHING) as (asking, peer, parking):
         first = await round_of(peer, "enter")
         assert first["result"]["inputRequests"]["v1"]["params"]["url"] == "https://example.org/in"
@@ -203,13 +203,13 @@ async def test_a_page_that_is_to_be_visited_first_is_asked_for_and_the_call_made
         assert (asking.opened, len(parking)) == (1, 0)
 
 
-async def test_a_page_whose_visit_is_never_said_to_be_over_is_asked_for_again() -> None:
+async def test_a_visit_that_is_never_completed_is_requested_again() -> None:
     async with _parking(Parking(visit_seconds=0), EVERYTHING) as (_, peer, _parked):
         first = await round_of(peer, "enter")
         assert asked(await round_of(peer, "enter", first, v1={"action": "accept"})) == {"v1": "elicitation/create"}
 
 
-async def test_a_page_that_nobody_visits_ends_the_call() -> None:
+async def test_a_declined_visit_ends_the_call() -> None:
     async with _parking(capabilities=EVERYTHING) as (_, peer, _parked):
         first = await round_of(peer, "enter")
         answer = await round_of(peer, "enter", first, v1={"action": "decline"})
@@ -219,7 +219,7 @@ async def test_a_page_that_nobody_visits_ends_the_call() -> None:
         )
 
 
-async def test_a_round_at_a_server_that_has_no_sessions_any_more_starts_over() -> None:
+async def test_a_round_starts_over_when_the_server_no_longer_has_sessions() -> None:
     asking, up = Asking(), anyio.Event()
     behind = Behind(asking.app)
     async with opened(behind) as running, talking(running, STATELESS, FORMS) as peer:

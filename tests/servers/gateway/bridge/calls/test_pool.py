@@ -55,14 +55,14 @@ def _talking(running: Run[Any], who: Principal | None = None, capabilities: Json
     return talking(running, STATELESS, capabilities, principal=who)
 
 
-async def test_calls_one_after_another_have_one_session() -> None:
+async def test_successive_calls_share_a_session() -> None:
     async with _pooled() as (asking, running, pool), _talking(running) as peer:
         assert await peer.text("keep", word="first") == "nothing"
         assert await peer.text("keep") == "first"
         assert (asking.opened, len(pool)) == (1, 1)
 
 
-async def test_calls_at_the_same_time_have_a_session_each() -> None:
+async def test_concurrent_calls_get_separate_sessions() -> None:
     async with _pooled() as (asking, running, _), _talking(running) as peer:
         first, second = await begun(peer, "greet"), await begun(peer, "greet")
         for id_ in (first, second):
@@ -70,7 +70,7 @@ async def test_calls_at_the_same_time_have_a_session_each() -> None:
         assert asking.opened == 2
 
 
-async def test_the_session_of_one_client_is_never_that_of_another() -> None:
+async def test_clients_never_share_a_session() -> None:
     async with _pooled() as (_, running, _pool):
         for who in (ADA, EVE):
             async with _talking(running, who) as peer:
@@ -79,7 +79,7 @@ async def test_the_session_of_one_client_is_never_that_of_another() -> None:
             assert await peer.text("keep") == "ada"
 
 
-async def test_who_declares_something_else_has_another_session() -> None:
+async def test_other_capabilities_get_another_session() -> None:
     async with _pooled() as (asking, running, _), _talking(running) as peer:
         assert await peer.text("keep", word="forms") == "nothing"
         peer.capabilities = EVERYTHING
@@ -88,7 +88,7 @@ async def test_who_declares_something_else_has_another_session() -> None:
         assert asking.opened == 2
 
 
-async def test_two_clients_hear_each_of_their_own_calls_only() -> None:
+async def test_notifications_reach_only_the_client_of_the_call() -> None:
     async with _pooled() as (asking, running, _), _talking(running, ADA) as ada, _talking(running, EVE) as eve:
         ids = []
         for peer, word in ((ada, "ada"), (eve, "eve")):
@@ -104,7 +104,7 @@ async def test_two_clients_hear_each_of_their_own_calls_only() -> None:
             assert said == [word] * 4
 
 
-async def test_a_log_level_is_set_in_the_session_that_has_another_one() -> None:
+async def test_a_log_level_is_set_when_the_session_has_another() -> None:
     async with _pooled() as (_, running, _pool), _talking(running) as peer:
         for level, told in (("error", 0), ("info", 1), (None, 0)):
             meta = {} if level is None else {"io.modelcontextprotocol/logLevel": level}
@@ -123,14 +123,14 @@ async def test_a_session_whose_call_was_cancelled_is_closed() -> None:
         assert (asking.opened, len(pool)) == (2, 1)
 
 
-async def test_an_idle_session_is_closed_after_a_while() -> None:
+async def test_an_idle_session_is_closed_after_its_timeout() -> None:
     async with _pooled(idle_seconds=0.01) as (asking, running, pool), _talking(running) as peer:
         await peer.text("add", a=1, b=2)
         await asking.left.wait()
         assert len(pool) == 0
 
 
-async def test_who_finds_no_room_waits_for_it() -> None:
+async def test_a_call_waits_for_a_free_session() -> None:
     async with _pooled(max_sessions=1) as (asking, running, _), _talking(running) as peer:
         first = await round_of(peer, "greet")
         waiting = await peer.start("add", a=1, b=2)
@@ -140,7 +140,7 @@ async def test_who_finds_no_room_waits_for_it() -> None:
         assert asking.opened == 1
 
 
-async def test_a_client_that_never_answers_makes_room_for_others_after_a_while() -> None:
+async def test_a_session_parked_for_an_absent_client_is_freed_for_others() -> None:
     parking = Parking(away_seconds=0.01)
     async with _pooled(max_sessions=1, parking=parking) as (asking, running, pool), _talking(running) as peer:
         first = await round_of(peer, "greet")
@@ -149,7 +149,7 @@ async def test_a_client_that_never_answers_makes_room_for_others_after_a_while()
         assert (asking.opened, len(pool), len(parking)) == (2, 1, 0)
 
 
-async def test_an_idle_session_makes_room_for_another_client() -> None:
+async def test_an_idle_session_is_replaced_for_another_client() -> None:
     async with _pooled(max_sessions=1) as (asking, running, pool), _talking(running, ADA) as ada:
         await ada.text("add", a=1, b=2)
         async with _talking(running, EVE) as eve:
@@ -157,7 +157,7 @@ async def test_an_idle_session_makes_room_for_another_client() -> None:
         assert (asking.opened, asking.ended, len(pool)) == (2, 1, 1)
 
 
-async def test_who_is_cancelled_while_waiting_for_room_leaves_no_trace() -> None:
+async def test_cancelling_a_waiting_call_leaves_the_sessions_unchanged() -> None:
     async with _pooled(max_sessions=1) as (asking, running, pool), _talking(running, ADA) as ada:
         first = await round_of(ada, "greet")
         async with _talking(running, EVE) as eve:
@@ -166,7 +166,7 @@ async def test_who_is_cancelled_while_waiting_for_room_leaves_no_trace() -> None
         assert (asking.opened, len(pool)) == (1, 1)
 
 
-async def test_roots_that_are_asked_for_at_the_beginning_are_asked_of_the_first_call_that_can() -> None:
+async def test_roots_requested_at_startup_are_asked_during_the_first_capable_call() -> None:
     async with _pooled() as (asking, running, _), _talking(running, capabilities=EVERYTHING) as peer:
         asking.asks_for_roots = True
         await peer.request("tools/list")
@@ -176,14 +176,14 @@ async def test_roots_that_are_asked_for_at_the_beginning_are_asked_of_the_first_
         assert text(await round_of(peer, "wait_for_roots", answer, q1=roots)) == "file:///work"
 
 
-async def test_a_server_that_can_not_be_reached_is_named() -> None:
+async def test_an_unreachable_server_is_named() -> None:
     asking = Asking()
     async with placed(lambda crew: Pool(asking.away(), crew, ignore)) as running, _talking(running) as peer:
         error = (await peer.request("tools/list"))["error"]
         assert error == {"code": -32603, "message": "the server asking is not available: nobody is there"}
 
 
-async def test_no_client_has_all_the_sessions() -> None:
+async def test_one_client_can_not_occupy_all_sessions() -> None:
     async with (
         _pooled(max_sessions=2) as (_, running, _pool),
         _talking(running, ADA) as ada,
@@ -197,7 +197,7 @@ async def test_no_client_has_all_the_sessions() -> None:
         assert asked(await ada.answer(waiting)) == {"q1": "elicitation/create"}
 
 
-async def test_who_lists_is_not_asked() -> None:
+async def test_questions_during_a_list_are_refused() -> None:
     asking, refusals = Asking(), list[int]()
 
     async def list_tools(_running: Any, context: Context[Any], _params: Any) -> Json:
@@ -220,7 +220,7 @@ async def test_who_lists_is_not_asked() -> None:
         assert refusals == [-32601, -32601]
 
 
-async def test_a_server_that_opens_no_session_in_time_is_named() -> None:
+async def test_a_server_that_opens_no_session_in_time_is_named_in_the_error() -> None:
     @asynccontextmanager
     async def connect(_options: ClientOptions) -> AsyncIterator[Client]:
         await anyio.sleep_forever()
@@ -232,7 +232,7 @@ async def test_a_server_that_opens_no_session_in_time_is_named() -> None:
         assert error["message"] == "the server slow is not available: it did not answer in time"
 
 
-async def test_a_session_that_opens_too_late_for_its_call_is_there_for_the_next_one() -> None:
+async def test_a_session_that_opened_too_late_serves_the_next_call() -> None:
     asking, go, pools = Asking(), anyio.Event(), list[Pool]()
 
     @asynccontextmanager

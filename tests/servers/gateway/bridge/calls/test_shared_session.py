@@ -70,7 +70,7 @@ def _told(peer: Peer, method: str) -> list[Json]:
 
 
 @BOTH_ERAS
-async def test_all_clients_have_one_session(version: str) -> None:
+async def test_all_clients_share_one_session(version: str) -> None:
     async with _shared() as (asking, running), talking(running, version) as ada, talking(running, version) as eve:
         assert await ada.text("keep", word="ada") == "nothing"
         assert await eve.text("keep") == "ada"
@@ -78,7 +78,7 @@ async def test_all_clients_have_one_session(version: str) -> None:
 
 
 @BOTH_ERAS
-async def test_a_question_goes_to_the_only_client_that_calls(version: str) -> None:
+async def test_a_question_reaches_the_only_calling_client(version: str) -> None:
     async with (
         _shared() as (_, running),
         talking(running, version, FORMS) as ada,
@@ -91,7 +91,7 @@ async def test_a_question_goes_to_the_only_client_that_calls(version: str) -> No
 
 
 @BOTH_ERAS
-async def test_of_several_clients_that_call_nobody_is_asked(version: str) -> None:
+async def test_a_question_during_calls_of_several_clients_is_refused(version: str) -> None:
     async with (
         _shared() as (asking, running),
         talking(running, version, EVERYTHING) as ada,
@@ -104,7 +104,7 @@ async def test_of_several_clients_that_call_nobody_is_asked(version: str) -> Non
         assert (await _has_heard(ada), await _has_heard(eve)) == ([], [])
 
 
-async def test_a_question_apart_from_all_calls_is_refused() -> None:
+async def test_a_question_outside_of_calls_is_refused() -> None:
     asking = Asking()
     asking.asks_for_roots = True
     async with asking.app.open() as asking.running, bridge(asking.upstream(shared=True)).open():
@@ -114,7 +114,7 @@ async def test_a_question_apart_from_all_calls_is_refused() -> None:
 
 
 @BOTH_ERAS
-async def test_progress_and_log_messages_of_the_only_client_reach_it(version: str) -> None:
+async def test_progress_and_logs_reach_the_only_calling_client(version: str) -> None:
     async with _shared() as (asking, running), talking(running, version) as ada:
         id_ = await _hearing(ada, asking, "ada")
         asking.going_on.set()
@@ -124,7 +124,7 @@ async def test_progress_and_log_messages_of_the_only_client_reach_it(version: st
 
 
 @BOTH_ERAS
-async def test_of_several_clients_each_hears_its_own_progress_and_none_a_log_message(version: str) -> None:
+async def test_several_calling_clients_get_their_own_progress_and_no_logs(version: str) -> None:
     async with (
         _shared() as (asking, running),
         talking(running, version) as ada,
