@@ -56,7 +56,7 @@ async def living(upstream: Upstream) -> AsyncIterator[Base]:
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_it_learns_the_era_and_what_the_server_is(mode: str) -> None:
+async def test_opening_learns_the_era_and_the_description_of_the_server(mode: str) -> None:
     async with Behind(Small().app, mode).serving() as upstream, living(upstream) as base:
         assert not base.up
         await base.settled.wait()
@@ -66,7 +66,7 @@ async def test_it_learns_the_era_and_what_the_server_is(mode: str) -> None:
         assert base.description.info["name"] == "small"
 
 
-async def test_nothing_is_declared_and_nobody_answers() -> None:
+async def test_the_base_connection_declares_nothing_and_answers_no_question() -> None:
     behind = Behind(Small().app)
     async with behind.serving() as upstream, living(upstream) as base:
         await base.settled.wait()
@@ -75,7 +75,7 @@ async def test_nothing_is_declared_and_nobody_answers() -> None:
             await base.answer(ServerRequest(1, "roots/list", {}))
 
 
-async def test_a_connection_that_is_lost_is_opened_again() -> None:
+async def test_a_lost_connection_is_reopened() -> None:
     behind = Behind(Small().app)
     async with behind.serving() as upstream, living(upstream) as base:
         turns = Turns(base)
@@ -91,7 +91,7 @@ async def test_a_connection_that_is_lost_is_opened_again() -> None:
         assert len(turns.seen) == 3
 
 
-async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
+async def test_the_error_of_a_lost_connection_names_the_reason_without_secrets() -> None:
     behind = Behind(Small().app)
     behind.is_away = True
     async with behind.serving() as upstream, living(upstream) as base:
@@ -105,7 +105,7 @@ async def test_while_it_is_down_it_says_why_and_no_secrets() -> None:
         assert base.client.connected
 
 
-async def test_a_request_has_it_tried_at_once_whatever_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_reconnects_at_once_despite_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     behind = Behind(Small().app)
     behind.is_away = True
@@ -117,7 +117,7 @@ async def test_a_request_has_it_tried_at_once_whatever_the_pause(monkeypatch: py
         assert base.up
 
 
-async def test_a_process_that_ends_each_time_is_not_started_by_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_crashing_process_is_not_restarted_by_each_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     monkeypatch.setattr("shared.client.connection.restart.MAX_COSTLY_PAUSE_SECONDS", 10 * PATIENCE)
     monkeypatch.setattr("servers.gateway.bridge.base.AWAY_SECONDS", 0.0)
@@ -144,7 +144,7 @@ async def test_a_process_that_ends_each_time_is_not_started_by_each_request(monk
         assert attempts == expected
 
 
-async def test_requests_that_come_together_are_refused_by_one_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_concurrent_requests_share_one_failed_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pauses, "remaining", lambda _pauses, _now: 10 * PATIENCE)
     attempts = 0
 
@@ -167,7 +167,7 @@ async def test_requests_that_come_together_are_refused_by_one_attempt(monkeypatc
                 tasks.start_soon(ask, base)
 
 
-async def test_who_watches_hears_of_turns_and_not_of_attempts() -> None:
+async def test_watchers_hear_of_state_changes_and_not_of_attempts() -> None:
     attempts = anyio.Semaphore(0)
 
     @asynccontextmanager
@@ -185,7 +185,7 @@ async def test_who_watches_hears_of_turns_and_not_of_attempts() -> None:
         assert turns.seen == []
 
 
-async def test_a_server_that_has_no_ping_stays_up() -> None:
+async def test_a_server_without_ping_stays_up() -> None:
     async def refuse(_running: Any, _context: Any, _params: Any) -> dict[str, Any]:
         raise MethodNotFound("method not found: ping")
 
@@ -202,7 +202,7 @@ async def test_a_server_that_has_no_ping_stays_up() -> None:
         assert turns.seen == []
 
 
-async def test_a_reason_is_one_line_of_some_length() -> None:
+async def test_a_reason_is_one_line_of_limited_length() -> None:
     assert reason_of(ValueError()) == "ValueError"
     assert reason_of(ValueError("one\n two")) == "one two"
     assert reason_of(FileNotFoundError(errno.ENOENT, "gone", "/home/me/program")) == os.strerror(errno.ENOENT)
@@ -213,7 +213,7 @@ async def test_a_reason_is_one_line_of_some_length() -> None:
     assert reason_of(ExceptionGroup("both", [ValueError("first"), ValueError("second")])) == "first"
 
 
-async def test_a_server_that_answers_stays_up_whoever_doubts_it() -> None:
+async def test_a_server_that_answers_the_liveness_check_stays_up() -> None:
     async with Behind(Small().app, NEW).serving() as upstream, living(upstream) as base:
         await base.settled.wait()
         turns = Turns(base)
@@ -224,7 +224,7 @@ async def test_a_server_that_answers_stays_up_whoever_doubts_it() -> None:
         assert turns.seen == []
 
 
-async def test_a_bug_on_the_way_there_is_logged_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unexpected_error_while_connecting_is_logged_and_retried(caplog: pytest.LogCaptureFixture) -> None:
     behind = Behind(Small().app)
 
     @asynccontextmanager

@@ -38,7 +38,7 @@ def without_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @EVERY_PAIR
-async def test_lists_are_those_of_the_server(version: str, mode: str) -> None:
+async def test_lists_equal_those_of_the_server(version: str, mode: str) -> None:
     behind = Behind(mode=mode)
     older = min(version, NEWEST_HANDSHAKE if mode == OLD else STATELESS)
     async with bridged(behind, version) as peer, talking(behind.running, older) as direct:
@@ -48,7 +48,7 @@ async def test_lists_are_those_of_the_server(version: str, mode: str) -> None:
             assert without_tasks(ours["result"][kind]) == without_tasks(theirs["result"][kind])
 
 
-async def test_it_is_ready_while_its_server_is_there() -> None:
+async def test_the_bridge_is_ready_while_its_server_is_available() -> None:
     behind = Behind()
     behind.is_away = True
     with anyio.fail_after(PATIENCE):
@@ -77,7 +77,7 @@ WITHOUT_A_WORD = [
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_method_of_the_other_era_is_refused_by_name_and_the_rest_goes_on(mode: str) -> None:
+async def test_methods_of_the_other_era_are_refused_by_name(mode: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running:
         for version, method, params in WITHOUT_A_WORD:
@@ -122,7 +122,7 @@ def described(request: Request) -> Message:
 
 
 @EVERY_PAIR
-async def test_an_answer_for_another_id_is_nobodys(version: str, mode: str) -> None:
+async def test_a_response_with_an_unknown_id_is_ignored(version: str, mode: str) -> None:
     asked = anyio.Event()
 
     def play(request: Request) -> Message:
@@ -144,7 +144,7 @@ async def test_an_answer_for_another_id_is_nobodys(version: str, mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", ["auto", OLD, NEW])
-async def test_a_server_of_a_newer_version_is_refused_by_name(mode: str) -> None:
+async def test_a_server_of_an_unknown_version_is_refused_by_name(mode: str) -> None:
     def play(request: Request) -> Message:
         if request.method == "initialize":
             return Response(request.id, {**OPENING, "protocolVersion": "2099-01-01"})
@@ -167,7 +167,7 @@ LOST = "the server child was lost while it answered; it is unknown whether it ca
 @pytest.mark.parametrize(
     ("version", "mode"), [PAIRS[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in PAIRS[1:])]
 )
-async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str, mode: str) -> None:
+async def test_a_crashed_server_fails_one_call_and_is_restarted(version: str, mode: str) -> None:
     with anyio.fail_after(3 * PATIENCE):
         async with bridge(child(mode, DYING)).open() as running, talking(running, version) as peer:
             base, before = running.state.base, await peer.text("live")
@@ -178,7 +178,7 @@ async def test_a_server_that_dies_is_one_error_and_is_started_again(version: str
             assert await peer.text("live") != before
 
 
-async def test_a_request_is_answered_as_soon_as_the_server_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_succeed_as_soon_as_the_server_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.gateway.bridge.base.Pauses", Endless)
     behind = Behind(Small().app)
     behind.is_away = True

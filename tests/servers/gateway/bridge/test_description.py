@@ -30,24 +30,24 @@ DECLARED: list[tuple[Json, Json]] = [
 ]
 
 
-def test_what_is_declared() -> None:
+def test_declared_capabilities_are_those_of_the_server() -> None:
     found = [(declared, capabilities(declared)) for declared, _ in DECLARED]
     assert found == [(declared, {"logging": {}, **told}) for declared, told in DECLARED]
 
 
-def test_a_server_without_sessions_tells_of_any_resource() -> None:
+def test_a_stateless_server_declares_resource_subscriptions() -> None:
     found = capabilities({"resources": {}}, stateless=True)
     assert found["resources"] == {"subscribe": True, "listChanged": True}
 
 
-def test_what_the_server_has_declared_stays_as_it_was() -> None:
+def test_the_capabilities_of_the_server_are_not_modified() -> None:
     declared: Json = {"resources": {}, "extensions": {TASKS: {}}}
     capabilities(declared, stateless=True)
     assert declared == {"resources": {}, "extensions": {TASKS: {}}}
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_it_has_the_name_and_the_instructions_of_its_server(mode: str) -> None:
+async def test_the_bridge_has_the_name_and_instructions_of_its_server(mode: str) -> None:
     telling = Telling(mode)
     telling.app.instructions = "Be careful."
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
@@ -57,7 +57,7 @@ async def test_it_has_the_name_and_the_instructions_of_its_server(mode: str) -> 
         assert said["capabilities"]["extensions"]["org.example/view"] == {}
 
 
-async def test_a_server_that_comes_late_is_described_then() -> None:
+async def test_a_server_that_connects_late_is_described_afterwards() -> None:
     telling = Telling("handshake")
     telling.is_away = True
     async with telling.bridged() as running:

@@ -51,7 +51,7 @@ async def answer(peer: Peer, method: str, **said: Any) -> Json:
 
 
 @EVERY_PAIR
-async def test_requests_results_and_errors_pass_as_they_came(version: str, mode: str) -> None:
+async def test_requests_results_and_errors_are_forwarded_unchanged(version: str, mode: str) -> None:
     behind = Recording()
     async with bridged(Behind(behind.app, mode), version) as peer:
         for method, params in REQUESTS.items():
@@ -66,7 +66,7 @@ async def test_requests_results_and_errors_pass_as_they_came(version: str, mode:
             assert error == {"code": -31_999, "message": "not this time", "data": {"why": [1]}}, method
 
 
-async def test_a_result_for_a_session_has_nothing_of_the_other_era() -> None:
+async def test_a_result_for_a_session_has_no_fields_of_the_other_era() -> None:
     behind = Recording()
     async with bridged(Behind(behind.app, NEW), NEWEST_HANDSHAKE) as peer:
         for method in REQUESTS:
@@ -75,7 +75,7 @@ async def test_a_result_for_a_session_has_nothing_of_the_other_era() -> None:
 
 
 @EVERY_PAIR
-async def test_progress_tokens_are_those_of_each_connection(version: str, mode: str) -> None:
+async def test_each_connection_has_its_own_progress_tokens(version: str, mode: str) -> None:
     async def report(context: Context[None]) -> Json:
         context.link.session.progress(context.call, 1, 2, "half", TRACE)
         await context.progress(2, 2)
@@ -94,7 +94,7 @@ async def test_progress_tokens_are_those_of_each_connection(version: str, mode: 
 
 
 @EVERY_PAIR
-async def test_who_calls_is_said_to_the_server(version: str, mode: str) -> None:
+async def test_the_server_learns_the_identity_of_the_client(version: str, mode: str) -> None:
     behind = Recording()
     declared: Json = {"sampling": {}, "elicitation": {}, "extensions": {"org.example/view": {}}, "roots": {}}
     async with bridged(Behind(behind.app, mode), version, declared) as peer:
@@ -105,18 +105,18 @@ async def test_who_calls_is_said_to_the_server(version: str, mode: str) -> None:
         assert seen.capabilities == {**declared, "elicitation": {"form": {}}}
 
 
-def test_what_a_bridge_does_not_pass_on_is_not_declared() -> None:
+def test_capabilities_that_are_not_forwarded_are_not_declared() -> None:
     tasks: Json = {"tasks": {"list": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}, "sampling": {}}
     assert identity_of(identity.Peer(V2025_11_25, tasks)).capabilities == {"sampling": {}}
 
 
-def test_who_has_no_name_has_that_of_the_bridge() -> None:
+def test_a_client_without_a_name_gets_that_of_the_bridge() -> None:
     assert (
         identity_of(None).info["name"] == identity_of(identity.Peer(V2025_11_25)).info["name"] == "mcp-server-bundle"
     )
 
 
-async def test_what_stands_before_a_bridge_may_change_what_is_asked_for() -> None:
+async def test_middleware_may_change_the_params_of_a_request() -> None:
     def around(_row: Method, handler: Handler) -> Handler:
         async def handle(running: Any, context: Context[Any], params: Any) -> Json:
             if hasattr(params, "name"):
@@ -137,7 +137,7 @@ async def test_what_stands_before_a_bridge_may_change_what_is_asked_for() -> Non
         assert behind.params[-1]["ref"] == {"type": "ref/prompt", "name": "another"}
 
 
-async def test_a_method_of_what_stands_before_a_bridge_is_not_forwarded() -> None:
+async def test_a_method_of_an_extension_of_the_bridge_is_not_forwarded() -> None:
     async def handle(_running: Any, _context: Context[Any], _params: Any) -> Json:
         return {"done": "here"}
 
@@ -147,7 +147,7 @@ async def test_a_method_of_what_stands_before_a_bridge_is_not_forwarded() -> Non
         assert (await answer(peer, "vendor/do"))["result"] == {"done": "here"}
 
 
-async def test_a_task_is_not_asked_for() -> None:
+async def test_task_params_are_not_forwarded() -> None:
     behind = Recording()
     async with bridged(Behind(behind.app), NEWEST_HANDSHAKE) as peer:
         await peer.request("tools/call", {"name": "any", "task": {"ttl": 1}})
@@ -158,7 +158,7 @@ async def test_a_task_is_not_asked_for() -> None:
 
 
 @EVERY_PAIR
-async def test_each_failure_is_told_in_the_words_of_the_clients_era(version: str, mode: str) -> None:
+async def test_failures_take_the_form_of_the_clients_era(version: str, mode: str) -> None:
     behind, stateless = Recording(), version == STATELESS
     async with bridged(Behind(behind.app, mode), version) as peer:
         behind.answers["tools/call"] = ToolError("not today")
@@ -181,7 +181,7 @@ async def test_each_failure_is_told_in_the_words_of_the_clients_era(version: str
             assert error == {"code": -32602, "message": "gone", "data": {"uri": "a:b"}}
 
 
-def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> None:
+def test_an_undelivered_request_and_a_lost_answer_have_different_errors() -> None:
     assert (
         str(lost_error("x", SessionLost("gone")))
         == "the server x could not be reached; it did not receive the request"
@@ -193,7 +193,7 @@ def test_a_request_that_never_came_there_is_told_from_one_that_was_lost() -> Non
     assert str(lost_error("x", error_of_fate("no result", "invalid answer"))) == invalid
 
 
-def test_a_status_of_http_becomes_words() -> None:
+def test_an_http_status_becomes_a_readable_error() -> None:
     refusal = PeerError("no entry to https://ada:secret@example.org/mcp", code=403, data={"token": "secret"})
     error = error_for(cast("Context[Any]", None), refusal, "x", stateless=True)
     assert isinstance(error, RpcError)
@@ -205,7 +205,7 @@ def test_a_status_of_http_becomes_words() -> None:
 
 
 @EVERY_PAIR
-async def test_log_messages_of_a_call_are_told_at_the_level_that_is_wanted(version: str, mode: str) -> None:
+async def test_log_messages_of_a_call_respect_its_level(version: str, mode: str) -> None:
     async def log(context: Context[None]) -> Json:
         for level in ("debug", "warning"):
             params = {"level": level, "data": {"is": level}, "logger": "one", "_meta": TRACE}

@@ -20,7 +20,7 @@ async def logged(peer: Peer) -> Any:
     return (await peer.other("notifications/message"))["params"]["data"]
 
 
-async def test_a_session_of_ones_own_is_told_the_level() -> None:
+async def test_each_own_session_gets_the_level_of_its_client() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         assert (await one.request("logging/setLevel", {"level": "error"}))["result"] == {}
@@ -28,7 +28,7 @@ async def test_a_session_of_ones_own_is_told_the_level() -> None:
         assert sorted(map(str, levels(telling))) == ["debug", "error", "info"]
 
 
-async def test_before_a_level_is_asked_for_the_server_chooses() -> None:
+async def test_the_server_chooses_the_level_until_a_client_sets_one() -> None:
     telling = Telling("handshake")
     telling.app.log_level = "debug"
     async with telling.bridged() as running, talking(running) as peer:
@@ -40,7 +40,7 @@ async def test_before_a_level_is_asked_for_the_server_chooses() -> None:
         assert await logged(peer) == "a fault"
 
 
-async def test_a_session_that_is_opened_again_is_told_the_level() -> None:
+async def test_a_reopened_session_gets_the_level() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
         await peer.request("logging/setLevel", {"level": "critical"})
@@ -50,7 +50,7 @@ async def test_a_session_that_is_opened_again_is_told_the_level() -> None:
         await until(lambda: "critical" in levels(telling))
 
 
-async def test_a_server_without_sessions_is_told_with_each_request() -> None:
+async def test_a_stateless_server_gets_the_level_with_each_request() -> None:
     telling = Telling("stateless")
     async with telling.bridged() as running, talking(running) as peer:
         await peer.call("count", to=1)
@@ -63,7 +63,7 @@ async def test_a_server_without_sessions_is_told_with_each_request() -> None:
         assert await logged(peer) == "counted"
 
 
-async def test_a_session_that_all_share_has_the_mildest_level() -> None:
+async def test_a_shared_session_has_the_lowest_level_of_all_clients() -> None:
     telling = Telling("handshake", shared=True)
     async with telling.bridged() as running, talking(running) as one:
         async with talking(running) as other:
@@ -78,7 +78,7 @@ async def test_a_session_that_all_share_has_the_mildest_level() -> None:
         assert levels(telling) == ["alert"]
 
 
-async def test_the_shared_level_is_said_again_on_another_connection() -> None:
+async def test_the_shared_level_is_set_again_after_a_reconnection() -> None:
     telling = Telling("handshake", shared=True)
     async with telling.bridged() as running, talking(running) as peer:
         await peer.request("logging/setLevel", {"level": "error"})
@@ -88,7 +88,7 @@ async def test_the_shared_level_is_said_again_on_another_connection() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_who_asks_for_a_level_is_told_what_holds(mode: str) -> None:
+async def test_setting_a_level_reports_the_current_condition(mode: str) -> None:
     telling = Telling(mode)
     telling.is_away = True
     async with telling.bridged() as running, talking(running) as peer:
@@ -96,12 +96,12 @@ async def test_who_asks_for_a_level_is_told_what_holds(mode: str) -> None:
         assert await logged(peer) == "the server small is not available: nobody answers at http://…"
 
 
-async def test_a_level_that_is_none_is_refused() -> None:
+async def test_an_unknown_level_is_refused() -> None:
     async with Telling("handshake").bridged() as running, talking(running) as peer:
         assert (await peer.request("logging/setLevel", {"level": "loud"}))["error"]["code"] == -32602
 
 
-async def test_a_server_that_declares_no_logging_is_not_asked() -> None:
+async def test_no_level_is_sent_to_a_server_without_logging() -> None:
     telling = Telling("handshake")
     telling.app.capabilities.clear()
     async with telling.bridged() as running, talking(running) as peer:

@@ -16,7 +16,7 @@ from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, PATIENCE, STATELESS
 
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("mode", MODES)
-async def test_lists_that_change_are_told_to_all(mode: str, version: str) -> None:
+async def test_list_changes_are_sent_to_all_clients(mode: str, version: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as one, talking(running, version) as other:
         for peer in (one, other):
@@ -30,7 +30,7 @@ async def test_lists_that_change_are_told_to_all(mode: str, version: str) -> Non
                 await peer.other(f"notifications/{what}/list_changed")
 
 
-async def test_a_list_that_changes_in_one_session_is_told_to_its_client() -> None:
+async def test_a_list_change_in_one_session_is_sent_to_its_client_only() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         await one.call("shift", what="tools")
@@ -42,7 +42,7 @@ async def test_a_list_that_changes_in_one_session_is_told_to_its_client() -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_server_that_goes_and_comes_has_other_lists(mode: str, version: str) -> None:
+async def test_a_disconnect_and_a_reconnect_announce_changed_lists(mode: str, version: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as peer:
         await listening(peer)
@@ -54,7 +54,7 @@ async def test_a_server_that_goes_and_comes_has_other_lists(mode: str, version: 
         assert (await peer.request("tools/list"))["result"]["tools"]
 
 
-async def test_a_server_that_is_away_is_a_condition() -> None:
+async def test_an_unavailable_server_is_reported_as_a_condition() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
         telling.is_away = True
@@ -70,7 +70,7 @@ async def test_a_server_that_is_away_is_a_condition() -> None:
         await until(lambda: not running.conditions.active)
 
 
-async def test_what_has_no_other_place_passes_as_it_came() -> None:
+async def test_unknown_notifications_are_forwarded_unchanged() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         await one.call("whisper", method="notifications/elicitation/complete", params={"elicitationId": "7"})

@@ -139,7 +139,7 @@ async def test_several_calling_clients_get_their_own_progress_and_no_logs(versio
         assert await _has_heard(ada) == []
 
 
-async def test_the_end_of_a_visit_is_told_to_whom_it_was_asked_of() -> None:
+async def test_the_end_of_a_visit_is_sent_to_the_client_that_was_asked() -> None:
     async with (
         _shared() as (asking, running),
         talking(running, NEWEST_HANDSHAKE, EVERYTHING) as ada,
@@ -156,7 +156,7 @@ async def test_the_end_of_a_visit_is_told_to_whom_it_was_asked_of() -> None:
         assert await _has_heard(eve) == []
 
 
-async def test_a_log_level_is_wanted_by_requests_and_by_sessions() -> None:
+async def test_log_levels_apply_per_request_and_per_session() -> None:
     async with (
         _shared() as (_, running),
         talking(running, NEWEST_HANDSHAKE) as ada,
@@ -170,7 +170,7 @@ async def test_a_log_level_is_wanted_by_requests_and_by_sessions() -> None:
         assert (await ada.text("count", to=1), ada.others) == ("done", [])
 
 
-async def test_in_a_session_that_all_share_nobody_shows_pages() -> None:
+async def test_a_shared_session_offers_no_app_pages() -> None:
     # What the server would say of them there it would say to all.
     behind = Behind(notes(), OLD)
     async with behind.serving(shared=True) as way, talking(bridge(way), NEWEST_HANDSHAKE, HOST) as peer:
@@ -181,7 +181,7 @@ async def test_in_a_session_that_all_share_nobody_shows_pages() -> None:
 
 @pytest.mark.slow
 @BOTH_ERAS
-async def test_on_a_stream_each_client_is_asked_what_concerns_it(version: str) -> None:
+async def test_each_client_on_a_stream_gets_only_its_own_questions(version: str) -> None:
     asking = Asking()
     with anyio.fail_after(3 * PATIENCE):
         async with (

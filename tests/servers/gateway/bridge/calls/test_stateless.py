@@ -18,7 +18,7 @@ FORMS: Json = {"elicitation": {"form": {}, "url": {}}}
 CLIENTS = pytest.mark.parametrize("version", ERAS)
 
 
-async def test_a_state_belongs_to_its_request() -> None:
+async def test_a_request_state_is_refused_for_another_request() -> None:
     async with bridged(Behind(Small().app, NEW), STATELESS, FORMS) as peer:
         first = (await peer.call("greet"))["result"]
         again = {"requestState": first["requestState"], "inputResponses": {"first": named("Ada")}}
@@ -26,7 +26,7 @@ async def test_a_state_belongs_to_its_request() -> None:
         assert refused["error"]["message"] == "this requestState belongs to another request"
 
 
-async def test_several_questions_of_a_round_are_asked_at_once() -> None:
+async def test_all_questions_of_a_round_are_asked_concurrently() -> None:
     capabilities: Json = {**FORMS, "sampling": {}, "roots": {}}
     async with bridged(Behind(everything, NEW), NEWEST_HANDSHAKE, capabilities) as peer:
         call = await peer.start("test_input_required_result_multiple_inputs")
@@ -47,7 +47,7 @@ async def test_a_visit_has_an_id_for_a_client_with_a_session() -> None:
         assert text_of((await peer.answer(call))["result"]) == "The user has opened the page."
 
 
-async def test_what_a_client_with_a_session_refuses_ends_its_call() -> None:
+async def test_a_refusal_by_a_client_with_a_session_ends_its_call() -> None:
     async with bridged(Behind(Small().app, NEW), NEWEST_HANDSHAKE, FORMS) as peer:
         call = await peer.start("greet")
         question = await peer.other("elicitation/create")
@@ -56,13 +56,13 @@ async def test_what_a_client_with_a_session_refuses_ends_its_call() -> None:
         assert (await peer.answer(call))["error"]["message"] == "the user does not want that"
 
 
-async def test_what_a_client_did_not_declare_it_is_not_asked() -> None:
+async def test_a_client_is_not_asked_what_it_did_not_declare() -> None:
     async with bridged(Behind(Small().app, NEW), NEWEST_HANDSHAKE) as peer:
         error = (await peer.call("greet"))["error"]
         assert error["data"]["requiredCapabilities"] == {"elicitation": {"form": {}}}
 
 
-async def test_a_server_that_asks_for_ever_is_left() -> None:
+async def test_a_server_that_asks_endlessly_fails_the_call() -> None:
     async def ask(_context: Context[None]) -> Json:
         raise InputRequired({"again": {"method": "roots/list", "params": {}}})
 
@@ -76,7 +76,7 @@ async def test_a_server_that_asks_for_ever_is_left() -> None:
         assert "was not completed within 10 rounds" in answer["error"]["message"]
 
 
-async def test_all_clients_have_one_connection() -> None:
+async def test_all_clients_share_one_connection() -> None:
     behind = Behind(Small().app, NEW)
     async with opened(behind) as running, talking(running) as ada, talking(running, STATELESS) as bob:
         assert [await peer.text("add", a=1, b=2) for peer in (ada, bob)] == ["3", "3"]
@@ -100,7 +100,7 @@ class Chatty(Small):
         return name
 
 
-async def test_a_log_message_on_a_pipe_is_told_to_the_only_client_with_calls() -> None:
+async def test_a_log_message_on_a_pipe_reaches_the_only_client_with_calls() -> None:
     chatty = Chatty()
     behind = Behind(chatty.app, NEW)
     async with opened(behind) as running, talking(running) as ada, talking(running) as bob:
