@@ -79,7 +79,7 @@ async def test_unknown_notifications_are_forwarded_unchanged() -> None:
         assert other.others == []
 
 
-async def test_a_log_message_without_a_level_is_none() -> None:
+async def test_a_log_message_without_a_valid_level_is_dropped() -> None:
     async with Telling("handshake").app.open() as running, talking(running, NEWEST_HANDSHAKE) as peer:
         await peer.request("ping")
         (link,) = running.changes._listeners  # the client's
@@ -89,7 +89,7 @@ async def test_a_log_message_without_a_level_is_none() -> None:
         assert (await peer.other("notifications/message"))["params"]["data"] == "one"
 
 
-async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
+async def test_a_slow_client_gets_list_changes_only() -> None:
     async with Telling("handshake").app.open() as running, talking(running) as peer:
         await peer.request("ping")
         (link,) = running.changes._listeners  # the client's
@@ -101,7 +101,7 @@ async def test_a_client_that_is_behind_is_told_of_lists_only() -> None:
         await peer.other("notifications/tools/list_changed")
 
 
-async def test_what_a_client_says_of_its_own_accord_reaches_its_session() -> None:
+async def test_notifications_of_a_client_reach_its_own_session() -> None:
     """How far it is with a question of the server's, for one."""
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
@@ -117,7 +117,7 @@ async def test_what_a_client_says_of_its_own_accord_reaches_its_session() -> Non
         ]
 
 
-async def test_what_a_client_says_is_not_said_for_all_that_share_a_session() -> None:
+async def test_notifications_of_a_client_do_not_reach_a_shared_session() -> None:
     telling = Telling("handshake", shared=True)
     async with telling.bridged() as running, talking(running) as peer:
         await peer.call("ears")
@@ -126,7 +126,7 @@ async def test_what_a_client_says_is_not_said_for_all_that_share_a_session() -> 
         assert telling.told == []
 
 
-async def test_a_log_message_of_no_call_has_no_word_without_sessions() -> None:
+async def test_a_log_message_outside_of_calls_is_not_sent_to_stateless_clients() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
         await telling.heard_by_all()
@@ -140,14 +140,14 @@ async def test_a_log_message_of_no_call_has_no_word_without_sessions() -> None:
 ROOTS = {"roots": {"listChanged": True}}
 
 
-async def test_a_server_that_all_share_is_told() -> None:
+async def test_a_shared_session_hears_of_changed_roots() -> None:
     telling = Telling("handshake", shared=True)
     async with telling.bridged() as running, talking(running, capabilities=ROOTS) as peer:
         await peer.notify("notifications/roots/list_changed")
         await until(lambda: telling.roots_changed == 1)
 
 
-async def test_a_server_without_sessions_asks_anew_anyhow() -> None:
+async def test_a_stateless_server_asks_for_roots_again_after_a_change() -> None:
     telling = Telling("stateless")
     async with telling.bridged() as running, talking(running, capabilities=ROOTS) as peer:
         await peer.notify("notifications/roots/list_changed")
@@ -158,7 +158,7 @@ async def test_a_server_without_sessions_asks_anew_anyhow() -> None:
         assert telling.roots_changed == 0
 
 
-async def test_a_server_that_all_share_is_told_by_clients_that_were_there_before() -> None:
+async def test_a_shared_session_hears_of_roots_from_clients_that_connected_earlier() -> None:
     """Which have shaken hands with the gateway before the bridge was opened behind it."""
     telling = Telling("handshake", shared=True)
     door = Door("small", bridge(Upstream("small", telling.connect, shared=True)))

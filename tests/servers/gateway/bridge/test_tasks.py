@@ -50,7 +50,7 @@ async def declared(behind: Behind, version: str) -> Json:
 
 
 @EVERY_PAIR
-async def test_a_task_comes_to_its_result_or_is_cancelled(version: str, mode: str) -> None:
+async def test_a_task_completes_or_is_cancelled(version: str, mode: str) -> None:
     work = Working()
     async with bridged(Behind(work.app, mode), version, OURS) as peer:
         assert await peer.text("add", a=1, b=2) == "3"
@@ -70,13 +70,13 @@ async def test_a_task_comes_to_its_result_or_is_cancelled(version: str, mode: st
 
 
 @EVERY_PAIR
-async def test_its_question_is_asked_of_the_client(version: str, mode: str) -> None:
+async def test_a_question_of_a_task_reaches_its_client(version: str, mode: str) -> None:
     async with bridged(Behind(Working().app, mode), version, FORMS_TOO) as peer:
         assert text_in(await answered(peer, await started(peer, "paint"), RED)) == "painted red"
 
 
 @pytest.mark.parametrize("version", [NEWEST_HANDSHAKE, STATELESS])
-async def test_its_question_is_asked_of_its_own_client_where_others_have_tasks_too(version: str) -> None:
+async def test_a_question_of_a_task_reaches_only_its_own_client(version: str) -> None:
     work = Working()
     async with (
         Behind(work.app, OLD).serving(shared=True) as way,
@@ -90,7 +90,7 @@ async def test_its_question_is_asked_of_its_own_client_where_others_have_tasks_t
         assert not [message for message in holding.others if message["method"] == "elicitation/create"]
 
 
-async def test_a_task_that_the_server_wants_of_a_client_is_none_of_its_question() -> None:
+async def test_task_params_of_a_question_are_not_forwarded() -> None:
     app = small("small")
 
     @app.tool()
@@ -109,7 +109,7 @@ async def test_a_task_that_the_server_wants_of_a_client_is_none_of_its_question(
 
 
 @pytest.mark.parametrize("capabilities", [FORMS_TOO, {"elicitation": {"form": {}}}])
-async def test_what_it_asks_at_once_is_asked_at_once(capabilities: Json) -> None:
+async def test_concurrent_questions_of_a_task_are_asked_together(capabilities: Json) -> None:
     async with bridged(Behind(Working().app, NEW), STATELESS, capabilities) as peer:
         result = (await peer.call("ask_twice"))["result"]
         if "taskId" in result:
@@ -118,7 +118,7 @@ async def test_what_it_asks_at_once_is_asked_at_once(capabilities: Json) -> None
 
 
 @EVERY_PAIR
-async def test_one_whose_server_is_lost_fails_and_says_so(version: str, mode: str) -> None:
+async def test_a_task_fails_when_its_server_is_lost(version: str, mode: str) -> None:
     work = Working()
     behind = Behind(work.app, mode)
     async with bridged(behind, version, OURS) as peer:
@@ -130,7 +130,7 @@ async def test_one_whose_server_is_lost_fails_and_says_so(version: str, mode: st
 
 
 @EVERY_PAIR
-async def test_it_goes_on_when_its_client_has_left(version: str, mode: str) -> None:
+async def test_a_task_continues_after_its_client_has_left(version: str, mode: str) -> None:
     work = Working()
     async with opened(Behind(work.app, mode)) as running:
         async with talking(running, version, OURS) as peer:
@@ -142,7 +142,7 @@ async def test_it_goes_on_when_its_client_has_left(version: str, mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_a_server_that_closes_leaves_none_behind(mode: str) -> None:
+async def test_closing_the_bridge_cancels_its_tasks(mode: str) -> None:
     work = Working()
     async with Behind(work.app, mode).serving() as way:
         async with bridge(way).open() as running, talking(running, STATELESS, OURS) as peer:
@@ -154,7 +154,7 @@ async def test_a_server_that_closes_leaves_none_behind(mode: str) -> None:
 
 @pytest.mark.parametrize("version", PLAIN)
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_a_client_without_tasks_has_the_result(version: str, mode: str) -> None:
+async def test_a_client_without_tasks_gets_the_result(version: str, mode: str) -> None:
     work = Working()
     work.go_on.set()
     async with bridged(Behind(work.app, mode), version) as peer:
@@ -162,7 +162,7 @@ async def test_a_client_without_tasks_has_the_result(version: str, mode: str) ->
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_a_client_without_tasks_and_sessions_answers_in_rounds(mode: str) -> None:
+async def test_a_stateless_client_without_tasks_answers_in_rounds(mode: str) -> None:
     async with bridged(Behind(Working().app, mode), STATELESS, {"elicitation": {"form": {}}}) as peer:
         asked = (await peer.call("paint"))["result"]
         again = {
@@ -175,14 +175,14 @@ async def test_a_client_without_tasks_and_sessions_answers_in_rounds(mode: str) 
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_a_client_without_tasks_and_with_a_session_is_asked_during_the_call(mode: str) -> None:
+async def test_a_client_with_a_session_and_without_tasks_is_asked_during_the_call(mode: str) -> None:
     async with bridged(Behind(Working().app, mode), "2025-06-18", {"elicitation": {}}) as peer:
         calling = await peer.start("paint")
         await peer.reply((await peer.other("elicitation/create"))["id"], RED)
         assert text_in((await peer.answer(calling))["result"]) == "painted red"
 
 
-async def test_how_long_it_is_to_be_kept_is_said_to_the_server() -> None:
+async def test_the_ttl_of_a_task_is_forwarded() -> None:
     work = Working()
     behind = Behind(work.app, OLD)
     async with bridged(behind, NEWEST_HANDSHAKE) as peer:
@@ -194,7 +194,7 @@ async def test_how_long_it_is_to_be_kept_is_said_to_the_server() -> None:
 
 
 @pytest.mark.parametrize(("mode", "support"), [(NEW, "optional"), (OLD, None)])
-async def test_a_client_of_2025_11_25_is_told_what_it_may_ask_for(mode: str, support: str | None) -> None:
+async def test_task_support_of_tools_is_listed_for_2025_11_25(mode: str, support: str | None) -> None:
     async with bridged(Behind(Working().app, mode), NEWEST_HANDSHAKE) as peer:
         listed = {tool["name"]: tool for tool in (await peer.request("tools/list"))["result"]["tools"]}
         assert listed["add"].get("execution", {}).get("taskSupport") == support
@@ -203,13 +203,13 @@ async def test_a_client_of_2025_11_25_is_told_what_it_may_ask_for(mode: str, sup
 
 
 @EVERY_PAIR
-async def test_tasks_are_declared_where_the_server_has_some(version: str, mode: str) -> None:
+async def test_tasks_are_declared_if_the_server_has_them(version: str, mode: str) -> None:
     told = await declared(Behind(Working().app, mode), version)
     assert TASKS in told["extensions"] if version == STATELESS else "requests" in told["tasks"]
     assert not {"tasks", "extensions"} & (await declared(Behind(small("small"), mode), version)).keys()
 
 
-async def test_the_rules_for_tools_hold_for_tasks() -> None:
+async def test_rules_for_tools_apply_to_tasks() -> None:
     work = Working()
     work.go_on.set()
     kept = rules(Rules(deny=("paint",), rename={"work": "toil"}))
@@ -220,7 +220,7 @@ async def test_the_rules_for_tools_hold_for_tasks() -> None:
         assert (await outcome(peer, await started(peer, "work")))["isError"]
 
 
-async def test_one_of_a_bridge_among_joined_servers() -> None:
+async def test_a_task_of_a_bridged_server_works_in_a_joined_gateway() -> None:
     work = Working()
     work.go_on.set()
     behind = Behind(work.app, OLD)

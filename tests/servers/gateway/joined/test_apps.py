@@ -13,7 +13,7 @@ from tests.shared.server.peer import talking
 OTHER = "ui://others/list"
 
 
-async def test_pages_with_one_uri_have_the_names_of_their_servers() -> None:
+async def test_pages_with_the_same_uri_get_the_prefix_of_their_server() -> None:
     doors = Door("a", notes("of a")), Door("b", notes("of b")), Door("c", notes("of c", page=OTHER))
     async with joined(*doors) as running, talking(running, capabilities=HOST) as peer:
         links = await linked(peer)
@@ -27,7 +27,7 @@ async def test_pages_with_one_uri_have_the_names_of_their_servers() -> None:
             assert await shown(peer, tool) == {"notes": [f"of {tool[0]}"]}
 
 
-async def test_clients_see_what_they_declared_whoever_asks_first() -> None:
+async def test_each_client_sees_pages_only_if_it_declared_them() -> None:
     async with joined(Door("a", notes("of a")), Door("b", notes("of b", page=OTHER))) as running:
         for capabilities, count in ((HOST, 2), ({}, 0), (HOST, 2)):
             async with talking(running, capabilities=capabilities) as peer:
@@ -35,7 +35,7 @@ async def test_clients_see_what_they_declared_whoever_asks_first() -> None:
                 assert (await shown(peer, "a__read_notes") is not None) is bool(count)
 
 
-async def test_a_host_is_told_of_servers_that_come_and_go() -> None:
+async def test_a_host_hears_of_members_that_open_and_close() -> None:
     late = Door("b", notes("of b"))
     async with (
         joined(Door("a", notes("of a")), closed=(late,)) as running,
@@ -52,7 +52,7 @@ async def test_a_host_is_told_of_servers_that_come_and_go() -> None:
 
 
 @EVERY_PAIR
-async def test_pages_behind_bridges_are_found_as_well(version: str, mode: str) -> None:
+async def test_pages_behind_bridges_are_listed(version: str, mode: str) -> None:
     behind = Behind(notes("of theirs"), mode)
     async with behind.serving() as way:
         doors = Door("ours", notes("of ours")), Door("theirs", bridge(way))
@@ -67,13 +67,13 @@ async def test_pages_behind_bridges_are_found_as_well(version: str, mode: str) -
                         assert await shown(peer, tool) == {"notes": [f"of {name}"]}
 
 
-def test_a_tool_names_its_page_in_either_form() -> None:
+def test_the_page_of_a_tool_is_read_from_either_form() -> None:
     odd = (None, 5, {}, {"ui": None}, {"ui": []}, {"ui": {"resourceUri": 5}}, {"ui": {"resourceUri": "https://a/b"}})
     assert [page_of({"name": "a", "_meta": meta}) for meta in odd] == [None] * len(odd)
     assert page_of({"name": "a", "_meta": {"ui/resourceUri": PAGE}}) == PAGE
 
 
-async def test_a_page_that_another_server_lists_as_well_is_that_of_the_tool_that_names_it() -> None:
+async def test_a_page_listed_by_two_servers_belongs_to_the_one_with_its_tool() -> None:
     ours, theirs = notes("of ours"), small("theirs")
 
     @theirs.lists_resources
@@ -91,7 +91,7 @@ async def test_a_page_that_another_server_lists_as_well_is_that_of_the_tool_that
         assert await title(peer, PAGE) == "of ours"
 
 
-async def test_a_page_with_the_name_of_another_server_gets_that_of_its_own_as_well() -> None:
+async def test_a_page_with_the_prefix_of_another_server_gets_its_own_prefix_too() -> None:
     doors = Door("a", notes("of a")), Door("b", notes("of b", page="ui://a__notes/list"))
     async with joined(*doors) as running, talking(running, capabilities=HOST) as peer:
         links = await linked(peer)

@@ -21,7 +21,7 @@ async def described(running: Any, version: str) -> Json:
 
 
 @both_eras
-async def test_it_can_what_one_of_them_can(version: str) -> None:
+async def test_capabilities_are_the_union_of_those_of_the_members(version: str) -> None:
     a, b = with_tools("a", "say", capabilities={"logging": {}}), small("b", capabilities={"experimental": {"x": {}}})
 
     @b.resource("b://1")
@@ -35,20 +35,20 @@ async def test_it_can_what_one_of_them_can(version: str) -> None:
         assert told["tools"] == told["resources"] == {"listChanged": True}
 
 
-async def test_one_that_is_not_open_may_have_anything() -> None:
+async def test_a_closed_member_counts_as_having_every_capability() -> None:
     async with joined(closed=(with_tools("a", "a_tool"),)) as running:
         told = (await described(running, STATELESS))["capabilities"]
         assert told["resources"] == {"subscribe": True, "listChanged": True}
         assert told.keys() == {"tools", "prompts", "resources", "completions", "logging"}
 
 
-async def test_instructions_stand_below_names() -> None:
+async def test_instructions_follow_the_names_of_their_members() -> None:
     a, c = (with_tools(name, "say", instructions=f"Use {name}.") for name in "ac")
     async with joined(a, with_tools("b", "say"), c) as running:
         assert (await described(running, STATELESS))["instructions"] == "## a\nUse a.\n\n## c\nUse c."
 
 
-async def test_long_instructions_are_cut_before_short_ones() -> None:
+async def test_long_instructions_are_truncated_before_short_ones() -> None:
     said = {"a": "long ü " * 250, "b": "short", "c": "x " * 999}
     async with joined(*(with_tools(name, "say", instructions=text) for name, text in said.items())) as running:
         told = (await described(running, STATELESS))["instructions"]
@@ -57,6 +57,6 @@ async def test_long_instructions_are_cut_before_short_ones() -> None:
         assert told.count(" …") == 2
 
 
-async def test_without_instructions_nothing_is_said() -> None:
+async def test_members_without_instructions_give_none() -> None:
     async with joined(with_tools("a", "a_tool")) as running:
         assert "instructions" not in await described(running, STATELESS)

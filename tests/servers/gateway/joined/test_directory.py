@@ -10,7 +10,7 @@ from tests.servers.gateway.joined.members import Door, joined, names, opened, pr
 from tests.shared.server.peer import talking
 
 
-async def test_only_what_several_have_is_prefixed() -> None:
+async def test_only_ambiguous_names_are_prefixed() -> None:
     a, b = with_tools("a", "read", "search"), with_tools("b", "load", "search")
     async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "a__search", "load", "b__search"]
@@ -23,14 +23,14 @@ async def test_only_what_several_have_is_prefixed() -> None:
         assert await peer.text("a__read") == "a read"
 
 
-async def test_a_name_that_looks_like_a_full_one_takes_nobodys_place() -> None:
+async def test_a_name_that_equals_a_prefixed_name_is_prefixed_itself() -> None:
     a, b, c = with_tools("a", "x"), with_tools("b", "x"), with_tools("c", "a__x")
     async with joined(a, b, c) as running, talking(running) as peer:
         assert await names(peer) == ["a__x", "b__x", "c__a__x"]
         assert [await peer.text(name) for name in await names(peer)] == ["a x", "b x", "c a__x"]
 
 
-async def test_a_tool_whose_name_models_refuse_gets_another() -> None:
+async def test_a_tool_name_that_models_refuse_is_replaced() -> None:
     a, b = with_tools("a", "load.all", "x" * 65, "x" * 64, "both.of"), with_tools("b", "both.of")
     async with joined(a, b) as running, talking(running) as peer:
         listed = await names(peer)
@@ -44,7 +44,7 @@ async def test_a_tool_whose_name_models_refuse_gets_another() -> None:
         ]
 
 
-async def test_lists_have_pages_of_our_own() -> None:
+async def test_lists_are_paged_by_the_gateway() -> None:
     tools = [f"tool_{number}" for number in range(5)]
     a, b = with_tools("a", *tools[:4]), with_tools("b", *tools[4:])
     async with joined(a, b) as running:
@@ -56,7 +56,7 @@ async def test_lists_have_pages_of_our_own() -> None:
             assert "nextCursor" not in second
 
 
-async def test_no_tool_is_missed_if_another_one_goes_between_two_pages() -> None:
+async def test_a_tool_removed_between_pages_hides_no_other() -> None:
     a, b = with_tools("a", "one", "two"), with_tools("b", "three", "four")
     async with joined(a, b) as running:
         running.server.page_size = 2
@@ -68,7 +68,7 @@ async def test_no_tool_is_missed_if_another_one_goes_between_two_pages() -> None
     assert [one["name"] for one in first["tools"] + rest["tools"]] == ["one", "two", "three", "four"]
 
 
-async def test_a_tool_that_has_moved_is_found_where_it_is() -> None:
+async def test_a_tool_that_moved_to_another_member_is_called_there() -> None:
     a, b = with_tools("a", "read"), with_tools("b", "load")
     async with joined(a, b) as running, talking(running) as peer:
         assert await names(peer) == ["read", "load"]
@@ -110,7 +110,7 @@ async def test_prompts_are_named_rendered_and_completed_like_tools() -> None:
         assert result["completion"]["values"] == ["Ann of b"]
 
 
-async def test_a_prompt_of_a_member_that_is_closed_is_an_error() -> None:
+async def test_a_prompt_of_a_closed_member_is_an_error() -> None:
     server = small("a")
     server.prompt()(prompt)
     door = Door("a", server)
@@ -121,7 +121,7 @@ async def test_a_prompt_of_a_member_that_is_closed_is_an_error() -> None:
         assert (error["code"], error["message"]) == (-32603, "the server a is not available: it was closed")
 
 
-async def test_a_tool_or_prompt_with_the_name_of_another_server_gets_that_of_its_own_as_well() -> None:
+async def test_a_name_with_the_prefix_of_another_member_gets_its_own_prefix_too() -> None:
     ours, theirs = with_tools("files", "write"), with_tools("other", "files__write", "files__new", "other__own")
     theirs._server.prompt(name="files__greet")(prompt)
     async with joined(theirs, ours, foreign=["other"]) as running, talking(running) as peer:
@@ -132,7 +132,7 @@ async def test_a_tool_or_prompt_with_the_name_of_another_server_gets_that_of_its
         assert (await peer.call("files__new"))["error"]["message"].startswith("unknown tool: files__new")
 
 
-async def test_a_name_of_a_server_that_is_not_there_is_not_taken_over_meanwhile() -> None:
+async def test_the_prefix_of_a_closed_member_can_not_be_taken_over() -> None:
     ours, theirs, never = with_tools("files", "write"), with_tools("other", "files__write"), with_tools("late", "x")
     async with joined(theirs, ours, closed=(never,), foreign=["other"]) as running, talking(running) as peer:
         assert await names(peer) == ["write", "other__files__write"]
@@ -164,7 +164,7 @@ async def refuse(*_: Any) -> dict[str, Any]:
     raise RpcError("no idea", code=0)
 
 
-async def test_the_log_tells_once_of_what_has_the_name_of_another_server(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_name_with_the_prefix_of_another_member_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     ours, theirs = with_tools("files", "write"), with_tools("other", "files__write")
     async with joined(theirs, ours, foreign=["other"]) as running, talking(running) as peer:
         for _ in range(2):

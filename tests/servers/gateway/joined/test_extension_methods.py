@@ -12,7 +12,7 @@ from tests.servers.gateway.joined.members import Door, joined, small, vendors, w
 from tests.shared.server.peer import STATELESS, talking
 
 
-async def test_a_method_of_one_member_goes_there() -> None:
+async def test_a_custom_method_is_forwarded_to_its_member() -> None:
     server = small("b")
 
     @server.method("example/own")
@@ -24,7 +24,7 @@ async def test_a_method_of_one_member_goes_there() -> None:
         assert (await peer.request("example/other"))["error"]["code"] == -32601
 
 
-async def test_a_method_of_a_member_that_comes_later_is_there_for_who_came_before() -> None:
+async def test_a_custom_method_of_a_late_member_is_available_to_earlier_clients() -> None:
     server = small("b")
 
     @server.method("example/own")
@@ -39,7 +39,7 @@ async def test_a_method_of_a_member_that_comes_later_is_there_for_who_came_befor
         assert (await vendors(peer, "example/own"))["result"]["own"] == "b"
 
 
-async def test_a_method_of_its_own_may_ask_in_rounds() -> None:
+async def test_a_custom_method_may_ask_in_rounds() -> None:
     class Name(BaseModel):
         name: str
 

@@ -35,7 +35,7 @@ from tests.shared.client.small import Small
 from tests.shared.server.peer import NEWEST_HANDSHAKE, STATELESS, talking
 
 
-def test_two_members_of_one_name_and_names_that_would_not_fit_before_others_are_refused() -> None:
+def test_duplicate_and_invalid_member_names_are_refused() -> None:
     with pytest.raises(ValueError, match="two servers have the same name: a, a"):
         gateway([with_tools("a", "a_tool"), with_tools("a", "a_tool")])
     with pytest.raises(ValueError, match="a_b"):
@@ -43,7 +43,7 @@ def test_two_members_of_one_name_and_names_that_would_not_fit_before_others_are_
 
 
 @both_eras
-async def test_clients_hear_of_members_that_come_and_go(version: str) -> None:
+async def test_clients_hear_of_members_that_open_and_close(version: str) -> None:
     late = with_tools("b", "b_tool")
     async with joined(with_tools("a", "a_tool"), closed=(late,)) as running, talking(running, version) as peer:
         await listening(peer)

@@ -69,7 +69,7 @@ async def added(streams: Listening, wanted: list[str]) -> dict[str, bool]:
     return found
 
 
-async def test_what_comes_together_shares_a_stream() -> None:
+async def test_resources_added_together_share_a_stream() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         assert await added(streams, ["http://x", *uris(0, 50)]) == {
@@ -82,7 +82,7 @@ async def test_what_comes_together_shares_a_stream() -> None:
         assert heard.told == [Change("resource", "memo://7")]
 
 
-async def test_a_new_stream_takes_over_what_small_ones_have() -> None:
+async def test_a_new_stream_takes_over_the_resources_of_small_streams() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         most = 0
@@ -96,7 +96,7 @@ async def test_a_new_stream_takes_over_what_small_ones_have() -> None:
         assert heard.told == [Change("resource", "memo://0")]
 
 
-async def test_a_large_stream_is_not_named_again_for_a_new_resource() -> None:
+async def test_a_large_stream_is_not_reopened_for_a_new_resource() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         await added(streams, uris(0, 20))
@@ -104,7 +104,7 @@ async def test_a_large_stream_is_not_named_again_for_a_new_resource() -> None:
         assert streams.streams == 2
 
 
-async def test_a_stream_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_resources_of_a_stream_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listen_streams, "MAX_URIS", 10)  # it is some hundreds, which nobody may set
     heard = Heard()
     async with heard.listening() as streams:
@@ -114,7 +114,7 @@ async def test_a_stream_is_no_longer_than_it_may_be(monkeypatch: pytest.MonkeyPa
         assert streams.streams == 4
 
 
-async def test_a_stream_of_which_nothing_is_left_is_ended() -> None:
+async def test_a_stream_without_resources_is_closed() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         await added(streams, uris(0, 3))
@@ -124,7 +124,7 @@ async def test_a_stream_of_which_nothing_is_left_is_ended() -> None:
         await until(lambda: heard.held == [])
 
 
-async def test_what_nobody_wants_any_more_is_not_taken_over() -> None:
+async def test_removed_resources_are_not_taken_over() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         await added(streams, uris(0, 3))
@@ -133,7 +133,7 @@ async def test_what_nobody_wants_any_more_is_not_taken_over() -> None:
         await until(lambda: heard.serves("memo://0", *uris(2, 6)))
 
 
-async def test_a_stream_that_is_refused_leaves_the_others() -> None:
+async def test_a_refused_stream_leaves_the_others_open() -> None:
     heard = Heard()
     heard.app.limits = Limits(streams=1)
     async with heard.listening() as streams:
@@ -143,7 +143,7 @@ async def test_a_stream_that_is_refused_leaves_the_others() -> None:
         assert heard.serves(*uris(0, 3))
 
 
-async def test_of_what_was_asked_for_together_all_is_refused_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_resources_added_together_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listen_streams, "MAX_URIS", 2)
     heard = Heard()
     heard.app.limits = Limits(streams=1)
@@ -153,7 +153,7 @@ async def test_of_what_was_asked_for_together_all_is_refused_or_nothing(monkeypa
         assert streams.streams == 0
 
 
-async def test_what_is_refused_on_the_way_is_told_as_changed() -> None:
+async def test_a_resource_refused_in_a_new_stream_is_reported_as_changed() -> None:
     """A resource that was told of, and is not any more: whoever reads it learns why."""
     heard = Heard()
     async with heard.listening() as streams:
@@ -164,7 +164,7 @@ async def test_what_is_refused_on_the_way_is_told_as_changed() -> None:
         await until(lambda: heard.serves("memo://1"))
 
 
-async def test_who_waits_hears_of_the_end() -> None:
+async def test_waiting_raises_when_the_connection_ends() -> None:
     heard = Heard()
     async with heard.listening() as streams:
         await streams.add("memo://0")
@@ -173,7 +173,7 @@ async def test_who_waits_hears_of_the_end() -> None:
             await streams.add("memo://1")
 
 
-async def test_a_stream_that_the_server_ends_for_good_is_tried_again(
+async def test_a_stream_that_the_server_closed_is_reopened(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", listen_streams._log.name)

@@ -17,11 +17,11 @@ COVERING = {
 }
 
 
-def test_a_part_belongs_to_all_that_it_is_a_part_of() -> None:
+def test_a_uri_is_covered_by_all_its_parents() -> None:
     assert {uri: [*covering(uri, HELD.__contains__)] for uri in COVERING} == COVERING
 
 
-def test_a_uri_of_thousands_of_levels_is_looked_at_in_part() -> None:
+def test_only_the_first_levels_of_a_deep_uri_are_checked() -> None:
     seen: list[str] = []
     assert not [*covering("/" * 8_000, lambda uri: bool(seen.append(uri)))]
     assert len(seen) <= 2 * MAX_LEVELS + 1

@@ -23,7 +23,7 @@ SHARING = [
 
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_change_is_told_until_nobody_wants_to_know(mode: str, version: str) -> None:
+async def test_updates_are_sent_until_the_subscription_ends(mode: str, version: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as peer:
         id_ = await subscribed(peer, ONE)
@@ -38,7 +38,7 @@ async def test_a_change_is_told_until_nobody_wants_to_know(mode: str, version: s
 @pytest.mark.parametrize(
     ("mode", "version", "shared"), [*((*one, False) for one in SHARING), ("handshake", NEWEST_HANDSHAKE, True)]
 )
-async def test_many_clients_are_one_subscription_at_the_server(mode: str, version: str, shared: bool) -> None:
+async def test_many_clients_share_one_subscription_at_the_server(mode: str, version: str, shared: bool) -> None:
     telling = Telling(mode, shared=shared)
     async with telling.bridged() as running, AsyncExitStack() as stack:
         peers = [await stack.enter_async_context(talking(running, version)) for _ in range(8)]
@@ -53,7 +53,7 @@ async def test_many_clients_are_one_subscription_at_the_server(mode: str, versio
         assert telling.held == [ONE]
 
 
-async def test_what_a_session_is_told_reaches_its_own_client_only() -> None:
+async def test_updates_in_a_session_reach_only_its_client() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         for peer in (one, other):
@@ -67,7 +67,7 @@ async def test_what_a_session_is_told_reaches_its_own_client_only() -> None:
 
 @pytest.mark.parametrize("version", ERAS)
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_part_is_told_with_its_own_uri(mode: str, version: str) -> None:
+async def test_an_update_of_a_part_has_the_uri_of_the_part(mode: str, version: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as peer:
         await subscribed(peer, "memo://all", "memo://other")
@@ -75,7 +75,7 @@ async def test_a_part_is_told_with_its_own_uri(mode: str, version: str) -> None:
         assert await updated(peer) == "memo://all/1/2"
 
 
-async def test_a_session_is_told_of_in_the_words_of_its_server() -> None:
+async def test_an_update_has_the_uri_as_the_server_spells_it() -> None:
     """Which may spell a resource otherwise than who subscribed to it."""
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
@@ -85,7 +85,7 @@ async def test_a_session_is_told_of_in_the_words_of_its_server() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_what_the_server_refuses_is_refused(mode: str) -> None:
+async def test_a_refusal_by_the_server_reaches_the_client(mode: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running) as peer:
         answer = await peer.request("resources/subscribe", {"uri": "http://x"})
@@ -93,7 +93,7 @@ async def test_what_the_server_refuses_is_refused(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None:
+async def test_a_stream_acknowledges_only_resources_the_server_accepts(mode: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
         wanted = {"resourceSubscriptions": ["http://x", ONE, *(["memo://bad"] if mode == "handshake" else [])]}
@@ -103,7 +103,7 @@ async def test_a_stream_is_acknowledged_what_the_server_tells(mode: str) -> None
 
 
 @pytest.mark.parametrize(("mode", "version"), SHARING)
-async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str) -> None:
+async def test_lost_subscriptions_are_renewed_and_reported_as_updated(mode: str, version: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as peer:
         await subscribed(peer, ONE, "memo://two")
@@ -115,7 +115,7 @@ async def test_what_was_lost_is_asked_for_again_and_told(mode: str, version: str
         assert await updated(peer) == ONE
 
 
-async def test_a_session_that_was_lost_is_subscribed_again_without_a_call() -> None:
+async def test_a_lost_session_is_resubscribed_without_a_call() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
         await subscribed(peer, ONE)
@@ -126,7 +126,7 @@ async def test_a_session_that_was_lost_is_subscribed_again_without_a_call() -> N
         assert await updated(peer) == ONE
 
 
-async def test_a_session_that_subscribes_again_and_again_costs_no_more() -> None:
+async def test_repeated_subscriptions_start_no_further_tasks() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
         await subscribed(peer, ONE)
@@ -137,7 +137,7 @@ async def test_a_session_that_subscribes_again_and_again_costs_no_more() -> None
         await until(lambda: len(running.state.tasks) == tasks)
 
 
-async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again() -> None:
+async def test_the_session_of_a_client_that_left_is_not_reopened() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running:
         async with talking(running) as peer:
@@ -147,7 +147,7 @@ async def test_a_client_that_leaves_has_its_session_closed_and_not_opened_again(
         assert running.changes.subscribed_resources == 0
 
 
-async def test_who_comes_while_it_is_asked_for_waits_for_that() -> None:
+async def test_a_second_subscriber_waits_for_the_pending_subscription() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
         async with anyio.create_task_group() as tasks:
@@ -160,7 +160,7 @@ async def test_who_comes_while_it_is_asked_for_waits_for_that() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_stream_that_ends_takes_nothing_from_another(mode: str) -> None:
+async def test_the_end_of_a_stream_keeps_the_subscriptions_of_others(mode: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, STATELESS) as one, talking(running, STATELESS) as other:
         id_ = await subscribed(one, ONE, "memo://two")
@@ -172,7 +172,7 @@ async def test_a_stream_that_ends_takes_nothing_from_another(mode: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "version"), SHARING)
-async def test_who_comes_while_it_is_taken_back_is_subscribed(mode: str, version: str) -> None:
+async def test_a_subscription_during_an_unsubscription_is_kept(mode: str, version: str) -> None:
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, version) as one, talking(running, version) as other:
         for _ in range(4):
@@ -187,7 +187,7 @@ async def test_who_comes_while_it_is_taken_back_is_subscribed(mode: str, version
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
+async def test_all_resources_of_a_stream_are_subscribed_concurrently(mode: str) -> None:
     uris = [f"memo://{number}" for number in range(40)]
     telling = Telling(mode)
     async with telling.bridged() as running, talking(running, STATELESS) as peer:
@@ -199,7 +199,7 @@ async def test_a_stream_of_many_is_asked_for_at_once(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_nothing_is_subscribed_to_while_the_server_is_away(mode: str) -> None:
+async def test_subscriptions_are_refused_while_the_server_is_unavailable(mode: str) -> None:
     telling = Telling(mode)
     telling.is_away = True
     async with telling.bridged() as running, talking(running) as peer:
@@ -215,7 +215,7 @@ def streams_of(running: Run[Bridge]) -> int:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(mode: str) -> None:
+async def test_a_subscription_without_an_answer_times_out(mode: str) -> None:
     telling = Telling(mode, shared=True)
     async with telling.bridged() as running, talking(running) as peer:
         id_ = await peer.begin("resources/subscribe", {"uri": "memo://slow"})
@@ -227,7 +227,7 @@ async def test_a_server_that_does_not_answer_is_not_waited_for_without_end(mode:
         await subscribed(peer, ONE)
 
 
-async def test_what_can_not_be_kept_of_a_session_is_not_told_as_it_came() -> None:
+async def test_updates_with_an_invalid_uri_are_dropped() -> None:
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
         await subscribed(peer, ONE)
