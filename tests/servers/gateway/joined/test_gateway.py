@@ -59,7 +59,7 @@ async def test_clients_hear_of_members_that_open_and_close(version: str) -> None
 
 
 @pytest.mark.parametrize("what", ["tools", "prompts"])
-async def test_a_change_of_one_is_a_change_of_the_whole(what: str) -> None:
+async def test_a_list_change_of_a_member_is_announced(what: str) -> None:
     server = small("a")
     server.prompt(name="first")(prompt)
     server.tool(name="first")(prompt)
@@ -75,7 +75,7 @@ async def test_a_change_of_one_is_a_change_of_the_whole(what: str) -> None:
 
 
 @both_eras
-async def test_what_holds_at_a_member_is_told_to_who_asks_for_a_level(version: str) -> None:
+async def test_setting_a_level_reports_the_conditions_of_members(version: str) -> None:
     door = with_tools("a", "a_tool", capabilities={"logging": {}})
     async with joined(door) as running, talking(running, version) as peer:
         opened(door).conditions.begin("disk", "warning", "the disk is full")
@@ -86,7 +86,7 @@ async def test_what_holds_at_a_member_is_told_to_who_asks_for_a_level(version: s
         assert (await peer.other("notifications/message"))["params"]["data"] == "the disk is full"
 
 
-async def test_what_begins_to_hold_at_a_member_is_told_to_all_who_want_it() -> None:
+async def test_a_new_condition_of_a_member_is_reported_to_all_with_that_level() -> None:
     door = with_tools("a", "a_tool", capabilities={"logging": {}})
     async with joined(door) as running, talking(running) as peer:
         await peer.request("logging/setLevel", {"level": "info"})
@@ -94,7 +94,7 @@ async def test_what_begins_to_hold_at_a_member_is_told_to_all_who_want_it() -> N
         assert (await peer.other("notifications/message"))["params"]["logger"] == "a"
 
 
-async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
+async def test_members_hear_of_each_client_after_its_handshake() -> None:
     server, met = small("a"), []
 
     @server.lifespan
@@ -111,7 +111,7 @@ async def test_members_hear_of_each_client_that_has_shaken_hands() -> None:
 
 
 @pytest.mark.parametrize("version", FORMS)
-async def test_a_task_of_one_of_them_comes_to_its_result_or_is_cancelled(version: str) -> None:
+async def test_a_task_of_a_member_completes_or_is_cancelled(version: str) -> None:
     """By whichever name its tool is known."""
     work, other = Working("a", rules(Rules(rename={"work": "toil"}))), Working("b")
     async with joined(Door("a", work.app), Door("b", other.app)) as running, talking(running, version, OURS) as peer:
@@ -127,7 +127,7 @@ async def test_a_task_of_one_of_them_comes_to_its_result_or_is_cancelled(version
         assert (await until(peer, id_, "cancelled"))["taskId"] == id_
 
 
-async def test_tasks_are_declared_where_one_of_them_has_some() -> None:
+async def test_tasks_are_declared_if_a_member_has_them() -> None:
     work = Door("working", Working().app)
     async with joined(with_tools("other", "add"), closed=(work,)) as running:
         await work.open()
@@ -138,7 +138,7 @@ async def test_tasks_are_declared_where_one_of_them_has_some() -> None:
             assert error["data"] == {"requiredCapabilities": OURS}
 
 
-async def test_a_question_of_a_task_is_asked_of_its_client() -> None:
+async def test_a_question_of_a_task_reaches_its_client() -> None:
     door, can = Door("working", Working().app), {**OURS, "elicitation": {"form": {}}}
     async with joined(door) as running, talking(running, STATELESS, can) as peer:
         id_ = await started(peer, "paint")
@@ -148,7 +148,7 @@ async def test_a_question_of_a_task_is_asked_of_its_client() -> None:
         assert text_in(await outcome(peer, id_)) == "painted red"
 
 
-async def test_a_task_whose_server_closes_ends_and_says_so() -> None:
+async def test_a_task_fails_when_its_member_closes() -> None:
     work = Working()
     door = Door("working", work.app)
     async with joined(door) as running, talking(running, STATELESS, OURS) as peer:
@@ -159,7 +159,7 @@ async def test_a_task_whose_server_closes_ends_and_says_so() -> None:
         assert (result["isError"], text_in(result)) == (True, "the server working is not available: it was closed")
 
 
-async def test_where_none_of_them_has_tasks_none_are_declared_and_none_made() -> None:
+async def test_without_members_with_tasks_none_are_declared_or_created() -> None:
     async with joined(with_tools("other", "say")) as running, talking(running, NEWEST_HANDSHAKE) as peer:
         assert "tasks" not in running.identity.capabilities
         answer = await peer.request("tools/call", {"name": "say", "arguments": {}, "task": {}})
@@ -168,7 +168,7 @@ async def test_where_none_of_them_has_tasks_none_are_declared_and_none_made() ->
 
 
 @both_eras
-async def test_a_result_that_breaks_its_schema_is_not_sent_on(version: str) -> None:
+async def test_a_result_that_violates_its_schema_is_not_forwarded(version: str) -> None:
     server = small("a")
 
     @server.tool
@@ -183,7 +183,7 @@ async def test_a_result_that_breaks_its_schema_is_not_sent_on(version: str) -> N
     assert "structuredContent" not in result
 
 
-async def test_changes_that_come_without_an_end_are_told_once_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_changes_are_announced_once_per_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.gateway.joined.joined.PAUSE_SECONDS", 3_600.0)
     door = with_tools("a", "a_tool")
     async with joined(door) as running, talking(running) as peer:
@@ -217,7 +217,7 @@ class Heard:
 
 @pytest.mark.parametrize("place", ["ours", "bridged"])
 @pytest.mark.parametrize("version", FORMS)
-async def test_a_task_of_one_of_them_has_its_line_in_the_audit_log(version: str, place: str) -> None:
+async def test_a_task_of_a_member_has_an_audit_line(version: str, place: str) -> None:
     lines: list[dict[str, Any]] = []
     audit = Audit(Lines(lines), arguments=True)  # type: ignore[arg-type]
     server = small("a", extensions=[tasks()])
@@ -239,7 +239,7 @@ async def test_a_task_of_one_of_them_has_its_line_in_the_audit_log(version: str,
     assert [(line["tool"], line["arguments"]) for line in written] == [("write", {"statement": "DROP"})]
 
 
-async def test_the_line_of_a_method_that_only_a_server_knows_names_it() -> None:
+async def test_the_audit_line_of_a_custom_method_names_the_method() -> None:
     lines: list[dict[str, Any]] = []
     audit = Audit(Lines(lines))  # type: ignore[arg-type]
     opened = gateway([with_tools("a", "x")]).open(extensions=[audit_calls(audit, "joined")])
@@ -248,7 +248,7 @@ async def test_the_line_of_a_method_that_only_a_server_knows_names_it() -> None:
     assert [(line["method"], line["outcome"]) for line in lines] == [("example/own", "error")]
 
 
-async def test_a_call_has_one_line_by_the_server_that_answers_it() -> None:
+async def test_a_call_has_one_audit_line_with_the_member_that_answered() -> None:
     lines: list[dict[str, Any]] = []
     audit = Audit(Lines(lines))  # type: ignore[arg-type]
     door = with_tools("a", "x")
@@ -274,7 +274,7 @@ class Lines:
         self._lines.append(json.loads(line))
 
 
-async def test_a_request_is_answered_as_soon_as_a_member_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_succeed_as_soon_as_a_member_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servers.gateway.bridge.base.Pauses", Endless)
     behind = Behind(Small().app)
     behind.is_away = True

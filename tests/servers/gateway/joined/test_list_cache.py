@@ -62,12 +62,12 @@ async def names_in_vain(peer: Peer) -> list[str]:
     return [tool["name"] for tool in (await peer.answer(id_))["result"]["tools"]]
 
 
-def test_a_tool_whose_arguments_are_no_object_is_omitted() -> None:
+def test_a_tool_with_arguments_that_are_no_object_is_omitted() -> None:
     tools = [{"name": kind, "inputSchema": {"type": kind}} for kind in ("array", "object")]
     assert sound(Tool, [*tools, {"name": "none", "inputSchema": {}}, {"name": "no schema"}]) == tools[1:]
 
 
-async def test_one_that_takes_its_time_is_left_out_until_it_says_that_its_list_has_changed() -> None:
+async def test_a_slow_member_is_omitted_until_it_announces_a_change() -> None:
     a, b = member("a", "read"), member("b", "load")
     async with joined(a, b) as running, talking(running) as peer:
         slow = Lists(b)
@@ -114,7 +114,7 @@ async def test_an_invalid_page_or_entry_is_omitted_and_affects_no_other(caplog: 
     assert warnings(caplog) == [no_text, no_text, no_list]
 
 
-async def test_many_clients_have_it_listed_once() -> None:
+async def test_concurrent_clients_share_one_listing() -> None:
     door = member("a", "read")
     async with joined(door) as running, talking(running) as peer:
         lists = Lists(door)
@@ -125,7 +125,7 @@ async def test_many_clients_have_it_listed_once() -> None:
         assert lists.asked == 1
 
 
-async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None:
+async def test_a_list_that_changes_during_the_listing_is_fetched_again() -> None:
     door = member("a", "read")
     async with joined(door) as running, talking(running) as peer:
         lists = Lists(door)
@@ -146,7 +146,7 @@ async def test_a_list_that_changes_while_it_is_told_is_asked_for_again() -> None
         assert lists.asked == 2
 
 
-async def test_an_older_list_that_comes_last_replaces_no_newer_one() -> None:
+async def test_an_older_list_that_arrives_late_does_not_replace_a_newer_one() -> None:
     door = member("a", "read", SimpleNamespace(differs_by_client=True))
     async with joined(door) as running, talking(running, STATELESS) as peer:
         asked, may = list[str](), anyio.Event()
@@ -171,7 +171,7 @@ async def test_an_older_list_that_comes_last_replaces_no_newer_one() -> None:
         assert asked == ["older", "newer"]  # it was known, and not looked up
 
 
-async def test_lists_that_differ_by_client_are_each_clients_own() -> None:
+async def test_lists_that_differ_by_client_are_not_shared() -> None:
     door = member("a", "read", SimpleNamespace(differs_by_client=True))
     async with (
         joined(door) as running,
@@ -222,7 +222,7 @@ async def test_a_failed_list_disappears_and_returns_with_a_notification_and_one_
         await peer.other("notifications/tools/list_changed")
 
 
-async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() -> None:
+async def test_a_list_that_differs_by_client_is_fetched_once_for_all_its_pages() -> None:
     door, asked = member("a", "read", SimpleNamespace(differs_by_client=True)), []
     shown = [{"name": f"tool_{number:03}", "inputSchema": {"type": "object"}} for number in range(250)]
 
@@ -246,7 +246,7 @@ async def test_a_list_that_differs_by_client_is_made_once_for_all_its_pages() ->
         assert len(asked) == 2
 
 
-async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another() -> None:
+async def test_a_client_of_a_slow_member_never_sees_the_list_of_another_client() -> None:
     door = member("a", "read", SimpleNamespace(differs_by_client=True))
     async with joined(door) as running, talking(running) as first, talking(running) as second:
         assert await names(first) == ["read"]
@@ -262,7 +262,7 @@ async def test_a_client_that_waits_in_vain_is_not_shown_the_list_of_another() ->
 
 
 @pytest.mark.parametrize("private", [0, 1])
-async def test_a_list_is_public_where_all_its_pages_are(private: int) -> None:
+async def test_a_list_is_public_only_if_all_its_pages_are(private: int) -> None:
     door = member("a", "read")
 
     async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
@@ -279,7 +279,7 @@ async def test_a_list_is_public_where_all_its_pages_are(private: int) -> None:
 
 
 @pytest.mark.parametrize("private", ["a", "b"])
-async def test_resources_are_public_where_those_of_all_servers_are(private: str) -> None:
+async def test_resources_are_public_only_if_those_of_all_members_are(private: str) -> None:
     doors = [with_resources(name, f"{name}://1") for name in ("a", "b")]
 
     async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
@@ -295,7 +295,7 @@ async def test_resources_are_public_where_those_of_all_servers_are(private: str)
         assert result["cacheScope"] == "private"
 
 
-async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice() -> None:
+async def test_a_listing_during_a_call_has_no_token_and_ends_at_a_repeated_cursor() -> None:
     """The token is that of the call on whose behalf it is asked for, and nobody may keep what does not say so."""
     door, heard = member("a", "read"), []
 
@@ -313,7 +313,7 @@ async def test_a_list_is_asked_for_in_its_own_name_to_where_a_cursor_comes_twice
         assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
-async def test_one_that_takes_its_time_and_tells_of_changes_all_the_while_is_waited_for_once(
+async def test_a_slow_member_that_keeps_announcing_changes_delays_one_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("servers.gateway.joined.list_cache.LISTING_SECONDS", 0.01)

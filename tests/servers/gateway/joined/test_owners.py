@@ -29,7 +29,7 @@ async def text(peer: Peer, uri: str) -> str:
     return read
 
 
-async def test_lists_follow_one_another() -> None:
+async def test_resource_lists_of_members_are_concatenated() -> None:
     many = [f"a://{number}" for number in range(5)]
     more = [uri.replace("a", "b") for uri in many]
     a, b = with_resources("a", *many), with_resources("b", *more)
@@ -40,7 +40,7 @@ async def test_lists_follow_one_another() -> None:
             assert await uris(peer) == many + more
 
 
-async def test_a_member_that_can_not_list_leaves_the_others_theirs() -> None:
+async def test_a_member_that_fails_to_list_does_not_affect_others() -> None:
     a, b = with_resources("a", "a://1"), with_resources("b", "b://1")
     async with joined(a, b) as running, talking(running) as peer:
         opened(a).handlers["resources/list"] = refuse
@@ -54,7 +54,7 @@ async def refuse(*_: Any) -> dict[str, Any]:
     raise RpcError("no idea", code=0)
 
 
-async def test_an_owner_that_was_found_is_asked_first_from_then_on() -> None:
+async def test_a_known_owner_is_asked_first() -> None:
     a, b = with_resources("a", "a://1"), with_resources("b", "b://1")
     asked = []
 
@@ -73,7 +73,7 @@ async def test_an_owner_that_was_found_is_asked_first_from_then_on() -> None:
         assert asked == ["b://hidden"]
 
 
-async def test_a_page_of_a_member_that_has_closed_is_followed_by_the_next_one() -> None:
+async def test_a_cursor_of_a_closed_member_continues_with_the_next_member() -> None:
     a = with_resources("a", *(f"a://{number}" for number in range(5)))
     async with joined(a, with_resources("b", "b://1")) as running, talking(running) as peer:
         opened(a).server.page_size = 3
@@ -83,7 +83,7 @@ async def test_a_page_of_a_member_that_has_closed_is_followed_by_the_next_one() 
         assert [one["uri"] for one in second["resources"]] == ["b://1"]
 
 
-async def test_what_is_declared_comes_before_a_template_that_fits() -> None:
+async def test_a_declared_resource_precedes_a_matching_template() -> None:
     a, b = with_resources("a", "x://{id}"), with_resources("b", "x://one")
     async with joined(a, b) as running, talking(running) as peer:
         assert [await text(peer, "x://one"), await text(peer, "x://two")] == ["b", "a two"]
@@ -94,7 +94,7 @@ async def test_what_is_declared_comes_before_a_template_that_fits() -> None:
         assert (await peer.request("resources/read", {"uri": "z://1"}))["error"]["message"] == "no idea"
 
 
-async def test_what_a_member_lists_is_its_own_though_others_refuse_it_in_their_way() -> None:
+async def test_a_listed_resource_is_read_despite_unusual_errors_of_other_members() -> None:
     """Servers of others answer with any error for what they do not know."""
     a, b = serving("a", "a://1"), small("b")
 
@@ -114,7 +114,7 @@ async def test_what_a_member_lists_is_its_own_though_others_refuse_it_in_their_w
         assert error["message"] == "no idea"
 
 
-async def test_templates_are_completed_and_listed_by_their_owner_which_may_come_later() -> None:
+async def test_templates_are_completed_and_listed_by_a_late_owner() -> None:
     server = serving("b", "y://{id}")
 
     @server.completes("resource", "y://{id}", "id")
@@ -135,7 +135,7 @@ async def test_templates_are_completed_and_listed_by_their_owner_which_may_come_
         assert await text(peer, "y://1") == "b 1"
 
 
-async def test_what_is_no_entry_is_left_out_and_what_a_page_says_wrong_of_itself_harms_no_list() -> None:
+async def test_invalid_entries_and_page_fields_affect_no_other_list() -> None:
     a, b, c = (with_resources(name, f"{name}://1") for name in "abc")
     odd = ["b://1", None, {"uri": 5, "name": "x"}, {"uri": "b://2"}]
     async with joined(a, b, c) as running, talking(running) as peer:
@@ -191,7 +191,7 @@ async def linked(peer: Peer, tool: str) -> str:
     return uri
 
 
-async def test_two_libraries_are_told_apart_in_lists_reads_links_and_completions() -> None:
+async def test_two_prompt_libraries_are_distinguished_everywhere() -> None:
     async with joined(Door("a", library("a")), Door("b", library("b", "own"))) as running, talking(running) as peer:
         listed = (await peer.request("resources/templates/list"))["result"]["resourceTemplates"]
         assert [one["uriTemplate"] for one in listed] == ["prompt://{name}", "prompt://b__{name}"]
@@ -207,7 +207,7 @@ async def test_two_libraries_are_told_apart_in_lists_reads_links_and_completions
 
 
 @both_eras
-async def test_a_change_at_either_library_is_told_of_its_own_uri(version: str) -> None:
+async def test_a_change_in_either_library_is_reported_with_its_own_uri(version: str) -> None:
     doors = Door("a", library("a")), Door("b", library("b"))
     both = ["prompt://a", "prompt://b__a"]
     async with joined(*doors) as running, talking(running, version) as peer:
@@ -218,7 +218,7 @@ async def test_a_change_at_either_library_is_told_of_its_own_uri(version: str) -
             assert await updated(peer) == uri
 
 
-async def test_what_a_server_declares_is_its_own_though_a_template_of_it_fits_as_well() -> None:
+async def test_a_declared_resource_belongs_to_its_server_despite_its_matching_template() -> None:
     declaring, listing = small("declaring"), small("listing")
 
     @declaring.resource("memo://one")
@@ -245,7 +245,7 @@ async def test_what_a_server_declares_is_its_own_though_a_template_of_it_fits_as
         assert await text(peer, "memo://one") == "declared"
 
 
-async def test_what_ours_have_a_template_for_or_list_is_not_taken_over_by_listing_it() -> None:
+async def test_a_foreign_listing_can_not_take_over_resources_of_our_servers() -> None:
     files, other = serving("files", "file:///{+id}"), small("other")
 
     @other.lists_resources
@@ -269,7 +269,7 @@ async def test_what_ours_have_a_template_for_or_list_is_not_taken_over_by_listin
             assert error["message"] == "the server files is not available: it was closed"
 
 
-async def test_a_listing_of_another_server_comes_before_a_template_for_anything() -> None:
+async def test_a_listed_resource_precedes_a_template_for_any_uri() -> None:
     greedy, listing = serving("greedy", "x:{+id}"), small("listing")
 
     @listing.lists_resources
@@ -290,7 +290,7 @@ async def test_a_listing_of_another_server_comes_before_a_template_for_anything(
 
 
 @pytest.mark.parametrize("knows", [True, False])
-async def test_a_scope_of_a_server_that_is_only_guessed_is_not_asked_for(*, knows: bool) -> None:
+async def test_a_missing_scope_of_a_guessed_owner_is_not_reported(*, knows: bool) -> None:
     async def refuse_scope(*_: Any) -> dict[str, Any]:
         raise InsufficientScope(["b:read"])
 

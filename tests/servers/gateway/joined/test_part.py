@@ -85,7 +85,7 @@ async def working(
 
 
 @both_eras
-async def test_progress_and_logs_reach_who_called_at_the_level_that_was_asked_for(version: str) -> None:
+async def test_progress_and_logs_reach_the_caller_at_its_level(version: str) -> None:
     async with working(version) as (worker, _, peer):
         meta = {"io.modelcontextprotocol/logLevel": "info"} if version == STATELESS else {}
         if version == NEWEST_HANDSHAKE:
@@ -97,7 +97,7 @@ async def test_progress_and_logs_reach_who_called_at_the_level_that_was_asked_fo
         assert told == ["mine", "grave"]
 
 
-async def test_a_call_that_hangs_keeps_nobody_from_others_and_ends_at_the_member_when_it_is_cancelled() -> None:
+async def test_a_hanging_call_blocks_no_other_and_can_be_cancelled() -> None:
     async with working() as (worker, _, peer):
         id_ = await peer.start("work")
         await worker.begun.wait()
@@ -106,7 +106,7 @@ async def test_a_call_that_hangs_keeps_nobody_from_others_and_ends_at_the_member
         await worker.ended.wait()
 
 
-async def test_tools_that_change_in_mid_call_leave_the_call() -> None:
+async def test_a_tool_removed_during_its_call_does_not_end_the_call() -> None:
     async with working() as (worker, _, peer):
         id_ = await peer.start("work")
         await worker.begun.wait()
@@ -117,7 +117,7 @@ async def test_tools_that_change_in_mid_call_leave_the_call() -> None:
         assert (await peer.call("work"))["error"]["message"] == "unknown tool: work"
 
 
-async def test_a_member_that_closes_ends_its_calls_with_an_error_and_is_known_to_be_closed() -> None:
+async def test_closing_a_member_fails_its_calls() -> None:
     async with working() as (worker, _, peer):
         assert await names(peer) == ["work", "fail", "ask_twice", "say"]
         id_ = await peer.start("work")
@@ -130,12 +130,12 @@ async def test_a_member_that_closes_ends_its_calls_with_an_error_and_is_known_to
         assert await names(peer) == ["say"]
 
 
-async def test_errors_are_told_as_the_member_tells_them() -> None:
+async def test_errors_of_a_member_are_forwarded_unchanged() -> None:
     async with working() as (_, _other, peer):
         assert await peer.text("fail") == "explained: no disk"
 
 
-async def test_log_lines_name_the_server_that_a_call_went_to() -> None:
+async def test_log_lines_name_the_member_of_the_call() -> None:
     named = list[tuple[str, str | None]]()
 
     class Names(logging.Handler):
@@ -165,7 +165,7 @@ async def test_log_lines_name_the_server_that_a_call_went_to() -> None:
 
 
 @pytest.mark.parametrize("principal", [None, Principal("a", scopes=frozenset({"a:read"}))], ids=["nobody", "reader"])
-async def test_a_call_in_a_dialect_is_one_call_of_the_tool_by_its_rules(principal: Principal | None) -> None:
+async def test_a_call_in_a_dialect_is_one_call_under_the_rules_of_the_tool(principal: Principal | None) -> None:
     calls: list[str] = []
     server = small("a", extensions=[DIALECTS, access(Policy("a"))])
 
@@ -203,7 +203,7 @@ async def test_questions_are_asked_in_the_handshake_era() -> None:
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "name='Ann' name='Bob'"
 
 
-async def test_rounds_keep_their_answers_without_a_handshake() -> None:
+async def test_stateless_rounds_keep_their_answers() -> None:
     async with working(STATELESS, {"elicitation": {}}) as (_, _other, peer):
         call: Json = {"name": "ask_twice", "arguments": {}}
         for key, name in (("first", "Ann"), ("second", "Bob")):
@@ -215,7 +215,7 @@ async def test_rounds_keep_their_answers_without_a_handshake() -> None:
         assert answer["result"]["content"][0]["text"] == "name='Ann' name='Bob'"
 
 
-async def test_answers_go_to_nobody_but_who_asked() -> None:
+async def test_answers_reach_only_the_member_that_asked() -> None:
     heard = []
 
     async def listen(ctx: Context[Any]) -> str:

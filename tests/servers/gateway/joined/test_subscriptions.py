@@ -37,7 +37,7 @@ class Watching:
 
 
 @both_eras
-async def test_a_subscriber_hears_of_changes_under_the_name_it_has_used(version: str) -> None:
+async def test_updates_have_the_uri_that_the_subscriber_used(version: str) -> None:
     watching = Watching()
     door = Door("a", watching.server)
     async with joined(door) as running, talking(running, version) as peer:
@@ -46,7 +46,7 @@ async def test_a_subscriber_hears_of_changes_under_the_name_it_has_used(version:
         assert await updated(peer) == "A://1"
 
 
-async def test_many_clients_have_one_subscription_at_the_owner() -> None:
+async def test_many_clients_share_one_subscription_at_the_owner() -> None:
     watching = Watching()
     door = Door("a", watching.server)
     async with joined(door) as running:
@@ -62,7 +62,7 @@ async def test_many_clients_have_one_subscription_at_the_owner() -> None:
 
 
 @both_eras
-async def test_what_nobody_has_can_not_be_subscribed_to(version: str) -> None:
+async def test_an_unknown_resource_can_not_be_subscribed_to(version: str) -> None:
     async with joined(with_resources("a", "a://1")) as running, talking(running, version) as peer:
         if version == ERAS[0]:
             assert "error" in await peer.request("resources/subscribe", {"uri": "a://1"})
@@ -87,7 +87,7 @@ async def test_subscriptions_outlive_their_owner(version: str) -> None:
         assert await updated(peer) == "a://1"
 
 
-async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> None:
+async def test_subscriptions_of_clients_that_leave_immediately_are_released() -> None:
     watching = Watching()
     door = Door("a", watching.server)
 
@@ -103,7 +103,7 @@ async def test_subscriptions_of_clients_that_leave_at_once_are_released() -> Non
         assert watching.ended.count("a://1") == len(watching.ended)
 
 
-async def test_who_subscribes_anew_brings_the_others_their_subscription_back() -> None:
+async def test_a_new_subscriber_restores_the_subscription_of_the_others() -> None:
     watching = Watching()
     door = Door("a", watching.server)
     async with joined(door) as running, talking(running) as first:
@@ -167,7 +167,7 @@ async def test_a_key_that_its_owner_reuses_for_another_resource_is_another_subsc
             assert await updated(peer) == uri
 
 
-async def test_a_subscription_ends_at_no_owner_that_is_closed() -> None:
+async def test_unsubscribing_from_a_closed_owner_sends_nothing() -> None:
     watching = Watching()
     door = Door("a", watching.server)
     async with joined(door) as running, talking(running) as peer:
@@ -177,7 +177,7 @@ async def test_a_subscription_ends_at_no_owner_that_is_closed() -> None:
         assert watching.ended == []
 
 
-async def test_a_member_that_announces_without_end_is_heard_once_at_a_time() -> None:
+async def test_endless_updates_of_a_member_are_coalesced() -> None:
     watching, other = Watching(), with_tools("b", "say")
     door = Door("a", watching.server)
     async with joined(door, other) as running, talking(running) as peer:

@@ -15,19 +15,19 @@ FULL = {
 
 
 @pytest.mark.parametrize(("own", "full"), FULL.items())
-def test_a_full_uri_has_the_server_and_the_own_one(own: str, full: str) -> None:
+def test_a_full_uri_contains_the_member_and_its_own_uri(own: str, full: str) -> None:
     assert full_uri("team", own) == full
     assert split_uri(full) == ("team", own)
 
 
 @pytest.mark.parametrize("uri", ["https://example.org/a__b", "HTTP://team__x/", "prompt://hello", "", "a_b://c"])
-def test_others_have_none_and_those_of_the_web_stay_what_they_are(uri: str) -> None:
+def test_http_uris_are_never_prefixed(uri: str) -> None:
     assert split_uri(uri) == ("", uri)
     if uri[:4].lower() == "http":
         assert full_uri("team", uri) == uri
 
 
-def test_only_what_is_another_one_then_makes_another_result() -> None:
+def test_a_result_is_copied_only_if_a_uri_changes() -> None:
     link = {"type": "resource_link", "uri": "a", "name": "x"}
     result = {
         "content": [

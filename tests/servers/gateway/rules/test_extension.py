@@ -38,7 +38,7 @@ async def names_of(peer, **params):
     return [tool["name"] for tool in result["tools"]]
 
 
-async def test_the_list_has_what_is_allowed_under_its_new_names():
+async def test_the_list_has_the_allowed_tools_under_their_new_names():
     app = app_with("a", "b", "c", deny=("b",), rename={"c": "x"}, describe={"c": "Other words."})
     for _ in range(2):  # the rules hold in each run of the server
         async with talking(app) as peer:
@@ -50,13 +50,13 @@ async def test_the_list_has_what_is_allowed_under_its_new_names():
     ]
 
 
-async def test_a_tool_that_is_not_to_be_there_is_unknown():
+async def test_a_denied_tool_is_unknown():
     async with talking(app_with("a", "b", deny=("b",), rename={"a": "x"})) as peer, talking(app_with("z")) as other:
         for name in ("b", "a", "none"):
             assert (await peer.call(name))["error"] == (await other.call(name))["error"]
 
 
-async def test_pages_without_anything_to_show_are_followed():
+async def test_empty_pages_are_skipped():
     async with talking(app_with("a", "b", "c", "d", page_size=1, allow=("c",))) as peer:
         result = (await peer.request("tools/list"))["result"]
         assert [tool["name"] for tool in result["tools"]] == ["c"]
@@ -65,7 +65,7 @@ async def test_pages_without_anything_to_show_are_followed():
     assert "nextCursor" not in last
 
 
-async def test_after_many_such_pages_the_client_asks_on():
+async def test_after_many_empty_pages_the_client_gets_a_cursor():
     async with talking(app_with(*(f"a{number}" for number in range(50)), "b", page_size=1, allow=("b",))) as peer:
         result = (await peer.request("tools/list"))["result"]
         assert result["tools"] == []
@@ -74,7 +74,7 @@ async def test_after_many_such_pages_the_client_asks_on():
     assert [tool["name"] for tool in result["tools"]] == ["b"]
 
 
-async def test_without_rules_for_tools_the_list_is_the_one_of_the_server():
+async def test_without_rules_for_tools_the_list_is_unchanged():
     app = app_with("a", seconds=5)
     async with app.open() as running, talking(running) as peer:
         assert await names_of(peer) == ["a"]
@@ -97,7 +97,7 @@ async def test_a_resource_over_the_limit_is_an_error():
     assert "exceeds the limit of 500" in error["message"]
 
 
-async def test_a_call_over_its_time_is_ended_and_the_limit_named():
+async def test_a_call_over_its_time_limit_fails_with_the_limit():
     app = app_with("a", seconds=20)
 
     @app.tool()
@@ -114,7 +114,7 @@ async def test_a_call_over_its_time_is_ended_and_the_limit_named():
     assert "stopped after 20 s, the operator's limit" in result["content"][0]["text"]
 
 
-async def test_of_a_tool_whose_name_another_one_was_given_the_log_tells_once(caplog):
+async def test_a_tool_hidden_by_a_renamed_one_is_logged_once(caplog):
     async with talking(app_with("a", "b", rename={"a": "b"})) as peer:
         assert await names_of(peer) == await names_of(peer) == ["b"]
         assert await peer.text("b") == "a"
@@ -123,7 +123,7 @@ async def test_of_a_tool_whose_name_another_one_was_given_the_log_tells_once(cap
     ]
 
 
-async def test_the_error_of_a_server_behind_a_bridge_names_no_hidden_tool():
+async def test_errors_behind_a_bridge_name_no_hidden_tool():
     behind = Behind(app_with("delete_file", "write_file", rename={}))
     hidden = rules(Rules(deny=("delete_*",), rename={"write_file": "save"}))
     async with bridged(behind, STATELESS, extensions=[hidden]) as peer:

@@ -83,7 +83,7 @@ def lines(caplog):
     return [one.getMessage() for one in caplog.records if one.name == "shared.gateway" and one.levelname == "WARNING"]
 
 
-async def test_a_tool_that_changed_or_is_new_is_withheld(path):
+async def test_changed_and_new_tools_are_withheld(path):
     async with serving(pinned(path, "a", "b")) as other:
         assert await other.names() == ["a", "b"]
         other.change()
@@ -97,7 +97,7 @@ async def test_a_tool_that_changed_or_is_new_is_withheld(path):
         assert "the definition of z is not pinned; its operator can accept" in await other.text("z")
 
 
-async def test_pins_outlive_the_run_and_each_run_is_judged_by_itself(path):
+async def test_pins_persist_and_apply_to_each_run(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
     app = pinned(path, "a")
@@ -108,7 +108,7 @@ async def test_pins_outlive_the_run_and_each_run_is_judged_by_itself(path):
         assert await one.text("a") == "a"
 
 
-async def test_what_is_called_is_checked_where_nobody_has_listed(path):
+async def test_a_call_is_checked_without_a_previous_list(path):
     async with serving(pinned(path, "a")) as other:
         assert await other.text("a") == "a"
         other.change()
@@ -117,7 +117,7 @@ async def test_what_is_called_is_checked_where_nobody_has_listed(path):
         assert await other.text("a") == "a"
 
 
-async def test_all_pages_are_pinned_at_first_sight_and_what_is_not_allowed_too(path, caplog):
+async def test_the_first_list_pins_all_pages_and_denied_tools(path, caplog):
     async with serving(pinned(path, "a", "b", "c", page_size=1, deny=("c",))) as other:
         await other.names()
         assert Pins(path).names == ["a", "b", "c"]
@@ -127,7 +127,7 @@ async def test_all_pages_are_pinned_at_first_sight_and_what_is_not_allowed_too(p
     assert lines(caplog) == []
 
 
-async def test_no_tools_at_all_are_no_first_sight(path):
+async def test_an_empty_list_pins_nothing(path):
     app = pinned(path, "a")
     async with serving(app) as other:
         tool = other.running.features.tools
@@ -137,7 +137,7 @@ async def test_no_tools_at_all_are_no_first_sight(path):
         assert await other.names() == ["a"]
 
 
-async def test_a_change_that_is_not_told_is_seen_in_the_next_list(path):
+async def test_an_unannounced_change_is_detected_in_the_next_list(path):
     async with serving(pinned(path, "a")) as other:
         assert await other.text("a") == "a"
         other.change(say=False)
@@ -148,7 +148,7 @@ async def test_a_change_that_is_not_told_is_seen_in_the_next_list(path):
         assert await other.text("a") == "a"
 
 
-async def test_the_answer_of_a_call_under_way_passes(path):
+async def test_a_change_during_a_call_does_not_withhold_its_result(path):
     app = pinned(path)
     begun, going = anyio.Event(), anyio.Event()
 
@@ -167,7 +167,7 @@ async def test_the_answer_of_a_call_under_way_passes(path):
         assert (await other.peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
-async def test_what_changes_while_it_is_listed_is_listed_again(path):
+async def test_tools_that_change_during_the_listing_are_listed_again(path):
     app = pinned(path, "a")
     async with serving(app) as other:
         await other.names()
