@@ -38,7 +38,7 @@ def text(process: Raw, message: Json) -> str:
 
 
 @pytest.mark.parametrize("program", [GATEWAY, pytest.param(JOIN, marks=pytest.mark.slow)])
-def test_several_by_their_names_are_one_server(program: Sequence[str]) -> None:
+def test_named_servers_are_joined(program: Sequence[str]) -> None:
     with joined("sqlite", "prompts", program=program) as process:
         found = names(process.open())
         assert {"read_query", "search_prompts"} <= {*found}
@@ -51,7 +51,7 @@ def test_several_by_their_names_are_one_server(program: Sequence[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", ["end of input", "SIGTERM"])
-def test_all_of_a_configuration_end_together(ends: str, tmp_path: Path) -> None:
+def test_all_servers_of_a_configuration_end_together(ends: str, tmp_path: Path) -> None:
     with joined("--config", configured(tmp_path, others={"other": started()}, prefix="always", port=1)) as process:
         assert {"other__pid", "prompts__search_prompts"} <= {*names(process.open())}
         pid = int(text(process, call(1, "other__pid")))
@@ -65,7 +65,7 @@ def test_all_of_a_configuration_end_together(ends: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_that_can_not_be_had_keeps_no_other_away(tmp_path: Path) -> None:
+def test_a_missing_program_does_not_affect_other_members(tmp_path: Path) -> None:
     others = {"other": {"command": ["/there/is/none"]}}
     with joined("--config", configured(tmp_path, others=others, join=["prompts", "other"])) as process:
         assert "search_prompts" in names(process.open())
@@ -81,11 +81,11 @@ REFUSED = [
 ]
 
 
-def test_what_is_wrong_is_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_refused_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert not not_refused(capsys, main, REFUSED)
 
 
-def test_as_a_program_of_its_own_it_needs_no_join(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_gateway_program_has_no_join_option(capsys: pytest.CaptureFixture[str]) -> None:
     def gateway(words: Sequence[str]) -> int:
         return run_gateway("gateway", words)
 
@@ -93,14 +93,14 @@ def test_as_a_program_of_its_own_it_needs_no_join(capsys: pytest.CaptureFixture[
     assert refused(capsys, gateway, "--config", "/there/is/none").startswith("/there/is/none: No such file")
 
 
-def test_with_one_name_it_is_the_program_of_that_server(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_name_runs_the_program_of_that_server(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["sqlite", "--version"])
     assert capsys.readouterr().out.startswith("sqlite ")
 
 
 @pytest.mark.slow
-def test_a_server_of_others_takes_no_call_that_is_meant_for_another(tmp_path: Path) -> None:
+def test_a_third_party_server_can_not_take_calls_for_another(tmp_path: Path) -> None:
     tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("prompts__list", "search_prompts")]
     (tmp_path / "tools.json").write_text(json.dumps(tools))
     other = {"command": [PYTHON, "-I", "-S", str(TINY), str(tmp_path / "tools.json")]}

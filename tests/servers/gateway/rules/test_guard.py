@@ -186,7 +186,7 @@ async def test_tools_that_change_during_the_listing_are_listed_again(path):
     assert len(listed) == 2
 
 
-async def test_a_server_whose_tools_never_rest_is_judged_by_the_last_list(path):
+async def test_constantly_changing_tools_are_judged_by_the_last_list(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         other.change()
@@ -194,7 +194,7 @@ async def test_a_server_whose_tools_never_rest_is_judged_by_the_last_list(path):
         assert await other.text("a") == CHANGED
 
 
-async def test_what_is_accepted_meanwhile_is_shown_and_told_of(path):
+async def test_accepting_a_change_shows_and_announces_the_tool(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         other.change()
@@ -206,7 +206,7 @@ async def test_what_is_accepted_meanwhile_is_shown_and_told_of(path):
         assert not other.running.conditions.active
 
 
-async def test_that_something_is_withheld_is_told_once(path, caplog):
+async def test_withholding_a_tool_is_logged_once(path, caplog):
     async with serving(pinned(path, "a", "b", rename={"a": "x"})) as other:
         await other.names()
         other.change()
@@ -220,7 +220,7 @@ async def test_that_something_is_withheld_is_told_once(path, caplog):
     assert (message["params"]["level"], message["params"]["data"]) == ("warning", said)
 
 
-async def test_what_servers_call_their_tools_can_not_forge_lines(path, caplog):
+async def test_tool_names_can_not_forge_log_lines(path, caplog):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         before = other.running.features.tools.listed
@@ -236,7 +236,7 @@ async def test_what_servers_call_their_tools_can_not_forge_lines(path, caplog):
     )
 
 
-async def test_pins_that_can_not_be_written_hold_in_this_process(path, caplog):
+async def test_pins_that_can_not_be_written_apply_in_this_process(path, caplog):
     app = pinned(path.parent / "file" / "other.pins.json", "a")
     path.parent.joinpath("file").write_text("stands where a directory is wanted")
     async with serving(app) as other:
@@ -246,7 +246,7 @@ async def test_pins_that_can_not_be_written_hold_in_this_process(path, caplog):
     assert "its tools are pinned only until this program ends" in lines(caplog)[0]
 
 
-async def test_many_calls_at_once_list_the_tools_once(path):
+async def test_concurrent_calls_list_the_tools_once(path):
     async with serving(pinned(path, "a"), STATELESS) as other:
         await other.names()
         other.running.changes.tools()
@@ -257,7 +257,7 @@ async def test_many_calls_at_once_list_the_tools_once(path):
     assert len(listed) == 1
 
 
-async def test_a_page_from_before_a_change_says_nothing_of_what_is_called_after_it(path):
+async def test_a_page_listed_before_a_change_does_not_permit_later_calls(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         before = other.running.features.tools.listed
@@ -273,7 +273,7 @@ async def test_a_page_from_before_a_change_says_nothing_of_what_is_called_after_
         assert await other.text("a") == CHANGED
 
 
-async def test_tools_that_nobody_lists_are_looked_for_once(path):
+async def test_an_unknown_tool_is_looked_up_once(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
         other.running.changes.tools()
@@ -284,7 +284,7 @@ async def test_tools_that_nobody_lists_are_looked_for_once(path):
     assert len(listed) == 1 + 3
 
 
-async def test_a_new_tool_that_was_unknown_before_is_looked_for_again(path):
+async def test_a_formerly_unknown_tool_is_looked_up_after_a_change(path):
     async with serving(pinned(path, "a")) as other:
         assert (await other.peer.call("z"))["error"]["message"] == "unknown tool: z"
         declare(other.running.features, "z", "Is new.")
@@ -292,7 +292,7 @@ async def test_a_new_tool_that_was_unknown_before_is_looked_for_again(path):
         assert "the definition of z is not pinned" in await other.text("z")
 
 
-async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
+async def test_later_rounds_of_a_permitted_call_continue(path):
     app = pinned(path)
 
     @app.tool(description="Asks.")
@@ -311,7 +311,7 @@ async def test_a_later_round_of_a_call_that_was_let_pass_goes_on(path):
         assert await Other(running, peer).text("a") == CHANGED
 
 
-async def test_who_calls_is_who_lists_and_hears_nothing_of_that(path):
+async def test_the_guard_lists_as_the_caller_without_notifying_it(path):
     seen = []
 
     def around(method, handler):
@@ -329,7 +329,7 @@ async def test_who_calls_is_who_lists_and_hears_nothing_of_that(path):
     assert seen[0] == ("tools/list", {"_meta": {"org.example/who": "me"}}, None)
 
 
-async def test_what_surrounds_other_methods_later_begins_no_run(path):
+async def test_wrapping_further_methods_later_starts_no_run(path):
     app = pinned(path, "a")
     async with app.open() as running, talking(running) as peer:
         other = Other(running, peer)
@@ -342,7 +342,7 @@ async def test_what_surrounds_other_methods_later_begins_no_run(path):
         assert await other.text("a") == "a"
 
 
-async def test_nobody_waits_for_the_list_of_another_client(path):
+async def test_no_client_waits_for_the_listing_of_another(path):
     hanging = anyio.Event()
 
     def around(method, handler):

@@ -16,17 +16,17 @@ SHOWN = [
 ]
 
 
-def test_what_is_shown_of_the_tools():
+def test_shown_names_follow_allow_deny_and_rename():
     assert [(rules, [rules.shown(name) for name in NAMES if rules.shown(name)]) for rules, _ in SHOWN] == SHOWN
 
 
-def test_which_tool_is_meant():
+def test_a_shown_name_resolves_to_its_tool():
     rules = Rules(deny=("c",), rename={"a": "x", "c": "d"}, allow=("a", "b", "c", "new"))
     meant = {"x": "a", "a": None, "b": "b", "c": None, "d": None, "new": "new"}
     assert {shown: rules.meant(shown) for shown in meant} == meant
 
 
-def test_a_tool_whose_name_another_one_was_given_is_not_shown():
+def test_a_tool_is_hidden_by_another_renamed_to_its_name():
     rules = Rules(rename={"a": "b"})
     assert (rules.shown("a"), rules.shown("b"), rules.meant("b"), rules.takes("b")) == ("b", None, "a", True)
 
@@ -41,7 +41,7 @@ def test_two_tools_may_change_names():
     assert [(rules.shown(name), rules.meant(name)) for name in "ab"] == [("b", "b"), ("a", "a")]
 
 
-def test_of_a_tool_the_name_and_the_description_are_others_and_nothing_else():
+def test_rules_change_only_the_name_and_the_description():
     tool = {"name": "a", "title": "A", "description": "Does.", "inputSchema": {"type": "object"}}
     rules = Rules(rename={"a": "x"}, describe={"a": "Does it."})
     assert rules.applied(tool) == {**tool, "name": "x", "description": "Does it."}
@@ -57,12 +57,12 @@ def test_of_a_tool_the_name_and_the_description_are_others_and_nothing_else():
         ({"result_bytes": -1}, "result_bytes must be greater than 0"),
     ],
 )
-def test_rules_that_can_not_hold_are_refused(given, said):
+def test_contradictory_rules_are_refused(given, said):
     with pytest.raises(ValueError, match=said):
         Rules(**given)
 
 
-def test_what_does_nothing_is_named():
+def test_rules_without_effect_are_reported():
     rules = Rules(allow=("a*", "z*"), deny=("ab", "y"), rename={"ab": "x", "aa": "w"}, describe={"gone": "Is gone."})
     found = list(rules.idle(["aa", "ab"]))
     assert found == [("allow", "z*"), ("deny", "y"), ("rename", "ab"), ("describe", "gone")]

@@ -15,18 +15,18 @@ def test_the_digest_does_not_depend_on_the_order_of_keys():
     assert digest_of(turned) == digest_of(dict(reversed(TOOL.items())))
 
 
-def test_what_a_model_or_a_host_goes_by_changes_the_digest():
+def test_each_field_that_a_model_or_a_host_reads_changes_the_digest():
     schema = {"type": "object"}
     others = {"name": "b", "title": "A", "description": "Does more.", "inputSchema": schema, "outputSchema": schema}
     others["annotations"] = {"readOnlyHint": True}
     assert [name for name, value in others.items() if digest_of({**TOOL, name: value}) == digest_of(TOOL)] == []
 
 
-def test_what_is_no_part_of_a_definition_does_not_change_it():
+def test_icons_metadata_and_nulls_are_not_part_of_a_definition():
     assert definition_of({**TOOL, "icons": [], "_meta": {"a": 1}, "title": None}) == TOOL
 
 
-def test_what_was_pinned_is_there_in_the_next_process(tmp_path):
+def test_pins_persist_in_the_next_process(tmp_path):
     path = tmp_path / "of the user" / "pins" / "a.pins.json"
     pins = Pins(path)
     assert (pins.is_new, pins.digest("a")) == (True, None)
@@ -38,7 +38,7 @@ def test_what_was_pinned_is_there_in_the_next_process(tmp_path):
     assert pins.digest("b") is None
 
 
-def test_what_another_process_pins_is_seen(tmp_path):
+def test_refreshing_sees_pins_of_another_process(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     assert not pins.refresh()
     pins.record([], shows_pages=False)
@@ -56,7 +56,7 @@ def test_a_damaged_file_is_refused(tmp_path):
             Pins(tmp_path / "a.pins.json")
 
 
-def test_a_file_that_is_damaged_later_leaves_the_pins(tmp_path, caplog):
+def test_a_file_damaged_later_keeps_the_loaded_pins(tmp_path, caplog):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([TOOL], shows_pages=False)
     pins.path.write_text("{")
@@ -65,7 +65,7 @@ def test_a_file_that_is_damaged_later_leaves_the_pins(tmp_path, caplog):
     assert "earlier pins are kept" in caplog.text
 
 
-def test_what_can_not_be_written_is_pinned_all_the_same(tmp_path):
+def test_pins_that_can_not_be_written_are_kept_in_memory(tmp_path):
     pins = Pins(tmp_path / "a" / "a.pins.json")
     (tmp_path / "a").write_text("no directory")
     with pytest.raises(OSError, match=r"exists|directory"):
@@ -78,20 +78,20 @@ OTHER_PAGE = {**TOOL, "_meta": {"ui": {"resourceUri": "ui://a/c"}}}
 FLAT_PAGE = {**TOOL, "_meta": {"ui/resourceUri": "ui://a/b"}}
 
 
-def test_a_page_is_pinned_and_clients_that_show_none_need_not_see_it(tmp_path):
+def test_a_pinned_page_is_optional_for_clients_without_pages(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([PAGE], shows_pages=True)
     assert pins.definition("a") == {**TOOL, "_meta": {"ui": {"resourceUri": "ui://a/b"}}}
     assert [pins.fits(tool) for tool in (PAGE, TOOL, OTHER_PAGE, FLAT_PAGE)] == [True, True, False, False]
 
 
-def test_a_page_that_comes_later_does_not_fit(tmp_path):
+def test_a_page_added_later_does_not_match(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([TOOL], shows_pages=True)
     assert not pins.fits(PAGE)
 
 
-def test_the_page_of_a_tool_that_was_pinned_for_others_is_pinned_when_it_is_first_seen(tmp_path):
+def test_a_page_is_pinned_when_it_is_first_seen(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([TOOL, {**TOOL, "name": "b"}], shows_pages=False)
     assert pins.fits(PAGE)

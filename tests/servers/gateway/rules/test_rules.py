@@ -69,7 +69,7 @@ async def test_tools_that_changed_are_withheld(app, version, mode, tmp_path):
 
 
 @pytest.mark.parametrize("mode", [OLD, NEW])
-async def test_a_call_after_a_change_that_was_told_is_checked_first(app, mode, tmp_path):
+async def test_a_call_after_an_announced_change_is_checked_first(app, mode, tmp_path):
     behind, pins = Behind(app, mode), Pins(tmp_path / "behind.pins.json")
     async with bridged(behind, NEWEST_HANDSHAKE, extensions=[rules(Rules(), pins=pins, name="behind")]) as peer:
         assert await peer.text("a") == "a"
@@ -82,7 +82,7 @@ async def test_a_call_after_a_change_that_was_told_is_checked_first(app, mode, t
         assert "the definition of a changed since it was pinned" in said
 
 
-async def test_tools_that_changed_while_the_server_was_away_are_withheld(app, tmp_path):
+async def test_tools_changed_during_a_disconnect_are_withheld(app, tmp_path):
     behind, pins = Behind(app, NEW), Pins(tmp_path / "behind.pins.json")
     async with bridged(behind, STATELESS, extensions=[rules(Rules(), pins=pins, name="behind")]) as peer:
         assert await peer.text("a") == "a"
@@ -96,7 +96,7 @@ async def test_tools_that_changed_while_the_server_was_away_are_withheld(app, tm
 
 
 @EVERY_PAIR
-async def test_a_call_over_its_time_is_ended_here_and_there(version, mode):
+async def test_a_call_over_its_time_limit_is_cancelled_at_the_server(version, mode):
     begun, ended = anyio.Event(), anyio.Event()
     slow = server()
 
@@ -118,7 +118,7 @@ async def test_a_call_over_its_time_is_ended_here_and_there(version, mode):
         await ended.wait()
 
 
-async def test_pages_are_neither_pinned_nor_counted_to_what_a_result_may_have(tmp_path):
+async def test_pages_are_not_pinned_or_counted_in_the_result_limit(tmp_path):
     behind, text = Behind(notes("x" * 150)), [{"type": "text", "text": "x" * 150}]
     for capabilities in ({}, HOST, {}):
         kept = Rules(rename={"read_notes": "notes"}, result_bytes=300)
@@ -129,7 +129,7 @@ async def test_pages_are_neither_pinned_nor_counted_to_what_a_result_may_have(tm
             assert (result["content"], "view" in result.get("_meta", {})) == (text, False)
 
 
-async def test_a_result_over_its_size_is_refused(app):
+async def test_a_result_over_the_size_limit_is_refused(app):
     async with bridged(Behind(app), NEWEST_HANDSHAKE, extensions=[rules(Rules(result_bytes=1000))]) as peer:
         result = (await peer.call("a", times=2000))["result"]
     assert result["isError"]

@@ -27,7 +27,7 @@ def settings(folder: Path, text: str) -> Any:
 # The file
 
 
-def test_options_and_settings_stand_under_their_own_names(tmp_path: Path) -> None:
+def test_options_and_settings_are_read_under_either_spelling(tmp_path: Path) -> None:
     text = "port: 81\nlog-level: debug\nno-page: true\nallowed_host: [a, b]\n"
     text += "servers:\n  sqlite: {demo: true, max-rows: 5}\n  fetch:"
     read = read_configuration(written(tmp_path, text))
@@ -42,7 +42,7 @@ def test_options_and_settings_stand_under_their_own_names(tmp_path: Path) -> Non
     assert (sqlite.settings.demo, sqlite.settings.max_rows) == (True, 5)
 
 
-def test_paths_begin_at_the_directory_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_paths_start_at_the_directory_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "src").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -101,7 +101,7 @@ BAD_FILES = [
 ]
 
 
-def test_a_file_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_file_is_refused_in_one_line(tmp_path: Path) -> None:
     for text, reason in BAD_FILES:
         with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
             chosen(tmp_path, text)
@@ -113,7 +113,7 @@ def test_a_file_that_is_wrong_is_refused_in_one_line(tmp_path: Path) -> None:
         read_configuration(tmp_path / "none.yaml")
 
 
-def test_a_secret_that_others_can_read_is_told(tmp_path: Path) -> None:
+def test_a_secret_in_a_world_readable_file_is_reported(tmp_path: Path) -> None:
     for mode, told in ((0o600, False), (0o640, True), (0o604, True)):
         path = written(tmp_path, "token: hunter2\nport: 1")
         path.chmod(mode)
@@ -124,7 +124,7 @@ def test_a_secret_that_others_can_read_is_told(tmp_path: Path) -> None:
 # The servers
 
 
-def test_without_a_file_the_bundle_is_useful_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_defaults_without_a_file_serve_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     found = {one.name: one.settings for one in choose([], OURS, Configuration())}
     assert list(found) == ["filesystem", "sqlite", "fetch", "prompts"]
@@ -137,7 +137,7 @@ def test_without_a_file_the_bundle_is_useful_at_once(tmp_path: Path, monkeypatch
     assert ([source.name for source in databases.sources], databases.writes) == (["demo"], False)
 
 
-def test_only_those_run_that_are_named(tmp_path: Path) -> None:
+def test_only_named_servers_are_chosen(tmp_path: Path) -> None:
     names = [one.name for one in choose(["fetch", "everything", "fetch"], OURS, Configuration())]
     assert names == ["fetch", "everything"]
     text = "servers: {sqlite: {demo: true}, fetch: {}, filesystem: {roots: [none]}}"
@@ -168,7 +168,7 @@ def package(folder: Path, name: str, code: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("code", ["raise RuntimeError('at import')", "import sys; sys.exit(3)", "import none_such"])
-async def test_one_that_can_not_be_loaded_fails_when_it_is_started(
+async def test_a_server_that_can_not_be_imported_fails_at_its_start(
     code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog = others(tmp_path, ("bad", package(tmp_path, "bad_server", code, monkeypatch)))
@@ -185,7 +185,7 @@ def test_a_module_without_a_server_is_refused(tmp_path: Path, monkeypatch: pytes
         choose([], catalog, Configuration())
 
 
-def test_of_others_all_run_and_one_module_once(tmp_path: Path) -> None:
+def test_a_module_is_served_once(tmp_path: Path) -> None:
     catalog = others(tmp_path, ("one", "servers.everything"))
     assert [one.name for one in choose([], catalog, Configuration())] == ["one"]
     catalog = others(tmp_path, ("one", "servers.everything"), ("two", "servers.everything"))

@@ -35,7 +35,7 @@ def of_owner(folder: Path, name: str, text: str, mode: int = 0o600) -> Path:
     return path
 
 
-def test_a_command_is_a_list_or_what_a_shell_would_split(tmp_path: Path) -> None:
+def test_a_command_is_a_list_or_a_shell_like_string(tmp_path: Path) -> None:
     for command in ("[run, 'a b', -c]", "run 'a b' -c"):
         assert the_foreign(tmp_path, f"command: {command}").settings.command == ["run", "a b", "-c"]
     # It starts where the file stands.
@@ -44,7 +44,7 @@ def test_a_command_is_a_list_or_what_a_shell_would_split(tmp_path: Path) -> None
     assert the_foreign(tmp_path, "command: run, cwd: there").settings.cwd == tmp_path / "there"
 
 
-def test_a_command_gets_what_files_and_the_environment_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_gets_variables_from_files_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     of_owner(tmp_path, "vars", f"# a comment\n\nexport A=1\nB = 'two words'\nKEY={SECRET}\nA2==\n")
     of_owner(tmp_path, "value", "of a file\n")
     monkeypatch.setenv("OURS", "of the environment")
@@ -67,7 +67,7 @@ def test_a_url_gets_its_headers_and_the_token(tmp_path: Path, monkeypatch: pytes
     assert the_foreign(tmp_path, text)._headers() == headers
 
 
-def test_a_file_is_read_whenever_it_is_needed(tmp_path: Path) -> None:
+def test_a_secret_file_is_read_at_each_use(tmp_path: Path) -> None:
     token = of_owner(tmp_path, "token", "old")
     one = the_foreign(tmp_path, "url: 'https://example.org/mcp', token-file: token")
     token.write_text("new")
@@ -77,7 +77,7 @@ def test_a_file_is_read_whenever_it_is_needed(tmp_path: Path) -> None:
         one._headers()
 
 
-def test_what_is_allowed_of_it_is_read(tmp_path: Path) -> None:
+def test_rules_and_limits_are_read(tmp_path: Path) -> None:
     tools = "tools: {allow: [a, 'b_*'], deny: [c], rename: {a: x}, describe: {a: A tool.}}"
     one = the_foreign(tmp_path, f"command: run, {tools}, max-result: 2048, max-seconds: 1.5, pin: true, shared: true")
     rules = one.rules
@@ -131,7 +131,7 @@ BAD = [
 ]
 
 
-def test_what_is_wrong_is_told_in_one_line_without_a_secret(tmp_path: Path) -> None:
+def test_an_error_is_one_line_without_secrets(tmp_path: Path) -> None:
     of_owner(tmp_path, "broken", f"A=1\n{SECRET}\n")
     for text, reason in BAD:
         with pytest.raises(ValueError, match=r"bundle\.yaml: ") as error:
@@ -149,7 +149,7 @@ NAMES = [
 ]
 
 
-def test_a_name_that_it_can_not_have_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path) -> None:
     for name, reason in NAMES:
         read = read_configuration(written(tmp_path, f"servers: {{'{name}': {{command: run}}}}"))
         with pytest.raises(ValueError, match=rf"bundle\.yaml: servers.*{reason}"):
@@ -164,7 +164,7 @@ LINES = [
 ]
 
 
-def test_a_secret_in_a_file_that_others_can_read_is_told(tmp_path: Path) -> None:
+def test_a_secret_in_a_world_readable_file_is_reported(tmp_path: Path) -> None:
     for text, said in LINES:
         assert the_foreign(tmp_path, text).exposed is None
         exposed = the_foreign(tmp_path, text, 0o644).exposed
@@ -182,7 +182,7 @@ def test_a_secret_in_a_file_that_others_can_read_is_told(tmp_path: Path) -> None
         assert the_foreign(tmp_path, text).exposed is not None
 
 
-def test_they_stand_among_ours_in_the_order_of_the_file(tmp_path: Path) -> None:
+def test_servers_keep_the_order_of_the_file(tmp_path: Path) -> None:
     text = "servers: {fetch: {}, other: {command: run, max-seconds: 90, max-result: 5000}, prompts: {}}"
     found = choose([], load_catalog(CATALOG), read_configuration(written(tmp_path, text)))
     assert [one.name for one in found] == ["fetch", "other", "prompts"]
@@ -191,7 +191,7 @@ def test_they_stand_among_ours_in_the_order_of_the_file(tmp_path: Path) -> None:
     assert only.name == "other"
 
 
-def test_what_files_say(tmp_path: Path) -> None:
+def test_values_in_files_are_trimmed_and_unquoted(tmp_path: Path) -> None:
     """One that is empty says nothing; quotes are left out in pairs."""
     of_owner(tmp_path, "empty", " \n")
     with pytest.raises(ValueError, match="is empty"):
@@ -201,7 +201,7 @@ def test_what_files_say(tmp_path: Path) -> None:
     assert read == {"A": "x", "B": "y", "C": "'", "D": "\"z'", "E": "$HOME # no comment"}
 
 
-def test_they_stand_beside_the_configuration_or_where_that_is_write_protected_with_the_user(
+def test_pins_are_beside_the_configuration_or_in_the_users_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = Machine("linux", tmp_path / "home", {})

@@ -76,7 +76,7 @@ async def listed(http: httpx.AsyncClient, server: str) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_they_are_served_and_counted_as_ours_are(tmp_path: Path) -> None:
+async def test_third_party_servers_are_served_and_counted(tmp_path: Path) -> None:
     other = started(env={"KEY": SECRET}, tools={"deny": ["leave"], "rename": {"pid": "number"}})
     async with served(tokens=(SECRET,)) as site:
         remote = {"url": f"http://127.0.0.1:{site.port}/mcp", "token": SECRET}
@@ -104,7 +104,7 @@ async def test_they_are_served_and_counted_as_ours_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> None:
+async def test_a_missing_program_is_reported_with_the_reason(tmp_path: Path) -> None:
     config = configured(tmp_path, others={"other": {"command": ["/there/is/none", SECRET]}})
     with serving(tmp_path, "--config", config) as (process, url):
         async with client(url) as http:
@@ -125,7 +125,7 @@ async def test_one_that_is_not_there_is_told_with_the_reason(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_one_that_hears_nothing_is_gone_with_the_program(tmp_path: Path) -> None:
+def test_an_unresponsive_server_ends_with_the_program(tmp_path: Path) -> None:
     deaf = {"command": [sys.executable, "-m", "tests.servers.gateway.serve.deaf"], "cwd": str(ROOT)}
     with serving(tmp_path, "--config", configured(tmp_path, others={"deaf": deaf}, join=True)) as (process, _):
         assert process.process.stderr is not None
@@ -147,7 +147,7 @@ def offer(path: Path, **descriptions: str) -> None:
 
 
 @pytest.mark.slow
-async def test_a_tool_that_changed_is_withheld_until_it_is_accepted(tmp_path: Path) -> None:
+async def test_a_changed_tool_is_withheld_until_it_is_accepted(tmp_path: Path) -> None:
     tools = tmp_path / "tools.json"
     offer(tools, a="Is a.", b="Is b.")
     command = [sys.executable, "-I", "-S", str(TINY), str(tools)]

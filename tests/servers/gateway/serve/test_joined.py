@@ -32,7 +32,7 @@ from tests.shared.server.peer import ERAS, STATELESS, Peer, talking
 
 
 @pytest.mark.slow
-async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> None:
+async def test_joined_servers_are_served_together_and_separately(tmp_path: Path) -> None:
     others = {"filesystem": {"roots": ["."]}, "other": started()}
     (tmp_path / "a.txt").write_text("hello")
     config = configured(tmp_path, others=others, join=["filesystem", "other"])
@@ -57,7 +57,7 @@ async def test_all_are_one_at_mcp_and_each_is_at_its_name(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_one_that_ends_and_returns_is_missing_meanwhile_and_nothing_else(tmp_path: Path) -> None:
+async def test_a_restarting_server_is_missing_without_affecting_others(tmp_path: Path) -> None:
     others = {"other": started()}
     async with at_work(tmp_path, configured(tmp_path, others=others, join=True, prefix="always")) as (process, http):
         first = await text(http, "", "other__pid")
@@ -140,7 +140,7 @@ async def names(peer: Peer) -> list[str]:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_each_is_listed_what_it_could_have_at_each_server(version: str) -> None:
+async def test_each_principal_sees_its_permitted_tools_of_each_member(version: str) -> None:
     a, b = (tools_of("a"), None, granting(ada="a:read")), (tools_of("b"), None, granting(bob="b:read", ada="b:write"))
     async with joined(a, b) as running, as_(running, "ada", "bob", "eve", version=version) as (ada, bob, eve):
         for _ in range(2):
@@ -152,7 +152,7 @@ async def test_each_is_listed_what_it_could_have_at_each_server(version: str) ->
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_token_needs_the_scope_of_the_server_that_is_called(version: str) -> None:
+async def test_a_token_needs_the_scope_of_the_called_member(version: str) -> None:
     members: list[Member] = [(tools_of(name), None, Rules()) for name in ("a", "b")]
     async with joined(*members) as running, as_(running, "ada", scopes="a:write", version=version) as (ada,):
         assert await ada.text("change_a") == "changed"
@@ -192,7 +192,7 @@ def files(folder: Path) -> Member:
     return filesystem, settings, Rules(principals={name: Entitlement((), one) for name, one in narrowed.items()})
 
 
-async def test_each_works_in_its_own_directories(folder: Path) -> None:
+async def test_each_principal_has_its_own_directories(folder: Path) -> None:
     async with joined(files(folder), (tools_of("b"), None, Rules())) as running, as_(running, "ada", "bob") as peers:
         for peer, own, other in zip(peers, ("ada", "bob"), ("bob", "ada"), strict=True):
             uri, foreign = (f"file://{folder}/{name}/file.txt" for name in (own, other))
@@ -206,7 +206,7 @@ async def test_each_works_in_its_own_directories(folder: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_what_changes_for_one_is_told_to_no_other(folder: Path) -> None:
+async def test_changes_are_reported_only_to_their_principal(folder: Path) -> None:
     async with joined(files(folder)) as running, as_(running, "ada", "bob") as (ada, bob):
         for peer, name in ((ada, "ada"), (bob, "bob")):
             await peer.request("resources/list")
@@ -220,7 +220,7 @@ async def test_what_changes_for_one_is_told_to_no_other(folder: Path) -> None:
         assert bob.others == []
 
 
-async def test_a_stream_of_one_hears_of_its_own(folder: Path) -> None:
+async def test_a_stream_acknowledges_only_permitted_resources(folder: Path) -> None:
     async with joined(files(folder)) as running, as_(running, "ada", version=STATELESS) as (ada,):
         uris = [f"file://{folder}/{name}/file.txt" for name in ("ada", "bob")]
         await ada.begin("subscriptions/listen", {"notifications": {"resourceSubscriptions": uris}})

@@ -18,14 +18,14 @@ def joining(folder: Path, text: str, given: Words | None = None) -> Joining:
 SERVED, KNOWN = ["a", "b"], ["a", "b", "c"]
 
 
-def test_all_or_some_of_them_are_joined(tmp_path: Path) -> None:
+def test_join_selects_all_or_some_members(tmp_path: Path) -> None:
     members: dict[str, list[str]] = {
         "": [], "join: false": [], "join: true": ["a", "b"], "join: [c, b]": ["b"], "join: []": [],
     }  # fmt: skip
     assert {text: joining(tmp_path, text).members(SERVED, KNOWN) for text in members} == members
 
 
-def test_the_command_line_joins_all_or_none(tmp_path: Path) -> None:
+def test_the_command_line_overrides_join_and_prefix(tmp_path: Path) -> None:
     assert joining(tmp_path, "join: [a]", {"join": "1"}).members(SERVED, KNOWN) == ["a", "b"]
     assert joining(tmp_path, "join: true", {"join": "0"}).members(SERVED, KNOWN) == []
     assert joining(tmp_path, "prefix: always", {"prefix": "auto"}).prefix == "auto"
@@ -40,7 +40,7 @@ WRONG = [
 ]
 
 
-def test_what_is_wrong_is_told_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_join_is_refused_in_one_line(tmp_path: Path) -> None:
     for text, reason in WRONG:
         with pytest.raises(ValueError, match=r"bundle\.yaml") as error:
             joining(tmp_path, text)
