@@ -1,4 +1,4 @@
-"""`python -m servers.gateway`, which is `python -m servers run --join` as well: several servers at one pair of
+"""`python -m servers.gateway`, which equals `python -m servers run --join`: several servers on one pair of
 streams."""
 
 import json

@@ -1,4 +1,4 @@
-"""The bridge's own connection: it is opened again whenever it is lost, and says how it is."""
+"""The bridge's own connection: it is reopened when lost, and reports its state."""
 
 import errno
 import os
@@ -28,7 +28,7 @@ from tests.shared.server.peer import PATIENCE, server
 
 
 class Turns:
-    """What becomes of a connection, one turn after another."""
+    """Records the changes of state of a connection."""
 
     def __init__(self, base: Base) -> None:
         self.seen: list[tuple[bool, str]] = []

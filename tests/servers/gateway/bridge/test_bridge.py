@@ -1,4 +1,4 @@
-"""What passes a bridge, from clients of both eras to servers of both eras."""
+"""A bridge between clients and servers of both eras."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ from tests.shared.server.peer import NEWEST_HANDSHAKE, PATIENCE, STATELESS, Json
 
 
 def without_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A list without what one version alone says of tasks."""
+    """A list without the task fields of a single version."""
     return [{name: value for name, value in one.items() if name != "execution"} for one in listed]
 
 
@@ -92,7 +92,7 @@ DISCOVERED: Json = {**WITH_TOOLS, "supportedVersions": [STATELESS], "ttlMs": 0, 
 
 
 class Scripted(Played):
-    """A server that is asked what it is like any other thing."""
+    """A server whose description is requested like any other method."""
 
     def _sent(self, one: Outgoing) -> None:
         if isinstance(one.message, Request) and (answer := self.play(one.message)) is not None:
@@ -100,7 +100,7 @@ class Scripted(Played):
 
 
 def scripted(mode: str, play: Play) -> Upstream:
-    """A server whose answers `play` gives, in each of its sessions."""
+    """A server that answers by `play`, in each of its sessions."""
 
     @asynccontextmanager
     async def connect(options: ClientOptions) -> AsyncIterator[Client]:
@@ -112,7 +112,7 @@ def scripted(mode: str, play: Play) -> Upstream:
 
 
 def described(request: Request) -> Message:
-    """The answer to what opens a session; nothing else is known."""
+    """The answer to the request that opens a session; other methods are unknown."""
     match request.method:
         case "initialize":
             return Response(request.id, {**OPENING, **WITH_TOOLS})

@@ -1,4 +1,4 @@
-"""What a bridge says of itself: what its server says, as far as it passes on."""
+"""The description of a bridge: that of its server, limited to what the bridge forwards."""
 
 import pytest
 

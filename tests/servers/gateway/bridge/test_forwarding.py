@@ -1,4 +1,4 @@
-"""Requests, results and errors on their way over a bridge: what passes as it is, and what one connection keeps."""
+"""Requests, results and errors over a bridge: fields forwarded unchanged, and fields specific to one connection."""
 
 from typing import Any, cast
 
@@ -33,12 +33,12 @@ TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 
 
 def own(params: Json) -> Json:
-    """The params without what is said with each request."""
+    """The params without the fields of every stateless request."""
     return {name: value for name, value in params.items() if name != "_meta"}
 
 
 def meta(params: Json) -> Json:
-    """Its `_meta` without that."""
+    """Its `_meta` without those fields."""
     said: Json = params.get("_meta", {})
     return {name: value for name, value in said.items() if not name.startswith("io.modelcontextprotocol/")}
 

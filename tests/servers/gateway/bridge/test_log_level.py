@@ -1,4 +1,4 @@
-"""`logging/setLevel` over a bridge: what is told of levels at the server, and what its client gets."""
+"""`logging/setLevel` over a bridge: the levels that the server gets, and the messages that its client gets."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.shared.server.peer import Peer, talking
 
 
 def levels(telling: Telling) -> list[str | None]:
-    """The level of each client that the server has shaken hands with, in the order they came."""
+    """The level of each session at the server, in the order of their handshakes."""
     peers: list[Known] = [link.session.peer for link in telling.links() if link.session.peer is not None]
     return [peer.log_level for peer in peers]
 

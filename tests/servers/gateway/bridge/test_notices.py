@@ -1,4 +1,4 @@
-"""What is told of no call: lists that change, messages, and what nobody knows; and that the server is away."""
+"""Notifications outside of calls: changed lists, log messages, unknown methods, and an unavailable server."""
 
 import anyio
 import pytest
@@ -102,7 +102,7 @@ async def test_a_slow_client_gets_list_changes_only() -> None:
 
 
 async def test_notifications_of_a_client_reach_its_own_session() -> None:
-    """How far it is with a question of the server's, for one."""
+    """For example its progress with a question of the server."""
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as one, talking(running) as other:
         await other.call("add", a=1, b=2)
@@ -159,7 +159,7 @@ async def test_a_stateless_server_asks_for_roots_again_after_a_change() -> None:
 
 
 async def test_a_shared_session_hears_of_roots_from_clients_that_connected_earlier() -> None:
-    """Which have shaken hands with the gateway before the bridge was opened behind it."""
+    """They connected to the gateway before the bridge behind it was open."""
     telling = Telling("handshake", shared=True)
     door = Door("small", bridge(Upstream("small", telling.connect, shared=True)))
     with anyio.fail_after(3 * PATIENCE):

@@ -97,7 +97,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("method", "result", "expected"), CASES)
-def test_results_that_strict_hosts_refuse_are_repaired(method: str, result: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_results_that_strict_hosts_refuse_are_repaired(
+    method: str, result: dict[str, Any], expected: dict[str, Any]
+) -> None:
     assert repaired(method, result) == expected
 
 

@@ -1,4 +1,4 @@
-"""Tasks of the server behind a bridge, for clients of every kind: whichever form either side has."""
+"""Tasks of the server behind a bridge, in every form of client and server."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ PLAIN = ["2025-06-18", STATELESS]
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers want to be asked often."""
+    """Poll without a pause."""
     for module in ("extension", "experimental"):
         monkeypatch.setattr(f"shared.extensions.tasks.{module}.POLL_MS", 20)
 
 
 async def answered(peer: Peer, id: str, answer: Json) -> Json:
-    """The outcome of a task that asks one question, which gets this answer."""
+    """The outcome of a task whose only question gets this answer."""
     if peer.version != STATELESS:
         asking = await peer.begin("tasks/result", {"taskId": id})
         await peer.reply((await peer.other("elicitation/create"))["id"], answer)
@@ -42,7 +42,7 @@ async def answered(peer: Peer, id: str, answer: Json) -> Json:
 
 
 async def declared(behind: Behind, version: str) -> Json:
-    """What clients of that version are told a bridge can do."""
+    """The capabilities that a bridge declares to clients of that version."""
     spoken = find_version(version)
     assert spoken is not None
     async with opened(behind) as running:

@@ -1,4 +1,4 @@
-"""Pages of several joined servers: each is found at its server, whatever others call theirs."""
+"""Pages of several joined servers: each is read from its own server, even if another has the same URI."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What several servers are as one: what all of them can, and the instructions of each."""
+"""The description of joined servers: the capabilities of all, and the instructions of each."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.wire import CLIENT_INFO
 
 
 async def described(running: Any, version: str) -> Json:
-    """What a new client is told."""
+    """The description that a new client gets."""
     async with talking(running, STATELESS) as peer:
         if version == STATELESS:
             result: Json = (await peer.request("server/discover"))["result"]

@@ -1,4 +1,4 @@
-"""Methods that are not of the protocol: each goes to the server that has it."""
+"""Custom methods: each is forwarded to the member that has it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What several servers are as one, and what becomes of that when they come and go."""
+"""Joined servers as one, while members open and close."""
 
 import json
 from collections.abc import AsyncIterator
@@ -112,7 +112,7 @@ async def test_members_hear_of_each_client_after_its_handshake() -> None:
 
 @pytest.mark.parametrize("version", FORMS)
 async def test_a_task_of_a_member_completes_or_is_cancelled(version: str) -> None:
-    """By whichever name its tool is known."""
+    """Under the original and the new name of its tool."""
     work, other = Working("a", rules(Rules(rename={"work": "toil"}))), Working("b")
     async with joined(Door("a", work.app), Door("b", other.app)) as running, talking(running, version, OURS) as peer:
         id_ = await started(peer, "toil")
@@ -208,11 +208,11 @@ class Heard:
         self.changes: list[str] = []
 
     def changed(self, change: Change) -> None:
-        """Something has changed."""
+        """Count a change."""
         self.changes.append(change.what)
 
     def announce(self, message: LogMessage) -> None:
-        """Concerns no list."""
+        """Ignore an announcement that concerns no list."""
 
 
 @pytest.mark.parametrize("place", ["ours", "bridged"])

@@ -1,4 +1,4 @@
-"""What becomes of a list when a server takes its time with it, or has another one for each client."""
+"""Slow and failing lists, and lists that differ by client."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +19,7 @@ ODD: list[dict[str, Any]] = [{"nextCursor": 5}, {"nextCursor": {"a": [1]}}, {"tt
 
 
 def member(name: str, tool: str, state: Any = None) -> Door:
-    """A member with one tool, and this state."""
+    """A member with one tool and this lifespan state."""
     server = small(name)
 
     @server.lifespan
@@ -35,7 +35,7 @@ def member(name: str, tool: str, state: Any = None) -> Door:
 
 
 class Lists:
-    """The lists of a member as they were asked for; it answers once it may."""
+    """Counts the tools/list requests of a member, and holds the answers until `may` is set."""
 
     def __init__(self, door: Door) -> None:
         running = opened(door)
@@ -55,7 +55,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 async def names_in_vain(peer: Peer) -> list[str]:
-    """The names, once nobody waits any longer for lists that do not come."""
+    """The listed names after the time limit of slow members."""
     id_ = await peer.begin("tools/list")
     await quiet()
     forward(LISTING_SECONDS)
@@ -296,7 +296,7 @@ async def test_resources_are_public_only_if_those_of_all_members_are(private: st
 
 
 async def test_a_listing_during_a_call_has_no_token_and_ends_at_a_repeated_cursor() -> None:
-    """The token is that of the call on whose behalf it is asked for, and nobody may keep what does not say so."""
+    """The progress token belongs to the call, and a list without `ttlMs` must not be cached."""
     door, heard = member("a", "read"), []
 
     async def listed(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:

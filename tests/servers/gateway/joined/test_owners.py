@@ -1,4 +1,4 @@
-"""The resources of several servers: their URIs stay what they are, and find their owner."""
+"""The resources of joined servers: their URIs are unchanged and lead to their owner."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ async def test_a_member_that_fails_to_list_does_not_affect_others() -> None:
 
 
 async def refuse(*_: Any) -> dict[str, Any]:
-    """Answers as servers of others may, in words of their own."""
+    """Refuses with an error of its own, as third-party servers may."""
     raise RpcError("no idea", code=0)
 
 
@@ -95,7 +95,7 @@ async def test_a_declared_resource_precedes_a_matching_template() -> None:
 
 
 async def test_a_listed_resource_is_read_despite_unusual_errors_of_other_members() -> None:
-    """Servers of others answer with any error for what they do not know."""
+    """Third-party servers answer with any error for an unknown resource."""
     a, b = serving("a", "a://1"), small("b")
 
     @b.lists_resources

@@ -1,5 +1,4 @@
-"""A call that is handed on to one of the servers: what it asks, tells and raises, and what a closed server makes of
-it."""
+"""A call that is forwarded to a member: its questions, notifications and errors, also if the member closes."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -41,7 +40,7 @@ async def ask_twice(ctx: Context[Any]) -> str:
 
 
 class Worker:
-    """A member whose tools work until the test says so, ask, and fail."""
+    """A member whose tools wait for the test, ask, or fail."""
 
     def __init__(self) -> None:
         server = small("a", capabilities={"logging": {}})

@@ -1,4 +1,4 @@
-"""Subscriptions to resources of several servers: one at the owner, and who hears of what."""
+"""Subscriptions to resources of several servers: one at the owner, and the recipients of updates."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tests.shared.server.peer import ERAS, talking
 
 
 class Watching:
-    """What a member with one resource is told of its subscriptions."""
+    """A member with one resource that records its subscriptions."""
 
     def __init__(self) -> None:
         self.server = serving("a", "a://1", "a://{id}")

@@ -1,4 +1,4 @@
-"""URIs that have the name of their server."""
+"""URIs with the prefix of their member."""
 
 import pytest
 

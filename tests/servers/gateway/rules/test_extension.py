@@ -1,4 +1,4 @@
-"""What a server with rules shows, calls and refuses."""
+"""Tools that a server with rules lists, calls and refuses."""
 
 import anyio
 
@@ -12,7 +12,7 @@ from tests.shared.server.peer import STATELESS, server, talking
 
 
 def app_with(*names, page_size=100, **given):
-    """A server with rules, whose tools say their own names, and `kept` beside them."""
+    """A server with rules whose tools return their own names."""
     app = server(extensions=[rules(Rules(**given))])
     app.page_size = page_size
     for name in names:

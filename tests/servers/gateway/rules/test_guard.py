@@ -1,4 +1,4 @@
-"""Tools whose definitions are not the pinned ones: what is shown of them, and what a call of them comes to."""
+"""Tools whose definitions are not the pinned ones: listing and calling them."""
 
 from contextlib import asynccontextmanager
 from typing import Any
@@ -62,12 +62,12 @@ class Other:
         return await self.peer.text(name)
 
     def list_by(self, replaced):
-        """Has the tools listed by a function, which gets what lists them otherwise."""
+        """Replace the listing of tools by a function that gets the original one."""
         before = self.running.features.tools.listed
         self.running.features.tools.listed = lambda settings: replaced(lambda: before(settings))
 
     def count_lists(self):
-        """What grows by one with each list from now on."""
+        """Return a list that grows by one entry with each listing."""
         listed = []
         self.list_by(lambda before: listed.append(1) or before())
         return listed

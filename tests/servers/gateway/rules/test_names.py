@@ -1,4 +1,4 @@
-"""Which tools there are by the rules, and what they are called."""
+"""Tools that the rules permit, and their names."""
 
 import pytest
 

@@ -24,7 +24,7 @@ def declare(features, name, description):
 
 @pytest.fixture
 def app():
-    """What is behind: two tools, one on a page."""
+    """The server behind the bridge: two tools, one per page."""
     made = server()
     made.page_size = 1
     for name in ("a", "b"):

@@ -1,4 +1,4 @@
-"""What `serve` serves: the file of settings, and the servers that are chosen."""
+"""The servers that `serve` chooses, and the file of settings."""
 
 import sys
 from pathlib import Path
@@ -124,7 +124,9 @@ def test_a_secret_in_a_world_readable_file_is_reported(tmp_path: Path) -> None:
 # The servers
 
 
-def test_the_defaults_without_a_file_serve_the_current_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_defaults_without_a_file_serve_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     found = {one.name: one.settings for one in choose([], OURS, Configuration())}
     assert list(found) == ["filesystem", "sqlite", "fetch", "prompts"]
@@ -151,7 +153,7 @@ def test_only_named_servers_are_chosen(tmp_path: Path) -> None:
 
 
 def others(folder: Path, *entries: tuple[str, str]) -> Catalog:
-    """A catalog of others' servers, by name and module."""
+    """A catalog of third-party servers, by name and module."""
     rest = "title: T, version: '1', summary: S, description: D, category: testing, transports: [http]"
     lines = [f"  - {{name: {name}, module: {module}, {rest}}}" for name, module in entries]
     path = folder / "catalog.yaml"
@@ -160,7 +162,7 @@ def others(folder: Path, *entries: tuple[str, str]) -> Catalog:
 
 
 def package(folder: Path, name: str, code: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A package of others with a server made of `code`; its name."""
+    """Create a third-party package with a server made of `code`; return its name."""
     (folder / name).mkdir()
     (folder / name / "server.py").write_text(code)
     monkeypatch.syspath_prepend(folder)

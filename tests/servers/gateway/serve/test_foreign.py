@@ -1,6 +1,6 @@
-"""Servers of others in a configuration: what is said of them, and what is wrong with it.
+"""Third-party servers in a configuration file, and errors in their entries.
 
-What a server is given is private: it holds secrets. Through the door test_foreign_server.py sees that it arrives."""
+Environment and headers are private since they contain secrets; test_foreign_server.py checks that they arrive."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def written(folder: Path, text: str, mode: int = 0o600) -> Path:
 
 
 def the_foreign(folder: Path, text: str, mode: int = 0o600) -> Foreign:
-    """The only server of others in a file where `text` is said of it."""
+    """The only third-party server of a file, with `text` as its entry."""
     (one,) = read_configuration(written(folder, f"servers: {{other: {{{text}}}}}", mode)).foreign().values()
     return one
 
@@ -44,7 +44,9 @@ def test_a_command_is_a_list_or_a_shell_like_string(tmp_path: Path) -> None:
     assert the_foreign(tmp_path, "command: run, cwd: there").settings.cwd == tmp_path / "there"
 
 
-def test_a_command_gets_variables_from_files_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_gets_variables_from_files_and_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     of_owner(tmp_path, "vars", f"# a comment\n\nexport A=1\nB = 'two words'\nKEY={SECRET}\nA2==\n")
     of_owner(tmp_path, "value", "of a file\n")
     monkeypatch.setenv("OURS", "of the environment")
@@ -192,7 +194,7 @@ def test_servers_keep_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_values_in_files_are_trimmed_and_unquoted(tmp_path: Path) -> None:
-    """One that is empty says nothing; quotes are left out in pairs."""
+    """An empty file is refused; only paired quotes are removed."""
     of_owner(tmp_path, "empty", " \n")
     with pytest.raises(ValueError, match="is empty"):
         Value("file", "empty").now(tmp_path)

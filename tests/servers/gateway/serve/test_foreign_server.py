@@ -1,5 +1,4 @@
-"""Servers of others, served by `python -m servers serve` as ours are: one that it starts, one at a URL, and one whose
-tools are pinned."""
+"""Third-party servers behind `python -m servers serve`: a command, a URL, and a server with pinned tools."""
 
 import json
 import re
@@ -27,7 +26,7 @@ TINY = Path(__file__).parents[2] / "bundle" / "tiny.py"
 
 
 def configured(folder: Path, *, others: Json, **options: Any) -> Path:
-    """A configuration of one of our servers, and of `others`, which nobody else can read."""
+    """Write a private configuration of one of our servers and of `others`."""
     path = folder / "bundle.yaml"
     path.write_text(json.dumps({**options, "servers": {"prompts": {}, **others}}))
     path.chmod(0o600)
@@ -40,7 +39,7 @@ def started(**more: Any) -> Json:
 
 @asynccontextmanager
 async def at_work(folder: Path, config: Path) -> AsyncIterator[tuple[Raw, httpx.AsyncClient]]:
-    """The process, when all its servers are ready, and a client of it."""
+    """The process, once all its servers are ready, and a client of it."""
     with serving(folder, "--config", config) as (process, url):
         async with client(url) as http:
             with anyio.fail_after(6 * PATIENCE):
@@ -54,7 +53,7 @@ async def ready(http: httpx.AsyncClient) -> None:
 
 
 async def ask(http: httpx.AsyncClient, server: str, method: str, **params: Any) -> httpx.Response:
-    """The answer of a server, or of all together where that is ""."""
+    """The answer of a server, or of the joined endpoint if the name is ""."""
     message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": envelope()}}
     path = f"/{server}/mcp" if server else "/mcp"
     return await http.post(path, content=json.dumps(message), headers=merged(routing(method, params.get("name"))))
@@ -137,7 +136,7 @@ def test_an_unresponsive_server_ends_with_the_program(tmp_path: Path) -> None:
 
 
 def offer(path: Path, **descriptions: str) -> None:
-    """Has the tiny server offer these tools."""
+    """Make the tiny server offer these tools."""
     schema = {"type": "object"}
     tools = [{"name": name, "description": said, "inputSchema": schema} for name, said in descriptions.items()]
     # The server may be reading it.

@@ -1,4 +1,4 @@
-"""Which servers are joined, as a configuration or a command line says it."""
+"""Selection of the joined servers by a configuration or the command line."""
 
 from pathlib import Path
 

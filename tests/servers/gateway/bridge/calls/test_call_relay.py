@@ -1,4 +1,4 @@
-"""What a server tells and asks of one call: what is none is dropped, and on a stream it is told whose it is."""
+"""Notifications and questions of one call: invalid ones are dropped, the others stay on the stream of the call."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ from tests.wire import NEWEST_HANDSHAKE, STATELESS
 
 
 def params_of(peer: Peer, method: str) -> list[Json]:
-    """What was told so far by notifications of that method."""
+    """The params of all notifications of that method so far."""
     return [one["params"] for one in peer.others if one["method"] == method]
 
 
@@ -72,7 +72,7 @@ async def test_invalid_progress_and_log_notifications_are_dropped(version: str, 
 
 
 class Asking(Small):
-    """Asks for roots until the call is over."""
+    """Asks for roots until the call ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,12 +89,12 @@ class Asking(Small):
             self.cancelled.set()
 
     async def ask_and_go(self, ctx: Context[None]) -> str:
-        """Ask, and wait for nothing."""
+        """Ask without waiting for the answer."""
         ctx.link.session.ask(ctx.call, {"roots": list_roots()})
         return "gone"
 
     async def shift(self, ctx: Context[None]) -> str:
-        """Say on the stream of the call that a list has changed."""
+        """Announce a changed list on the stream of the call."""
         ctx.link.session.notify(ctx.call, "notifications/tools/list_changed", {})
         return "shifted"
 

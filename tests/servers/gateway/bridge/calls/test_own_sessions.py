@@ -89,7 +89,7 @@ async def test_a_refusal_by_the_client_reaches_the_server() -> None:
 
 
 class Curious(Small):
-    """Takes back what it asks, and asks late."""
+    """Cancels its questions, or asks late."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class Curious(Small):
         self.app.tool()(self.ask_late)
 
     async def lose_interest(self, ctx: Context[None]) -> str:
-        """Ask until there is enough of it."""
+        """Ask until the test sets `enough`."""
         async with background() as tasks:
             tasks.start_soon(ctx.roots)
             await self.enough.wait()

@@ -1,4 +1,4 @@
-"""`pending_input.py`: a call to a server with sessions that goes on while its client, which has none, answers."""
+"""`pending_input.py`: a call in a session of the server continues over the rounds of a stateless client."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ THOUGHT: Json = {"role": "assistant", "content": {"type": "text", "text": "thoug
 async def _parking(
     parking: Parking | None = None, capabilities: Json = FORMS
 ) -> AsyncIterator[tuple[Asking, Peer, Parking]]:
-    """A server, a stateless client of it, and where its calls are parked."""
+    """A server, a stateless client of it, and the parking of its calls."""
     asking, parking = Asking(), Parking(gather_seconds=0) if parking is None else parking
     async with (
         asking.app.open() as asking.running,

@@ -1,4 +1,4 @@
-"""`pool.py`: sessions that calls of stateless clients have for themselves."""
+"""`pool.py`: sessions for the calls of stateless clients, one call at a time."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

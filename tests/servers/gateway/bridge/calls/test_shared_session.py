@@ -27,7 +27,7 @@ async def _shared() -> AsyncIterator[tuple[Asking, Run[Any]]]:
 
 
 async def _greeted(peer: Peer, first: str, last: str, *, id: Any = None) -> str:
-    """What the tool says that asks for two names, the call of which may have begun."""
+    """The result of the tool that asks for two names; its call may already have begun."""
     id_ = await begun(peer, "greet") if id is None else id
     if peer.version == STATELESS:
         one = await peer.answer(id_)
@@ -39,7 +39,7 @@ async def _greeted(peer: Peer, first: str, last: str, *, id: Any = None) -> str:
 
 
 async def _hearing(peer: Peer, asking: Asking, word: str) -> Any:
-    """The id of a call that has told that word once, and waits."""
+    """The id of a call that has sent that word once and waits."""
     asking.heard = anyio.Event()
     meta = {"progressToken": word}
     if peer.version == STATELESS:
@@ -51,7 +51,7 @@ async def _hearing(peer: Peer, asking: Asking, word: str) -> Any:
 
 @asynccontextmanager
 async def _waiting(peer: Peer, asking: Asking) -> AsyncIterator[None]:
-    """As long as the block a call of the client is under way."""
+    """Keeps a call of the client in progress during the block."""
     id_ = await begun(peer, "wait")
     await asking.started.wait()
     yield
@@ -60,7 +60,7 @@ async def _waiting(peer: Peer, asking: Asking) -> AsyncIterator[None]:
 
 
 async def _has_heard(peer: Peer) -> list[Json]:
-    """All that the client was told until now."""
+    """All notifications that the client has received."""
     await peer.request("tools/list")
     return peer.others
 

@@ -84,7 +84,7 @@ async def test_all_clients_share_one_connection() -> None:
 
 
 class Chatty(Small):
-    """Logs during a call what nothing says the call of, as on a pipe."""
+    """Logs during a call without naming the call, as on a pipe."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`Listening`: how many streams there are, and what is in them."""
+"""`Listening`: the number of streams, and the resources of each."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from tests.shared.client.small import Small
 
 
 class Heard(Small):
-    """The server, and what was told of its resources."""
+    """The server, and the updates of its resources."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Heard(Small):
         return await super().hold(ctx, uri)
 
     def serves(self, *wanted: str) -> bool:
-        """Whether these are held, and no others, in one stream."""
+        """Whether exactly these resources are in one stream."""
         held = self.running.changes
         return (
             held.subscribed_resources == len(wanted)
@@ -154,7 +154,7 @@ async def test_resources_added_together_are_refused_together(monkeypatch: pytest
 
 
 async def test_a_resource_refused_in_a_new_stream_is_reported_as_changed() -> None:
-    """A resource that was told of, and is not any more: whoever reads it learns why."""
+    """A client that then reads it learns the reason."""
     heard = Heard()
     async with heard.listening() as streams:
         await streams.add("memo://0")

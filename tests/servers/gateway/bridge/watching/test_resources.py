@@ -1,4 +1,4 @@
-"""`covering`: which of the URIs that are held one belongs to."""
+"""`covering`: the subscribed URIs that contain a URI."""
 
 from servers.gateway.bridge.watching.resources import MAX_LEVELS, covering
 

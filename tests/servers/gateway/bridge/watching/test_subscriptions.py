@@ -1,4 +1,4 @@
-"""Subscriptions over a bridge: one at the server for many clients, and who hears of what."""
+"""Subscriptions over a bridge: one at the server for many clients, and the recipients of updates."""
 
 from contextlib import AsyncExitStack
 
@@ -76,7 +76,7 @@ async def test_an_update_of_a_part_has_the_uri_of_the_part(mode: str, version: s
 
 
 async def test_an_update_has_the_uri_as_the_server_spells_it() -> None:
-    """Which may spell a resource otherwise than who subscribed to it."""
+    """The server may spell the URI differently than the subscriber."""
     telling = Telling("handshake")
     async with telling.bridged() as running, talking(running) as peer:
         await subscribed(peer, ONE)
@@ -209,7 +209,7 @@ async def test_subscriptions_are_refused_while_the_server_is_unavailable(mode: s
 
 
 def streams_of(running: Run[Bridge]) -> int:
-    """How many listen streams for resources there are at the server."""
+    """The number of listen streams for resources at the server."""
     asking = running.state.session_messages.watching.subscriber
     return asking.streams if isinstance(asking, Listening) else 0
 
