@@ -46,12 +46,14 @@ from ..telemetry.footprint import count_bytes
 _CHUNK_BYTES = 65_536
 _PIPE_BYTES = 1_048_576
 """The requested capacity of a pipe in bytes, if the system can set it: a large answer then fits into one write."""
-_LARGE_BYTES = 4_096  # bytes; smaller messages are seen by the garbage collector as objects
+_LARGE_BYTES = 4_096
+"""The size from which data are counted for the return of memory; the garbage collector counts smaller messages."""
 _MAX_MESSAGES = 8
 """Maximum number of messages that are written at once; a task writes more, in pieces."""
-_WHOLE = getattr(select, "PIPE_BUF", 512)
+_ATOMIC_BYTES = getattr(select, "PIPE_BUF", 512)
 """Bytes that a pipe accepts atomically."""
-_LOOK_SECONDS = 0.02
+_POLL_SECONDS = 0.02
+"""Seconds between two checks of whether the peer is gone."""
 _UNREAD_SECONDS = 5.0
 """Seconds without reading anything, because the peer does not read either, after which a peer that has closed its
 stream is considered gone."""
@@ -79,8 +81,8 @@ class StdioTransport:
         one that reads nothing."""
         await self.ended.wait()
         # The system reports it only when polled.
-        while not (self._out.is_deserted or self._in.is_abandoned):  # noqa: ASYNC110
-            await anyio.sleep(_LOOK_SECONDS)
+        while not (self._out.has_no_reader or self._in.is_abandoned):  # noqa: ASYNC110
+            await anyio.sleep(_POLL_SECONDS)
 
     def stop(self) -> None:
         """End the input as if the peer had ended it: pending calls are finished."""
@@ -100,9 +102,9 @@ class _Descriptor:
         self._codec = codec
         mode = os.fstat(fd).st_mode
         self._is_file, self._is_pipe = stat.S_ISREG(mode), _CAN_WAIT and stat.S_ISFIFO(mode)
-        self._waits = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+        self._can_wait = _CAN_WAIT and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
         self._was_blocking = False
-        if sys.platform != "win32" and self._waits:
+        if sys.platform != "win32" and self._can_wait:
             self._was_blocking = os.get_blocking(fd)
             # The flag belongs to the open file, not to the descriptor: all processes that share the pipe see it, so
             # `close` restores it.
@@ -146,7 +148,7 @@ class _Input(_Descriptor):
             if self._is_file:
                 # A file never has to be waited for, so no other task would run.
                 await anyio.lowlevel.checkpoint()
-                messages = self._decoded(_read(self._fd))
+                messages = self._decode(_read(self._fd))
             else:
                 self._arrival = asyncio.get_running_loop().create_future()
                 if not self._is_armed:
@@ -176,9 +178,9 @@ class _Input(_Descriptor):
         """Arrange for the next bytes to arrive. The reader remains registered, because changing the registration
         costs more than a message."""
         loop = asyncio.get_running_loop()
-        self._stop_looking()
-        if self._waits:
-            loop.add_reader(self._fd, self._readable)
+        self._stop_checking()
+        if self._can_wait:
+            loop.add_reader(self._fd, self._on_readable)
             self._is_armed = True
         else:
             threading.Thread(target=self._read_in_thread, args=(loop,), name="stdin", daemon=True).start()
@@ -187,31 +189,33 @@ class _Input(_Descriptor):
         if self._is_armed:
             asyncio.get_running_loop().remove_reader(self._fd)
             self._is_armed = False
-        self._stop_looking()
+        self._stop_checking()
 
-    def _look_later(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(_UNREAD_SECONDS, self._look, self._output.written)
+    def _check_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(
+            _UNREAD_SECONDS, self._check_abandoned, self._output.written
+        )
 
-    def _look(self, written: int) -> None:
+    def _check_abandoned(self, written: int) -> None:
         """End the input if the peer has closed it, and has read nothing since so many bytes were `written`."""
         self._timer = None
-        if _hangs_up(self._fd) and self._output.written == written:
+        if _has_hung_up(self._fd) and self._output.written == written:
             self.is_abandoned = True
             self.stop()
         else:
-            self._look_later()
+            self._check_later()
 
-    def _stop_looking(self) -> None:
+    def _stop_checking(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         # Level-triggered: while there is unread data, the loop would call this without end.
         if self._arrival is None or self._arrival.done() or self._is_reading:
             self._disarm()  # nothing reads at the moment: the peer has to wait
             if not self.ended.is_set():
-                self._look_later()
+                self._check_later()
             return
         try:
             chunk = os.read(self._fd, _CHUNK_BYTES)
@@ -219,24 +223,24 @@ class _Input(_Descriptor):
             return
         except OSError:
             chunk = b""
-        self._arrive(chunk)
+        self._on_data(chunk)
 
     def _read_in_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         data = _read(self._fd)
         with suppress(RuntimeError):  # the loop is closed, and nothing is waiting anymore
             # A future may be settled only in the thread of its loop.
-            loop.call_soon_threadsafe(self._arrive, data)
+            loop.call_soon_threadsafe(self._on_data, data)
 
-    def _arrive(self, chunk: bytes) -> None:
+    def _on_data(self, chunk: bytes) -> None:
         arrival = self._arrival
         if arrival is None or arrival.done():
             return
         if self._incomplete >= HEAVY_BYTES and chunk:
             count_bytes(len(chunk))
             self._is_reading = True
-            self._go_on(arrival, self._codec.feed_steps(chunk))
+            self._read_step(arrival, self._codec.feed_steps(chunk))
             return
-        messages = self._decoded(chunk)
+        messages = self._decode(chunk)
         self._incomplete = 0 if messages else self._incomplete + len(chunk)
         if self._take is not None and self._is_armed and chunk:
             # Waking `receive` would take another turn of the loop, which costs as much as a small answer.
@@ -252,7 +256,7 @@ class _Input(_Descriptor):
             messages = rest
         arrival.set_result(messages)
 
-    def _go_on(self, arrival: "asyncio.Future[Sequence[Message]]", steps: Steps[list[Message]]) -> None:
+    def _read_step(self, arrival: "asyncio.Future[Sequence[Message]]", steps: Steps[list[Message]]) -> None:
         """Read the next step of a large message, and pass the messages on in another turn."""
         try:
             next(steps)
@@ -264,9 +268,9 @@ class _Input(_Descriptor):
             elif not self._is_armed and not arrival.done():
                 self._arm()
         else:
-            asyncio.get_running_loop().call_soon(self._go_on, arrival, steps)
+            asyncio.get_running_loop().call_soon(self._read_step, arrival, steps)
 
-    def _decoded(self, chunk: bytes) -> Sequence[Message]:
+    def _decode(self, chunk: bytes) -> Sequence[Message]:
         if not chunk:
             self.ended.set()
             return self._codec.end()
@@ -282,7 +286,7 @@ class _Output(_Descriptor):
         super().__init__(fd, codec)
         self.written = 0
         """The number of bytes that `send` has written. It grows as the peer reads."""
-        self._tried: tuple[Sequence[Outgoing], bytes] = (), b""
+        self._unsent: tuple[Sequence[Outgoing], bytes] = (), b""
         """The messages that could not be written at once, with their encoding."""
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
@@ -292,7 +296,7 @@ class _Output(_Descriptor):
         if not self._is_pipe or len(outgoing) > _MAX_MESSAGES:
             return False
         data = b"".join([self._codec.encode(item.message) for item in outgoing if item.message is not None])
-        if len(data) <= _WHOLE:  # a pipe accepts this as a whole, or nothing
+        if len(data) <= _ATOMIC_BYTES:  # a pipe accepts this as a whole, or nothing
             try:
                 # At most PIPE_BUF bytes: POSIX guarantees all of them or EAGAIN, so a message is never half written.
                 os.write(self._fd, data)
@@ -300,17 +304,17 @@ class _Output(_Descriptor):
                 pass
             else:
                 return True
-        self._tried = outgoing, data
+        self._unsent = outgoing, data
         return False
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Write messages, combining small ones. Raises BrokenResourceError when the reader has disconnected."""
-        (tried, data), self._tried = self._tried, ((), b"")
+        (unsent, data), self._unsent = self._unsent, ((), b"")
         # The encoding from `try_send`, which could not write it: encoding takes longer than everything else here.
-        ready = [data] if outgoing is tried else []
+        ready = [data] if outgoing is unsent else []
         size = 0
         try:
-            for item in () if outgoing is tried else outgoing:
+            for item in () if outgoing is unsent else outgoing:
                 if item.message is not None:
                     ready.append(self._codec.encode(item.message))
                     size += len(ready[-1])
@@ -325,15 +329,15 @@ class _Output(_Descriptor):
             raise anyio.BrokenResourceError from None
 
     @property
-    def is_deserted(self) -> bool:
+    def has_no_reader(self) -> bool:
         """True if the other side is closed, as far as can be detected without writing."""
-        return self._waits and _hangs_up(self._fd)
+        return self._can_wait and _has_hung_up(self._fd)
 
     async def _write(self, data: bytes) -> None:
         """Write all of `data`. Raises OSError if that fails."""
         if len(data) >= _LARGE_BYTES:
             count_bytes(len(data))
-        if not (self._is_file or self._waits):
+        if not (self._is_file or self._can_wait):
             await _write_in_thread(self._fd, data)
             self.written += len(data)
             return
@@ -348,7 +352,7 @@ class _Output(_Descriptor):
                 self.written += written
 
 
-def _hangs_up(fd: int) -> bool:
+def _has_hung_up(fd: int) -> bool:
     """Return True if the other side of a pipe or socket is closed, even if data remain to be read."""
     if sys.platform == "win32":
         return False
@@ -397,31 +401,31 @@ async def stdio(max_message: int = MAX_MESSAGE, *, dialects: bool = False) -> As
     fd_in, fd_out = os.dup(0), os.dup(1)
     transport = StdioTransport(fd_in, fd_out, max_message, dialects=dialects)
     try:
-        with _guarded(fd_in, fd_out):
+        with _protect_standard_files(fd_in, fd_out):
             yield transport
     finally:
         transport.close()
 
 
 @contextmanager
-def _guarded(fd_in: int, fd_out: int) -> Iterator[None]:
+def _protect_standard_files(fd_in: int, fd_out: int) -> Iterator[None]:
     """Protect the files behind fd 0 and 1 during the block: only the owner of these copies can reach them."""
-    nothing = os.open(os.devnull, os.O_RDWR)
+    null_fd = os.open(os.devnull, os.O_RDWR)
     # A child or `input()` that reads fd 0 would consume messages, and nobody would find out why they are missing.
-    os.dup2(nothing, 0)
+    os.dup2(null_fd, 0)
     # A C library writes to fd 1, whatever `sys.stdout` is.
     os.dup2(2, 1)
     try:
-        with redirect_stdout(_Stray.text()):
+        with redirect_stdout(_StdoutLog.open_text()):
             yield
     finally:
         if not _flush(sys.stdout):
             # Output that a broken stderr did not accept is lost; it must not appear in the protocol.
-            os.dup2(nothing, 1)
+            os.dup2(null_fd, 1)
             _flush(sys.stdout)
         os.dup2(fd_in, 0)
         os.dup2(fd_out, 1)
-        os.close(nothing)
+        os.close(null_fd)
 
 
 def _flush(stream: TextIO | None) -> bool:
@@ -433,11 +437,11 @@ def _flush(stream: TextIO | None) -> bool:
     return True
 
 
-class _Stray(io.RawIOBase):
+class _StdoutLog(io.RawIOBase):
     """The replacement for `sys.stdout`: each line becomes a warning in the log."""
 
     @classmethod
-    def text(cls) -> TextIO:
+    def open_text(cls) -> TextIO:
         return io.TextIOWrapper(cast("Any", cls()), "utf-8", errors="backslashreplace", line_buffering=True)
 
     def writable(self) -> bool:

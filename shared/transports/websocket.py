@@ -31,14 +31,15 @@ from ..protocol.wire.codec import MAX_MESSAGE, Codec
 from ..protocol.wire.jsonrpc import Failure, Message
 
 CONNECT_SECONDS = 30.0
-FAREWELL_SECONDS = 2.0
+"""Seconds for the connection and the handshake."""
+CLOSE_SECONDS = 2.0
 """Seconds for the close frame to be answered."""
-_MAX_SENT = 6
+_MAX_ATTEMPTS = 6
 """Maximum number of times that the handshake is sent: see `http/client/authorized.py`."""
 _SUBPROTOCOLS = (Subprotocol("mcp"),)
-_quiet = logging.getLogger("shared.transports.websocket.frames")
+_frames_log = logging.getLogger("shared.transports.websocket.frames")
 """The logger of `websockets`, which would record the headers, including a token, and the contents of frames."""
-_quiet.setLevel(logging.WARNING)
+_frames_log.setLevel(logging.WARNING)
 
 
 class WebSocketTransport:
@@ -84,32 +85,32 @@ async def open_websocket(
     another protocol or the proxy of the environment can't be used, and PeerError if it refuses, with the HTTP status
     as its code.
     """
-    socket = await (_connect(url, headers) if credentials is None else _authorized(url, headers, credentials))
+    socket = await (_connect(url, headers) if credentials is None else _connect_authorized(url, headers, credentials))
     transport = WebSocketTransport(socket, dialect)
     try:
         if credentials is not None and socket.response is not None:
             # Credentials count their refusals, and so must be notified of a success.
             answer = socket.response
-            await credentials.answered("GET", _as_http(url), answer.status_code, _joined(answer.headers))
+            await credentials.answered("GET", _as_http(url), answer.status_code, _join_headers(answer.headers))
         yield transport
     finally:
         await transport.aclose()
 
 
-async def _authorized(url: str, headers: Mapping[str, str], credentials: Credentials) -> ClientConnection:
-    place, sent = _as_http(url), 0
+async def _connect_authorized(url: str, headers: Mapping[str, str], credentials: Credentials) -> ClientConnection:
+    http_url, sent = _as_http(url), 0
     while True:
         sent += 1
-        own = await credentials.headers("GET", place)
+        credential_headers = await credentials.headers("GET", http_url)
         try:
-            return await _connect(url, {**headers, **own})
+            return await _connect(url, {**headers, **credential_headers})
         except PeerError as error:
-            refused = error.__cause__
-            if not isinstance(refused, InvalidStatus):
+            invalid_status = error.__cause__
+            if not isinstance(invalid_status, InvalidStatus):
                 raise
-            answer = refused.response
-            again = await credentials.answered("GET", place, answer.status_code, _joined(answer.headers))
-            if not again or sent == _MAX_SENT:
+            answer = invalid_status.response
+            again = await credentials.answered("GET", http_url, answer.status_code, _join_headers(answer.headers))
+            if not again or sent == _MAX_ATTEMPTS:
                 raise
 
 
@@ -118,7 +119,7 @@ def _as_http(url: str) -> str:
     return f"http{url[2:]}"
 
 
-def _joined(headers: Headers) -> Headers:
+def _join_headers(headers: Headers) -> Headers:
     """Join the values of a repeated header into one (RFC 9110, section 5.3): `items` rejects repeated ones."""
     joined: dict[str, str] = {}
     for name, value in headers.raw_items():
@@ -137,8 +138,8 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
             compression=None,
             max_size=MAX_MESSAGE,
             open_timeout=CONNECT_SECONDS,
-            close_timeout=FAREWELL_SECONDS,
-            logger=_quiet,
+            close_timeout=CLOSE_SECONDS,
+            logger=_frames_log,
         )
     except InvalidURI as error:
         raise ValueError(f"not a WebSocket URL, which starts with ws:// or wss://: {error.msg}") from None
@@ -146,8 +147,8 @@ async def _connect(url: str, headers: Mapping[str, str]) -> ClientConnection:
         # A SOCKS proxy requires another package. Neither text repeats the URL of the proxy, which may contain a
         # password.
         raise ConnectionError(f"the proxy that is set in the environment can't be used: {error.msg}") from None
-    except InvalidStatus as refused:
-        raise _refusal(refused.response) from refused
+    except InvalidStatus as invalid_status:
+        raise _peer_error(invalid_status.response) from invalid_status
     except InvalidHandshake as error:
         raise ConnectionError(f"the server does not support WebSocket: {error}") from None
 
@@ -158,7 +159,7 @@ class _Connect(connect):
         return exc
 
 
-def _refusal(response: Response) -> PeerError:
+def _peer_error(response: Response) -> PeerError:
     message = Codec(is_client=True).decode_body(response.body or b"")
     reason = message.message if isinstance(message, Failure) else response.reason_phrase
     status, headers = response.status_code, response.headers

@@ -26,22 +26,22 @@ class PipeReader(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._pipe: asyncio.ReadTransport | None = None
-        self._before: asyncio.BaseProtocol | None = None
+        self._previous_protocol: asyncio.BaseProtocol | None = None
         self._chunks: list[bytes] = []
         self._waiting_bytes = 0
-        self._is_over = False
+        self._has_ended = False
         self._woken = Signal()
 
     def attach(self, pipe: asyncio.ReadTransport) -> None:
         """Read from `pipe` instead of the previous protocol, which is still notified of the end."""
-        self._pipe, self._before = pipe, pipe.get_protocol()
+        self._pipe, self._previous_protocol = pipe, pipe.get_protocol()
         pipe.set_protocol(self)
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""
         self._chunks.append(data)
         self._waiting_bytes += len(data)
-        # Then the pipe fills, and the child waits: it can't make this process buffer more than this.
+        # The pipe then fills, and the child waits: it can't make this process buffer more.
         if self._waiting_bytes > MAX_WAITING_BYTES and self._pipe is not None:
             self._pipe.pause_reading()
         self._woken.wake()
@@ -49,18 +49,18 @@ class PipeReader(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the event loop."""
         self.end()
-        if self._before is not None:
-            self._before.connection_lost(exc)
+        if self._previous_protocol is not None:
+            self._previous_protocol.connection_lost(exc)
 
     def end(self) -> None:
         """Mark the end of the stream."""
-        self._is_over = True
+        self._has_ended = True
         self._woken.wake()
 
     async def receive(self) -> bytes:
         """Return all available bytes. Raises EndOfStream when the pipe is closed."""
         while not self._chunks:
-            if self._is_over:
+            if self._has_ended:
                 raise anyio.EndOfStream
             await self._woken.wait()
         if self._waiting_bytes > FLOOD_BYTES:
@@ -68,7 +68,7 @@ class PipeReader(asyncio.Protocol):
             await anyio.lowlevel.checkpoint_if_cancelled()
         data = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks.clear()
-        if self._waiting_bytes > MAX_WAITING_BYTES and self._pipe is not None and not self._is_over:
+        if self._waiting_bytes > MAX_WAITING_BYTES and self._pipe is not None and not self._has_ended:
             self._pipe.resume_reading()
         self._waiting_bytes = 0
         return data
@@ -83,7 +83,7 @@ class Child(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport
         self._stdin: Any = None
         self._has_room = True
-        self._takes_input = True
+        self._accepts_input = True
         self._changed = Signal()
         self._exited = anyio.Event()
 
@@ -95,10 +95,10 @@ class Child(asyncio.SubprocessProtocol):
         shares this process's stderr. Raises OSError if the command can't be started."""
         stderr = subprocess.PIPE if has_stderr else None
         # In its own session: Ctrl-C in a terminal is for the client, which then stops its servers cleanly.
-        started = asyncio.get_running_loop().subprocess_exec(
+        starting = asyncio.get_running_loop().subprocess_exec(
             cls, *command, stderr=stderr, env=env, cwd=cwd, start_new_session=True
         )
-        return (await started)[1]
+        return (await starting)[1]
 
     @property
     def pid(self) -> int:
@@ -112,30 +112,30 @@ class Child(asyncio.SubprocessProtocol):
 
     def write(self, data: bytes) -> bool:
         """Write `data` to stdin if there is room. Returns False if stdin is full or closed."""
-        if not self._has_room or self._is_deaf:
+        if not self._has_room or self._is_input_closed:
             return False
         self._stdin.write(data)
         return True
 
     @property
-    def _is_deaf(self) -> bool:
+    def _is_input_closed(self) -> bool:
         # A pipe without a reader is closed some time before that is reported, and uvloop rejects writes in the
         # meantime.
-        return not self._takes_input or self._stdin.is_closing()
+        return not self._accepts_input or self._stdin.is_closing()
 
     async def send(self, data: bytes) -> None:
         """Write `data` to stdin, waiting while it is full. Raises BrokenResourceError if stdin is closed."""
-        if self._is_deaf:
+        if self._is_input_closed:
             raise anyio.BrokenResourceError
         self._stdin.write(data)
         while not self._has_room:
-            if self._is_deaf:
+            if self._is_input_closed:
                 raise anyio.BrokenResourceError
             await self._changed.wait()
 
     def end_input(self) -> None:
         """Close stdin."""
-        self._takes_input = False
+        self._accepts_input = False
         self._stdin.close()
         self._changed.wake()
 
@@ -166,7 +166,7 @@ class Child(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """Called when one of the standard streams is closed."""
         if fd == STDIN:
-            self._takes_input = False
+            self._accepts_input = False
             self._changed.wake()
         else:
             (self.stdout if fd == STDOUT else self.stderr).end()

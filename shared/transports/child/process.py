@@ -86,9 +86,9 @@ class ProcessStream:
         self._is_closed = True
         with anyio.CancelScope(shield=True):
             self._process.end_input()
-            for number in (None, signal.SIGTERM, _KILL):
-                if number is not None and self._process.exit_code is None:
-                    _signal(self._process, number)
+            for signal_number in (None, signal.SIGTERM, _KILL):
+                if signal_number is not None and self._process.exit_code is None:
+                    _signal(self._process, signal_number)
                 with anyio.move_on_after(STEP_SECONDS):
                     await self._process.wait()
                     break
@@ -100,13 +100,13 @@ class ProcessStream:
             await anyio.lowlevel.cancel_shielded_checkpoint()  # in which the pipes are closed
 
 
-def _signal(process: Child, number: signal.Signals) -> None:
+def _signal(process: Child, signal_number: signal.Signals) -> None:
     # If only zombies are left in the group, macOS forbids it.
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform != "win32":
-            os.killpg(process.pid, number)
+            os.killpg(process.pid, signal_number)
         else:
-            os.kill(process.pid, number)
+            os.kill(process.pid, signal_number)
 
 
 def inherited_environment() -> dict[str, str]:

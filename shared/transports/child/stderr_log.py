@@ -27,7 +27,7 @@ class StderrLog:
         self._clock = clock
         self._line = bytearray()
         self._is_cut = False
-        self._second = clock()
+        self._second_began = clock()
         self._lines = 0
         self.last = ""
         """The last logged line that is not blank."""
@@ -52,7 +52,7 @@ class StderrLog:
         self._is_cut = self._is_cut or len(part) > room
 
     def _end_line(self) -> None:
-        if self._clock() - self._second >= 1:
+        if self._clock() - self._second_began >= 1:
             self._begin_second()
         self._lines += 1
         if self._lines <= MAX_LINES_PER_SECOND:
@@ -65,5 +65,5 @@ class StderrLog:
     def _begin_second(self) -> None:
         if self._lines > MAX_LINES_PER_SECOND:
             log.info("%s: lines omitted: %d", self._name, self._lines - MAX_LINES_PER_SECOND)
-        self._second = self._clock()
+        self._second_began = self._clock()
         self._lines = 0

@@ -19,7 +19,7 @@ from .app.app import Front, HttpApp, HttpOptions
 from .app.mount import Mount
 from .engine.capacity import Capacity, max_connections
 from .engine.connections import Connection
-from .engine.graceful_close import all_accepted, take_no_more
+from .engine.graceful_close import stop_accepting, wait_accepted
 from .engine.write_backlog import Unread
 from .listener import LINGER_SECONDS, listen
 
@@ -32,7 +32,8 @@ first."""
 _ACCEPT_SECONDS = 0.05
 """Seconds for newly accepted connections to be registered."""
 
-Started = Callable[[str, int], None]
+OnStarted = Callable[[str, int], None]
+"""Receives the address and the port of the listener."""
 
 
 def http_app(running: Run[Any], options: HttpOptions) -> HttpApp:
@@ -41,7 +42,7 @@ def http_app(running: Run[Any], options: HttpOptions) -> HttpApp:
 
 
 async def run_http(
-    running: Run[Any], options: HttpOptions, *, started: Started | None = None, stop: anyio.Event | None = None
+    running: Run[Any], options: HttpOptions, *, started: OnStarted | None = None, stop: anyio.Event | None = None
 ) -> None:
     """Serve `running` until `stop` is set or this is cancelled.
 
@@ -57,24 +58,24 @@ async def run_mounts(
     options: HttpOptions,
     front: Front | None,
     *,
-    started: Started | None = None,
+    started: OnStarted | None = None,
     stop: anyio.Event | None = None,
 ) -> bool:
     """Serve several servers, each of which is opened and closed here; `front` answers at `/`, if given. Everything
     else is as in `run_http`. Returns True if all servers have ended."""
     asgi = HttpApp(mounts, options, front)
     await _run(asgi, options, started, stop)
-    return not asgi.left_behind
+    return not asgi.has_unstopped_servers
 
 
-async def _run(asgi: HttpApp, options: HttpOptions, started: Started | None, stop: anyio.Event | None) -> None:
+async def _run(asgi: HttpApp, options: HttpOptions, started: OnStarted | None, stop: anyio.Event | None) -> None:
     drain_seconds = max(mount.drain_seconds for mount in asgi.mounts)
-    with _bound(asgi.mounts, options) as listener:
+    with _bind(asgi.mounts, options) as listener:
         # Behind a proxy all connections come from its address.
         maximum = options.connections or max_connections()
         capacity = None if options.trusted_proxies else Capacity(maximum)
-        own = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
-        connections = type("Limited", (Connection,), own)
+        attributes = {"body_seconds": options.limits.body_seconds, "capacity": capacity, "unread": Unread()}
+        connections = type("Limited", (Connection,), attributes)
         server = _Uvicorn(_config(asgi, options, connections, math.ceil(drain_seconds) + 1), connections)
         if started is not None:
             host, port = listener.getsockname()[:2]
@@ -109,14 +110,14 @@ def _config(asgi: HttpApp, options: HttpOptions, connections: type[Connection], 
         server_header=False,
         date_header=False,
         proxy_headers=bool(options.trusted_proxies),
-        forwarded_allow_ips=[form for proxy in options.trusted_proxies for form in _forms(proxy)],
+        forwarded_allow_ips=[form for proxy in options.trusted_proxies for form in _network_forms(proxy)],
         backlog=options.backlog,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=stop_seconds,
     )
 
 
-def _forms(network: str) -> tuple[str, ...]:
+def _network_forms(network: str) -> tuple[str, ...]:
     """Return the forms of a network in the addresses of connections: a dual-stack socket reports an IPv4 address as
     IPv6 (RFC 4291, 2.5.5.2)."""
     parsed = ip_network(network, strict=False)
@@ -125,15 +126,15 @@ def _forms(network: str) -> tuple[str, ...]:
     return network, f"::ffff:{parsed.network_address}/{96 + parsed.prefixlen}"
 
 
-async def _serve(server: "_Uvicorn", listener: socket.socket, around: CancelScope) -> None:
+async def _serve(server: "_Uvicorn", listener: socket.socket, scope: CancelScope) -> None:
     # Shielded: a cancelled uvicorn would leave its connections open. It ends by `stop`, within bounded time.
     with CancelScope(shield=True):
         await server.serve([listener])
-    around.cancel()
+    scope.cancel()
 
 
 @contextmanager
-def _bound(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.socket]:
+def _bind(mounts: Sequence[Mount], options: HttpOptions) -> Iterator[socket.socket]:
     with options.listener or listen(options.host, options.port, options.backlog) as listener:
         host, port = listener.getsockname()[:2]
         with ExitStack() as registered:
@@ -158,13 +159,13 @@ class _Uvicorn(uvicorn.Server):
         `LINGER_SECONDS`, requests on existing connections are served, and the connection ends with the answer.
         `listener` is the socket, if no other process shares it."""
         if listener is not None:
-            take_no_more(listener)
+            stop_accepting(listener)
         for server in self.servers:
-            await all_accepted(server)
+            await wait_accepted(server)
             server.close()
-        self.connections.left = all_closed = asyncio.Event()
+        self.connections.all_closed = all_closed = asyncio.Event()
         for connection in self.server_state.connections:
-            cast("Connection", connection).leave()
+            cast("Connection", connection).end_with_answer()
         await anyio.sleep(_ACCEPT_SECONDS)
         if self.server_state.connections:
             with anyio.move_on_after(LINGER_SECONDS):

@@ -50,7 +50,7 @@ class Silence:
 
 
 NOT_FOUND = Said(404, b"not found")
-Answering = Callable[[Asked], Awaitable[Said]]
+ReplyContext = Callable[[Asked], Awaitable[Said]]
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(answer: Answering) -> AsyncIterator[Site]:
+async def serving(answer: ReplyContext) -> AsyncIterator[Site]:
     """A site as long as the block."""
     site = Site(0)
     writers: list[asyncio.StreamWriter] = []

@@ -19,7 +19,7 @@ from shared.client.connection.changes import Change
 from shared.client.options import ClientOptions
 from shared.errors import AuthError, LoginRequired, McpError, PeerError
 from shared.protocol.types.client import Root
-from shared.transports.http.client.authorized import MAX_SENT
+from shared.transports.http.client.authorized import MAX_ATTEMPTS
 from tests.shared.client import child
 from tests.shared.client.auth.world import Person
 from tests.shared.client.hostile import STREAM, Exchange, Hostile, hostile, resets
@@ -153,7 +153,7 @@ async def test_a_request_is_sent_again_with_other_credentials(way: str) -> None:
         with pytest.raises(PeerError) as given_up:
             async with connecting(refused):
                 pass
-        assert (given_up.value.code, len(refused.seen)) == (401, MAX_SENT)
+        assert (given_up.value.code, len(refused.seen)) == (401, MAX_ATTEMPTS)
         with pytest.raises(LoginRequired, match="run login"):
             async with connecting(none):
                 pass
@@ -252,7 +252,7 @@ async def _break_off(exchange: Exchange) -> None:
 async def test_a_server_that_breaks_off_is_connected_to_again(
     kind: type[Hostile], connects: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.01)  # one that hangs says none
+    monkeypatch.setattr("shared.transports.websocket.CLOSE_SECONDS", 0.01)  # one that hangs says none
     async with nothing_left(), hostile(kind) as server:
         with anyio.fail_after(30):
             for fault in (resets, _break_off):

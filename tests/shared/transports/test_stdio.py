@@ -268,7 +268,7 @@ async def test_a_peer_that_breaks_off_has_ended_its_stream() -> None:
 
 
 async def test_a_peer_is_gone_when_it_neither_writes_nor_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stdio, "_LOOK_SECONDS", 0)
+    monkeypatch.setattr(stdio, "_POLL_SECONDS", 0)
     gone = list[str]()
 
     async def wait(transport: StdioTransport) -> None:

@@ -162,7 +162,7 @@ async def ends(handler: Callable[[ServerConnection], Awaitable[None]]) -> None:
 
 async def test_a_block_that_is_cancelled_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a server that does not answer a close frame."""
-    monkeypatch.setattr("shared.transports.websocket.FAREWELL_SECONDS", 0.05)
+    monkeypatch.setattr("shared.transports.websocket.CLOSE_SECONDS", 0.05)
     ended = anyio.Event()
 
     async def deaf(stream: SocketStream) -> None:

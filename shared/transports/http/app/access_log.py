@@ -27,11 +27,11 @@ _MAX_PATH_LENGTH = 500
 
 def address_of(scope: Scope) -> str:
     """Return the address of a request."""
-    return _unmapped((scope.get("client") or ("",))[0])
+    return _unmap((scope.get("client") or ("",))[0])
 
 
 @lru_cache(1_024)
-def _unmapped(address: str) -> str:
+def _unmap(address: str) -> str:
     """Return the IPv4 address in an IPv4-mapped IPv6 address, which a dual-stack socket reports (RFC 4291, section
     2.5.5.2): otherwise all IPv4 clients would be in one IPv6 network."""
     try:

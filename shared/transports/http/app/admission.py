@@ -70,7 +70,7 @@ class Admission:
         if refusal is _AUDIT_UNAVAILABLE:  # only counted, since the audit log can't be written
             self._mount.endpoint.refused[refusal.status] += 1
         else:
-            self._mount.endpoint.note(refusal, principal)
+            self._mount.endpoint.count_refusal(refusal, principal)
 
 
 class NotFound:

@@ -42,7 +42,7 @@ from ....telemetry.request_spans import trace_calls
 from ....telemetry.siblings import Siblings
 from ....tracing.trace_context import TRACEPARENT, TRACESTATE, current, read_trace_context
 from ..limits.endpoint_limits import EndpointLimits
-from ..limits.failed_logins import Attempts
+from ..limits.failed_logins import FailedLogins
 from ..limits.rate_limits import Allowances
 from ..listener import BACKLOG
 from ..streamable.reply import Reply
@@ -50,23 +50,21 @@ from .access_log import SENDER, address_of, session_digest
 from .admission import RESOURCE, Admission, NotFound
 from .cards import Cards
 from .mount import Mount
-from .oauth_metadata import Issuers, Protection
-from .probes import HEALTH, METRICS, READY, STATE, Probes, refused
+from .oauth_metadata import Issuers, OAuthMetadata
+from .probes import HEALTH, METRICS, READY, STATE, Probes, refusal_response
 
 if TYPE_CHECKING:
     from ....telemetry.otel import Telemetry  # an extra, which few need
 
-_METHODS = ("GET", "POST", "DELETE")
-_EXPOSED = ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag")
-"""The methods that pages of an allowed origin may use, and the headers of answers that they may see."""
 _CORS: dict[str, Any] = {
     "allow_origins": ["*"],
     "allow_headers": ["*"],
-    "allow_methods": _METHODS,
-    "expose_headers": _EXPOSED,
+    "allow_methods": ("GET", "POST", "DELETE"),
+    "expose_headers": ("Mcp-Session-Id", "WWW-Authenticate", "DPoP-Nonce", "Retry-After", "ETag"),
 }
-_PROBED = frozenset({HEALTH, READY, METRICS})
-_RECORDED = frozenset({METRICS, STATE})
+"""The rules for pages of other origins, which have passed the check of their origin."""
+_PROBE_PAGES = frozenset({HEALTH, READY, METRICS})
+_AUDITED_PAGES = frozenset({METRICS, STATE})
 """The pages whose readers are recorded, because they show what others do."""
 _LISTENER = "http"
 """The name used in records that concern no particular server."""
@@ -131,44 +129,47 @@ class HttpApp:
     def __init__(self, mounts: Sequence[Mount], options: HttpOptions, front: Front | None = None) -> None:
         """`front`, if given, answers at `/`. Raises ValueError for unusable options."""
         self.mounts = tuple(mounts)
-        self.left_behind = False
+        self.has_unstopped_servers = False
         """True if a server did not stop in time."""
         self._hosts = HostPolicy(options.host, options.allowed_hosts, options.allowed_origins)
-        # An orchestrator's check uses any address, and only a server for local clients is exposed to DNS
-        # rebinding.
-        self._probed = frozenset() if is_loopback(options.host) else _PROBED
+        # An orchestrator's check names the server by any address. Only a server for local clients is exposed to DNS
+        # rebinding, against which the check of the host protects.
+        self._pages_for_any_host = frozenset() if is_loopback(options.host) else _PROBE_PAGES
         self._authenticator: Authenticator = options.authenticator or StaticTokens(options.tokens)
-        self._protection = None if options.issuers is None else Protection(self.mounts, options.issuers)
+        self._oauth_metadata = None if options.issuers is None else OAuthMetadata(self.mounts, options.issuers)
         self._is_open_to_all = isinstance(self._authenticator, StaticTokens) and not self._authenticator
         # Users who log in at an issuer need no token of the operator.
-        asks_for_token = not self._is_open_to_all and options.issuers is None
-        self._cards = Cards(self.mounts, options.public_url, asks_for_token=asks_for_token) if options.cards else None
-        self._open = frozenset[str]().union(
-            *(pages.paths for pages in (self._protection, self._cards) if pages is not None)
+        needs_token = not self._is_open_to_all and options.issuers is None
+        self._cards = Cards(self.mounts, options.public_url, needs_token=needs_token) if options.cards else None
+        self._pages_for_any_origin = frozenset[str]().union(
+            *(pages.paths for pages in (self._oauth_metadata, self._cards) if pages is not None)
         )
-        self._public_paths = self._open | ({"/"} if front is not None else set())
-        self._attempts = _limit(self.mounts, options, self._authenticator)
+        self._public_paths = self._pages_for_any_origin | ({"/"} if front is not None else set())
+        self._failed_logins = _apply_client_limits(self.mounts, options, self._authenticator)
         self._audit = audit = options.audit
         if audit is not None:
             for mount in self.mounts:
                 mount.keep_records(audit)
-        self._notes_arrival = audit is not None or options.telemetry is not None
+        self._records_arrival = audit is not None or options.telemetry is not None
         if options.telemetry is not None:
             for mount in self.mounts:
                 mount.extensions.append(trace_calls(mount.name, over_http=True))
-            counted = {mount.name: mount.metrics for mount in self.mounts}
-            options.telemetry.watch(counted, lambda: [mount.figures() for mount in self.mounts])
+            metrics_by_name = {mount.name: mount.metrics for mount in self.mounts}
+            options.telemetry.watch(metrics_by_name, lambda: [mount.figures() for mount in self.mounts])
         self._admissions = {path: Admission(mount) for mount in self.mounts for path in mount.paths}
         routes = self._routes(options, front)
         # Other origins have been refused before. A preflight has no token, so this comes before admission.
         cors = Middleware(CORSMiddleware, **_CORS)
-        self._rest = Starlette(
-            routes=routes, middleware=[cors], exception_handlers={HTTPException: self._refuse}, lifespan=self._living
+        self._starlette = Starlette(
+            routes=routes,
+            middleware=[cors],
+            exception_handlers={HTTPException: self._refuse},
+            lifespan=self._lifespan,
         )
         # No redirect from `/mcp/` to `/mcp`: a client that follows one may lose its token or its body.
-        self._rest.router.redirect_slashes = False
-        self._nowhere = self._rest.router.default = NotFound([mount.path for mount in self.mounts])
-        self._pages = {*_PROBED, STATE, *self._public_paths}
+        self._starlette.router.redirect_slashes = False
+        self._not_found = self._starlette.router.default = NotFound([mount.path for mount in self.mounts])
+        self._pages = {*_PROBE_PAGES, STATE, *self._public_paths}
 
     def _routes(self, options: HttpOptions, front: Front | None) -> list[Route]:
         is_exposed = self._is_open_to_all and bool(options.trusted_proxies or not is_loopback(options.host))
@@ -178,12 +179,12 @@ class HttpApp:
         fronts = [] if front is None else [Route("/", front, methods=["GET"])]
         return [
             *(Route(path, admission) for path, admission in self._admissions.items()),
-            *(() if self._protection is None else self._protection.routes()),
+            *(() if self._oauth_metadata is None else self._oauth_metadata.routes()),
             *(() if self._cards is None else self._cards.routes()),
-            Route(HEALTH, self._admitted(probes.health), methods=["GET"]),
-            Route(READY, self._admitted(probes.ready), methods=["GET"]),
-            Route(METRICS, self._admitted(probes.metrics), methods=["GET"]),
-            Route(STATE, self._admitted(probes.state), methods=["GET"]),
+            Route(HEALTH, self._starlette_endpoint(probes.health), methods=["GET"]),
+            Route(READY, self._starlette_endpoint(probes.ready), methods=["GET"]),
+            Route(METRICS, self._starlette_endpoint(probes.metrics), methods=["GET"]),
+            Route(STATE, self._starlette_endpoint(probes.state), methods=["GET"]),
             *fronts,
         ]
 
@@ -200,29 +201,31 @@ class HttpApp:
             # Also without a header: a pipelined request begins in the task of the one before it.
             parent = headers.get(TRACEPARENT)
             current.set(None if parent is None else read_trace_context(parent, headers.get(TRACESTATE)))
-            if self._notes_arrival:
+            if self._records_arrival:
                 # For the audit records of the request, and of its calls.
                 session = headers.get(SESSION_ID)
                 arrival.set(Arrival(address_of(scope), None if session is None else session_digest(session)))
             refusal = self._check(scope, headers)
             if refusal is not None:
-                if self._attempts is not None:
-                    refusal = await self._attempts.refuse(refusal, address_of(scope))
-                self._note(admission, refusal)
+                if self._failed_logins is not None:
+                    refusal = await self._failed_logins.refuse(refusal, address_of(scope))
+                self._count_refusal(admission, refusal)
                 await Reply(send).refuse(refusal)
                 return
             # Before the token is checked: it must be issued for this very server, by its URL (RFC 8707).
-            scope[RESOURCE] = None if self._protection is None else self._protection.of(scope["path"], headers)
+            scope[RESOURCE] = (
+                None if self._oauth_metadata is None else self._oauth_metadata.resource_at(scope["path"], headers)
+            )
             scope[SENDER] = sender = await self._authenticate(scope, headers, admission)
             if admission is None and isinstance(sender, Refusal):
-                self._note(admission, sender)
-            # Nearly every request: it needs neither Starlette's middleware nor its router.
+                self._count_refusal(admission, sender)
+                # Nearly every request needs neither Starlette's middleware nor its router.
             if headers.get("origin") is None and scope["path"] not in self._pages:
-                await (admission or self._nowhere).serve(scope, headers, receive, send)
+                await (admission or self._not_found).serve(scope, headers, receive, send)
                 return
-        await self._rest(scope, receive, send)
+        await self._starlette(scope, receive, send)
 
-    def _note(self, admission: Admission | None, refusal: Refusal) -> None:
+    def _count_refusal(self, admission: Admission | None, refusal: Refusal) -> None:
         """Record the refusal of a request from an unknown sender."""
         if admission is not None:
             admission.count_refusal(refusal)
@@ -233,9 +236,9 @@ class HttpApp:
         """Return the refusal of repeated headers, and of other hosts and origins; None for a permitted request."""
         refusal = check_single(headers, all_of_them=False)
         # Metadata of OAuth and cards are public, even for pages of any origin (RFC 9728, section 3).
-        if refusal is None and scope["path"] not in self._open:
+        if refusal is None and scope["path"] not in self._pages_for_any_origin:
             refusal = self._hosts.check_origin(headers)
-        if refusal is None and scope["path"] not in self._probed:
+        if refusal is None and scope["path"] not in self._pages_for_any_host:
             refusal = self._hosts.check_host(headers)
         return refusal
 
@@ -248,19 +251,19 @@ class HttpApp:
         # Nothing can be changed at a path that belongs to no server, so its proofs need not be claimed.
         claim = None if admission is None else admission.claim
         request = HttpRequest(scope["method"], scope["path"], headers, query, address, scope[RESOURCE], claim)
-        if self._attempts is None:
+        if self._failed_logins is None:
             sender = await self._authenticator.authenticate(request)
         else:
-            sender = await self._attempts.authenticate(request)
+            sender = await self._failed_logins.authenticate(request)
         return sender.refusal() if isinstance(sender, Denial) else sender
 
-    def _admitted(self, answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
+    def _starlette_endpoint(self, answer: _Answer) -> Callable[[Request], Awaitable[Response]]:
         """Return `answer` as a function that Starlette can call."""
 
         async def respond(request: Request) -> Response:
             sender = request.scope[SENDER]
             response = await answer(request, sender if isinstance(sender, Refusal) else None)
-            if self._audit is not None and not isinstance(sender, Refusal) and request.url.path in _RECORDED:
+            if self._audit is not None and not isinstance(sender, Refusal) and request.url.path in _AUDITED_PAGES:
                 self._audit.log_request(_LISTENER, request.method, request.url.path, sender, response.status_code)
             return response
 
@@ -273,10 +276,10 @@ class HttpApp:
             status = error.status_code if isinstance(error, HTTPException) else 500
             headers = error.headers if isinstance(error, HTTPException) else None
             refusal = refuse(status, "nothing is served here", **(headers or {}))
-        return refused(refusal)
+        return refusal_response(refusal)
 
     @asynccontextmanager
-    async def _living(self, _app: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         async with background() as tasks:
             if isinstance(self._authenticator, RemoteAuthenticator):
                 tasks.start_soon(self._authenticator.reach_issuers)
@@ -284,14 +287,16 @@ class HttpApp:
                 await mount.open()
             yield
             ended = await asyncio.gather(*(mount.close() for mount in self.mounts))
-        self.left_behind = not all(ended)
+        self.has_unstopped_servers = not all(ended)
 
 
-def _limit(mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator) -> Attempts | None:
+def _apply_client_limits(
+    mounts: Sequence[Mount], options: HttpOptions, authenticator: Authenticator
+) -> FailedLogins | None:
     """Apply the limits of clients to `mounts`, if there are any. Returns the guard of the authenticator."""
     if options.limits.clients is None:
         return None
     allowances = Allowances(options.limits.clients, options.limiter)
     for mount in mounts:
-        mount.endpoint.allowances = allowances.of_server()
-    return Attempts(authenticator, allowances)
+        mount.endpoint.allowances = allowances.for_server()
+    return FailedLogins(authenticator, allowances)

@@ -14,18 +14,18 @@ class BaseUrl:
         """`public_url` is set by the operator, and applies to every request."""
         self._mounts = mounts
         self._public_url = public_url
-        self._local = lru_cache(64)(self._own_url)
+        self._cached_local_url = lru_cache(64)(self._local_url)
 
     @property
     def prefix(self) -> str:
         """The path that a proxy prepends to the paths of the servers."""
         return "" if self._public_url is None else urlsplit(self._public_url).path.rstrip("/")
 
-    def of(self, host: str | None) -> str:
+    def for_host(self, host: str | None) -> str:
         """Return the URL, without a slash at its end."""
-        return self._public_url or self._local(host or "localhost")
+        return self._public_url or self._cached_local_url(host or "localhost")
 
-    def _own_url(self, host: str) -> str:
+    def _local_url(self, host: str) -> str:
         """Return the URL of the listener, with the name that a request uses for this machine."""
         endpoints = [endpoint for mount in self._mounts for endpoint in mount.endpoints]
         if not endpoints:

@@ -35,34 +35,39 @@ _HEADERS = {
 }
 _MAX_TEXT_LENGTH = 100
 """The maximum length of a description or a title."""
-_TOKEN = {
+_TOKEN_HEADER = {
     "name": "Authorization",
     "description": "'Bearer ' and a token from the operator of the server",
     "isRequired": True,
     "isSecret": True,
 }
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]")
+_DISALLOWED = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class Cards:
     """The cards of the mounted servers, and the catalog of all of them."""
 
-    def __init__(self, mounts: Sequence[Mount], public_url: str | None, *, asks_for_token: bool) -> None:
-        """`asks_for_token` is true if every client needs a token from the operator."""
+    def __init__(self, mounts: Sequence[Mount], public_url: str | None, *, needs_token: bool) -> None:
+        """`needs_token` is true if every client needs a token from the operator."""
         self._mounts: Mapping[str, Mount] = {f"{mount.path}/server-card": mount for mount in mounts}
         self._base = BaseUrl(mounts, public_url)
-        self._headers = {"headers": [_TOKEN]} if asks_for_token else {}
-        self._paths = {place: path for path in (CATALOG, *self._mounts) for place in (path, self._base.prefix + path)}
+        self._headers = {"headers": [_TOKEN_HEADER]} if needs_token else {}
+        self._paths = {
+            public_path: path for path in (CATALOG, *self._mounts) for public_path in (path, self._base.prefix + path)
+        }
         self.paths = frozenset(self._paths)
         """The paths of cards and catalog, with and without the prefix of a proxy, which may forward or remove it."""
-        self._answers = lru_cache(64)(_Answer)
+        self._make_answer = lru_cache(64)(_Answer)
 
     def routes(self) -> list[Route]:
         """Return the routes of the cards and the catalog."""
-        return [Route(place, partial(self._answer, path), methods=["GET"]) for place, path in self._paths.items()]
+        return [
+            Route(public_path, partial(self._answer, path), methods=["GET"])
+            for public_path, path in self._paths.items()
+        ]
 
     async def _answer(self, path: str, request: Request) -> Response:
-        base, mount = self._base.of(request.headers.get("host")), self._mounts.get(path)
+        base, mount = self._base.for_host(request.headers.get("host")), self._mounts.get(path)
         if mount is None:
             domain = _domain(base)
             entries = [
@@ -74,10 +79,10 @@ class Cards:
                 }
                 for path, mount in self._mounts.items()
             ]
-            answer = self._answers(json.dumps({"specVersion": "1.0", "entries": entries}), _CATALOG_TYPE)
+            answer = self._make_answer(json.dumps({"specVersion": "1.0", "entries": entries}), _CATALOG_TYPE)
         else:
-            answer = self._answers(json.dumps(self._card(base, mount)), _CARD_TYPE)
-        return answer.to(request)
+            answer = self._make_answer(json.dumps(self._card(base, mount)), _CARD_TYPE)
+        return answer.response(request)
 
     def _card(self, base: str, mount: Mount) -> dict[str, Any]:
         implementation = mount.implementation
@@ -92,7 +97,7 @@ class Cards:
             "$schema": _SCHEMA,
             "name": f"{'.'.join(reversed(_domain(base).split('.')))}/{_name(mount)}",
             "version": implementation.version,
-            "description": _cut(implementation.description or _title(mount)),
+            "description": _shorten(implementation.description or _title(mount)),
             "title": _title(mount),
             **{field: description[field] for field in ("websiteUrl", "icons") if description.get(field)},
             "remotes": [remote],
@@ -107,7 +112,7 @@ class _Answer:
         self._etag = f'"{base64.urlsafe_b64encode(sha256(self._body).digest()[:12]).decode()}"'
         self._headers = {**_HEADERS, "etag": self._etag, "content-type": media_type}
 
-    def to(self, request: Request) -> Response:
+    def response(self, request: Request) -> Response:
         """Return the document; 304 if the client already holds it (RFC 9110, section 13.1.2)."""
         client_tags = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
         if not client_tags.isdisjoint({"*", self._etag}):
@@ -123,12 +128,12 @@ def _domain(base: str) -> str:
 
 
 def _name(mount: Mount) -> str:
-    return _UNFIT.sub("-", mount.name) or "server"
+    return _DISALLOWED.sub("-", mount.name) or "server"
 
 
 def _title(mount: Mount) -> str:
-    return _cut(mount.implementation.title or mount.name)
+    return _shorten(mount.implementation.title or mount.name)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[: _MAX_TEXT_LENGTH - 1].rstrip()}…"

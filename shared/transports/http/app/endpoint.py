@@ -38,14 +38,14 @@ from ..streamable.stateless import StatelessRequests
 if TYPE_CHECKING:
     from ..websocket.sessions import WebSocketSessions  # loaded with the first of them
 
-Refused = Callable[[Refusal, Principal | None], None]
-Served = Callable[[str, str, Principal | None], None]
+OnRefused = Callable[[Refusal, Principal | None], None]
+OnServed = Callable[[str, str, Principal | None], None]
 """Receives the method and the path of an HTTP request, and its principal."""
 
 _STANDARD = Codec(line_end=b"")
 """A stateless codec for bodies in the form of the specification."""
 _STARTING = refuse(503, "the server is starting; try again in a moment", Retry_After="2")
-_LACKING = refuse(501, "WebSockets need the extra 'http', which is not installed here")
+_NO_WEBSOCKETS = refuse(501, "WebSockets need the extra 'http', which is not installed here")
 _STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
 
 
@@ -61,15 +61,15 @@ class Endpoint:
         self._legacy: LegacySse | None = None
         self._sockets: WebSocketSessions | None = None
         self._all_sessions: list[Sessions | LegacySse | WebSocketSessions] = []
-        self._stateless = StatelessRequests(limits, self.note)
+        self._stateless = StatelessRequests(limits, self.count_refusal)
         self._bodies = Bodies(limits.body_bytes)
         self._closed: Refusal | None = _STARTING
         """The refusal of all requests; None while it serves."""
         self.allowances: Allowances | None = None
         """The limits of one principal; set before the endpoint starts."""
-        self.audit: Refused | None = None
+        self.audit: OnRefused | None = None
         """Records a refused request and its principal."""
-        self.on_served: Served | None = None
+        self.on_served: OnServed | None = None
         """Called for each stream that has ended, and for each session that its client has ended."""
         self.refused: Counter[int] = Counter()
         """The number of requests refused before they reached the protocol, by HTTP status."""
@@ -118,7 +118,7 @@ class Endpoint:
         return () if self._sessions is None else self._sessions.sessions
 
     @property
-    def most_sessions(self) -> int:
+    def max_sessions(self) -> int:
         """The maximum number of open sessions."""
         return self._limits.sessions.sessions
 
@@ -134,12 +134,12 @@ class Endpoint:
         except ClientGone:
             refusal = None
         if refusal is not None:
-            self.note(refusal, http.principal)
+            self.count_refusal(refusal, http.principal)
             await http.reply.refuse(refusal)
         elif method != "POST" and self.on_served is not None:  # the messages of a POST are recorded by its session
             self.on_served(method, http.path, http.principal)
 
-    def note(self, refusal: Refusal, principal: Principal | None = None) -> None:
+    def count_refusal(self, refusal: Refusal, principal: Principal | None = None) -> None:
         """Count a refused request, from `principal` if known."""
         self.refused[refusal.status] += 1
         if self.audit is not None:
@@ -183,7 +183,7 @@ class Endpoint:
             return refusal or self._closed or _STARTING
         # A dialect has no such headers, so their refusal does not apply; it does not apply either to an invalid
         # message, or to one without an answer, which may be in either form.
-        if codec.dialect is not None or (refusal is not None and _is_of_any(message)):
+        if codec.dialect is not None or (refusal is not None and _fits_both_forms(message)):
             return await self._stateless.post_dialect(http, message, codec)
         if refusal is not None:
             return refusal
@@ -197,7 +197,7 @@ class Endpoint:
         """Serve a peer of either era on a WebSocket."""
         if self._sockets is None:
             if find_spec("websockets") is None:
-                return _LACKING
+                return _NO_WEBSOCKETS
             from ..websocket.sessions import WebSocketSessions
 
             self._sockets = WebSocketSessions(self._running, sessions, self._bodies, self._limits, self.allowances)
@@ -206,7 +206,7 @@ class Endpoint:
         return await self._sockets.upgrade(http)
 
 
-def _is_of_any(message: Message) -> bool:
+def _fits_both_forms(message: Message) -> bool:
     """Return True for messages that may belong to either form of the protocol: notifications, and invalid JSON."""
     if isinstance(message, Malformed):
         return message.failure.code == ParseError.code

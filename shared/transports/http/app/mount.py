@@ -167,15 +167,15 @@ class Mount:
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[Run[Any]]:
         """Yield the server, with its sessions, from one opening to its end."""
-        life = nullcontext(self._served) if isinstance(self._served, Run) else self._opened(self._served)
-        async with life as running, create_task_group() as tasks:
+        opening = nullcontext(self._served) if isinstance(self._served, Run) else self._open_server(self._served)
+        async with opening as running, create_task_group() as tasks:
             self.metrics.count(running)
             self.endpoint.start(running, tasks)
             yield running
             tasks.cancel_scope.cancel()
 
     @asynccontextmanager
-    async def _opened(self, server: Server[Any]) -> AsyncIterator[Run[Any]]:
+    async def _open_server(self, server: Server[Any]) -> AsyncIterator[Run[Any]]:
         if self.before is not None:
             await self.before()
         async with server.open(self._settings, extensions=self.extensions, stores=self.stores) as running:

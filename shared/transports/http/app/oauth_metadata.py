@@ -20,7 +20,8 @@ from .base_url import BaseUrl
 from .mount import Mount
 
 _HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=300"}
-_JOINED = "/mcp"
+_JOINED_PATH = "/mcp"
+"""The path of the server that stands for all servers of a gateway; its metadata is also at the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,14 @@ class Issuers:
     """True if all tokens must be bound to a key."""
 
 
-class Protection:
+class OAuthMetadata:
     """The protected resource metadata of the mounted servers."""
 
     def __init__(self, mounts: Sequence[Mount], issuers: Issuers) -> None:
         self._issuers = issuers
         self._mounts: Mapping[str, Mount] = {path: mount for mount in mounts for path in mount.paths}
         alone = mounts[0] if len(mounts) == 1 else None
-        self._root = alone or next((mount for mount in mounts if mount.path == _JOINED), None)
+        self._root = alone or next((mount for mount in mounts if mount.path == _JOINED_PATH), None)
         self._base = BaseUrl(mounts, issuers.public_url)
         self._prefix = self._base.prefix
         # A proxy passes its prefix on, or removes it: the metadata of a path is requested at both URLs.
@@ -56,12 +57,12 @@ class Protection:
             self._routes[WELL_KNOWN] = self._root.path, self._root
         self.paths = frozenset(self._routes) | {WELL_KNOWN}
         """The paths of the metadata."""
-        self._found = lru_cache(1_024)(self._resource)
+        self._cached_resource = lru_cache(1_024)(self._resource)
 
-    def of(self, path: str, headers: Headers) -> ProtectedResource:
+    def resource_at(self, path: str, headers: Headers) -> ProtectedResource:
         """Return the resource of a request at `path`. At a path without a server, tokens for any server are
         accepted."""
-        return self._found(path, self._base.of(headers.get("host")))
+        return self._cached_resource(path, self._base.for_host(headers.get("host")))
 
     def routes(self) -> list[Route]:
         """Return the routes of the metadata."""
@@ -69,7 +70,7 @@ class Protection:
 
     async def _answer(self, path: str, mount: Mount, request: Request) -> Response:
         """Answer with the metadata document of a resource (RFC 9728, section 2)."""
-        base = self._base.of(request.headers.get("host"))
+        base = self._base.for_host(request.headers.get("host"))
         issuers = self._issuers
         supported, _ = mount.scopes()
         document: dict[str, Any] = {

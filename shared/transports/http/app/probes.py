@@ -48,7 +48,7 @@ class Probes:
         self._is_exposed = is_exposed
         self._siblings = siblings
         self._remote = authenticator if isinstance(authenticator, RemoteAuthenticator) else None
-        self._which = {} if siblings is None else {"worker": siblings.number}
+        self._worker_field = {} if siblings is None else {"worker": siblings.number}
         if siblings is not None:
             siblings.figures = self._figures
 
@@ -62,8 +62,8 @@ class Probes:
             counts.update(sessions=mount.endpoint.sessions, streams=mount.endpoint.streams)
         running = self._mounts[0].running
         if self._mounts[0].is_alone and running is not None:
-            return JSONResponse({**health(running, **counts), **self._which})
-        return JSONResponse({"status": "ok", "version": __version__, **counts, **self._which})
+            return JSONResponse({**health(running, **counts), **self._worker_field})
+        return JSONResponse({"status": "ok", "version": __version__, **counts, **self._worker_field})
 
     async def ready(self, _request: Request, refusal: Refusal | None) -> Response:
         """Return 200 if every server can do its work, and tokens can be checked, otherwise 503."""
@@ -82,15 +82,15 @@ class Probes:
     async def metrics(self, request: Request, refusal: Refusal | None) -> Response:
         """Return the metrics of the servers, from all processes that serve the port, in Prometheus format."""
         if refusal is not None:
-            return refused(refusal)
+            return refusal_response(refusal)
         if find_spec("prometheus_client") is None:
-            return refused(refuse(501, "this needs the extra 'http', which is not installed here"))
-        write = await to_thread.run_sync(_loaded)
+            return refusal_response(refuse(501, "this needs the extra 'http', which is not installed here"))
+        write = await to_thread.run_sync(_load_exposition)
         try:
             figures = self._figures() if self._siblings is None else await self._siblings.request_totals()
         except TimeoutError:
             # The counts of this process are lower than those reported before, and counts must not decrease.
-            return refused(_UNREACHABLE)
+            return refusal_response(_UNREACHABLE)
         text, content_type = write(figures, request.headers.get("accept", ""))
         return Response(text, media_type=None, headers={"content-type": content_type})
 
@@ -98,16 +98,17 @@ class Probes:
         """Return the connections, calls and queues that the sender may see."""
         refusal = refusal or (_ONLY_WITH_TOKEN if self._is_exposed else None)
         if refusal is not None:
-            return refused(refusal)
+            return refusal_response(refusal)
         return JSONResponse(
-            {**self._which, **state_of(self._mounts, request.scope[SENDER])}, headers={"cache-control": "no-store"}
+            {**self._worker_field, **state_of(self._mounts, request.scope[SENDER])},
+            headers={"cache-control": "no-store"},
         )
 
     def _figures(self) -> list[Figures]:
         return [mount.figures() for mount in self._mounts]
 
 
-def refused(refusal: Refusal) -> Response:
+def refusal_response(refusal: Refusal) -> Response:
     """Return a refusal as a Starlette response."""
     return Response(encode(refusal.failure), refusal.status, dict(refusal.headers), media_type=JSON)
 
@@ -117,7 +118,7 @@ def _state_body(state: State) -> dict[str, str]:
     return {"status": state.phase.value, **reason}
 
 
-def _loaded() -> Callable[[Sequence[Figures] | Totals, str], tuple[bytes, str]]:
+def _load_exposition() -> Callable[[Sequence[Figures] | Totals, str], tuple[bytes, str]]:
     # A tenth of a second, during which others are answered.
     from ....telemetry.prometheus import exposition
 

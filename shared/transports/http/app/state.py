@@ -26,7 +26,7 @@ MAX_ENTRIES = 1_000
 _MAX_NAME_LENGTH = 200
 """The maximum length of a client's name or version, and of other names."""
 
-One = TypeVar("One")
+Entry = TypeVar("Entry")
 
 
 def state_of(mounts: Iterable[Mount], principal: Principal | None) -> dict[str, Any]:
@@ -42,12 +42,11 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
     sessions = {session.connection: session for session in endpoint.http_sessions}
     links = [link for part in running.parts.all for link in part.changes.listeners if isinstance(link, Connection)]
     calls = [call for part in running.parts.all for call in part.calls]
-    accounts = {} if endpoint.allowances is None else dict(endpoint.allowances.under_way)
+    accounts = {} if endpoint.allowances is None else dict(endpoint.allowances.pending_calls)
     if principal is not None and not (principal.scopes is None or grants(principal.scopes, [OPERATOR])):
-        links = [link for link in links if _is_of(link.session.principal, principal)]
-        calls = [call for call in calls if _is_of(call.peer.principal, principal)]
+        links = [link for link in links if _belongs_to(link.session.principal, principal)]
+        calls = [call for call in calls if _belongs_to(call.peer.principal, principal)]
         accounts = {name: count for name, count in accounts.items() if name == principal.key}
-    # The usage of each limit.
     tasks = [part.opened[TASKS] for part in running.parts.all if isinstance(part.opened.get(TASKS), Tasks)]
     subscriptions = sum(part.changes.subscribed_resources for part in running.parts.all)
     replica = running.replication.replica
@@ -55,43 +54,43 @@ def _server(mount: Mount, principal: Principal | None) -> dict[str, Any]:
         **status,
         # The number of this replica, and why the others can't be reached.
         **({} if replica is None else {"replica": {"number": replica.number, "reason": replica.reason}}),
-        "connections": _listed(links, lambda link: _connection(link, sessions.get(link))),
-        "calls": _listed(calls, lambda call: _call(call, sessions)),
+        "connections": _limit_list(links, lambda link: _connection(link, sessions.get(link))),
+        "calls": _limit_list(calls, lambda call: _call(call, sessions)),
         "waiting": {
             "calls": sum(len(link.queue or ()) for link in links),
             "messages": sum(len(link.session.waiting) for link in links),
             "turns": sum(part.calls.turns.waiting for part in running.parts.all),
             "brief_turns": sum(part.calls.brief_turns.waiting for part in running.parts.all),
         },
-        "clients": _listed(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
+        "clients": _limit_list(accounts.items(), lambda item: {"client": item[0], "calls": item[1]}),
         "limits": {
-            "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.most_sessions},
+            "sessions": {"used": mount.endpoint.sessions, "of": mount.endpoint.max_sessions},
             "tasks": {"used": sum(len(part.at_work) for part in tasks), "of": running.server.task_limits.total},
             "subscriptions": {"used": subscriptions, "of": MAX_SUBSCRIPTIONS},
         },
     }
 
 
-def _is_of(owner: Principal | None, principal: Principal) -> bool:
+def _belongs_to(owner: Principal | None, principal: Principal) -> bool:
     return owner is not None and owner.key == principal.key
 
 
-def _listed(all_of_them: Collection[One], describe: Callable[[One], dict[str, Any]]) -> dict[str, Any]:
-    shown = [describe(entry) for entry in islice(all_of_them, MAX_ENTRIES)]
-    return {"shown": shown, "more": len(all_of_them) - len(shown)}
+def _limit_list(entries: Collection[Entry], describe: Callable[[Entry], dict[str, Any]]) -> dict[str, Any]:
+    shown = [describe(entry) for entry in islice(entries, MAX_ENTRIES)]
+    return {"shown": shown, "more": len(entries) - len(shown)}
 
 
 def _connection(link: Connection, session: HttpSession | None) -> dict[str, Any]:
-    of_session = {}
+    session_fields = {}
     if session is not None:
-        of_session = {
+        session_fields = {
             "session": session_digest(session.id),
             "idle_seconds": round(session.idle_seconds, 3),
             "streams": session.streams,
         }
     return {
-        **of_session,
-        **_who(link.session.peer),
+        **session_fields,
+        **_describe_client(link.session.peer),
         "principal": None if link.session.principal is None else link.session.principal.key,
         "address": link.client.rpartition("@")[2],
         "calls": link.running,
@@ -109,7 +108,7 @@ def _call(call: Call, sessions: dict[Connection, HttpSession]) -> dict[str, Any]
         "method": call.method.name,
         **({"name": name[:_MAX_NAME_LENGTH]} if isinstance(name, str) else {}),
         **({} if session is None else {"session": session_digest(session.id)}),
-        **_who(call.peer),
+        **_describe_client(call.peer),
         "principal": None if call.peer.principal is None else call.peer.principal.key,
         "seconds": 0.0 if call.began is None else round(get_running_loop().time() - call.began, 3),
         # A call that became a task no longer belongs to a connection.
@@ -117,7 +116,7 @@ def _call(call: Call, sessions: dict[Connection, HttpSession]) -> dict[str, Any]
     }
 
 
-def _who(peer: Peer | None) -> dict[str, Any]:
+def _describe_client(peer: Peer | None) -> dict[str, Any]:
     """Return the client's description of itself."""
     if peer is None:
         return {}

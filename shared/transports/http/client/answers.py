@@ -17,7 +17,9 @@ from .pool import FAILURES
 MAX_DRAINED_BYTES = 65_536
 """Maximum number of bytes of an unneeded body that are read so that its connection can be reused."""
 DRAIN_SECONDS = 1.0
-_TELLING = (401, 403, 405)
+"""Seconds for reading such a body."""
+_DECISIVE_STATUSES = (401, 403, 405)
+"""Statuses that explain a failure better than the body: not admitted, and no POSTs here."""
 
 
 def is_stream(response: Reply) -> bool:
@@ -36,8 +38,8 @@ async def read_answer(codec: Codec, response: Reply, request: Request) -> Messag
     reason = message.message if isinstance(message, Failure) else response.reason
     # The status takes precedence over a body that a proxy has written. In the stateless era 404 belongs to an unknown
     # method, which the body names (2026-07-28).
-    if status in _TELLING or status in BUSY or (status == 404 and not claims_envelope(request.params)):
-        return Failure(request.id, status, f"HTTP {status}: {reason}", wait_of_reply(response))
+    if status in _DECISIVE_STATUSES or status in BUSY or (status == 404 and not claims_envelope(request.params)):
+        return Failure(request.id, status, f"HTTP {status}: {reason}", retry_after_data(response))
     if isinstance(message, Response | Failure | Batch):
         return message
     if 200 <= status < 300:
@@ -60,7 +62,7 @@ async def _body(response: Reply) -> bytes | bytearray | None:
     return None
 
 
-def wait_of_reply(response: Reply) -> dict[str, float] | None:
+def retry_after_data(response: Reply) -> dict[str, float] | None:
     """Return the pause that the server requests, as the data of an error."""
     return wait_of(response.status, response.headers.get("retry-after"), time.time())
 
@@ -79,7 +81,7 @@ async def drain(response: Reply) -> None:
 
 def attribute_answer(message: Message, request: Request) -> Message:
     """Return the message; an error without an id, and an answer with the id as a string, get the id of `request`."""
-    is_without = isinstance(message, Failure) and message.id is None
-    if isinstance(message, Response | Failure) and (is_without or message.id == str(request.id)):
+    lacks_id = isinstance(message, Failure) and message.id is None
+    if isinstance(message, Response | Failure) and (lacks_id or message.id == str(request.id)):
         return replace(message, id=request.id)
     return message

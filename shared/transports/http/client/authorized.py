@@ -7,9 +7,9 @@ from types import TracebackType
 
 from ....contracts import Credentials
 from .answers import drain
-from .exchange import Answering, Reply
+from .exchange import Reply, ReplyContext
 
-MAX_SENT = 6
+MAX_ATTEMPTS = 6
 """Maximum number of times that a request is sent: a token may have expired, require a proof, then a nonce, and then
 more scopes."""
 FRESH_SECONDS = 1.0
@@ -21,12 +21,12 @@ class AuthorizedRequest:
     current headers of the credentials."""
 
     def __init__(
-        self, credentials: Credentials, method: str, url: str, send: Callable[[Mapping[str, str]], Answering]
+        self, credentials: Credentials, method: str, url: str, send: Callable[[Mapping[str, str]], ReplyContext]
     ) -> None:
         self._credentials = credentials
         self._method, self._url = method, url
         self._send = send
-        self._exchange: Answering | None = None
+        self._exchange: ReplyContext | None = None
 
     async def __aenter__(self) -> Reply:
         """Send the request and return its reply. Raises AuthError if no credentials can be obtained, and the errors
@@ -39,7 +39,7 @@ class AuthorizedRequest:
             began = time.monotonic()
             try:
                 again = await self._credentials.answered(self._method, self._url, reply.status, reply.headers)
-                if not again or sent == MAX_SENT:
+                if not again or sent == MAX_ATTEMPTS:
                     self._exchange = exchange
                     return reply
                 # A person's login may have taken a long time, and servers close connections that are silent for too

@@ -30,9 +30,9 @@ from .streams import Post, Streams
 MAX_CALLS = 100
 """The maximum number of simultaneous requests, each of which needs a connection; further requests wait their turn.
 Streams of notifications and the client's answers to questions are not limited."""
-FAREWELL_SECONDS = 2.0
+CLOSING_SECONDS = 2.0
 """Seconds to finish sending messages at the end, and then for the DELETE that ends a session."""
-TELL_SECONDS = 30.0
+ACCEPT_SECONDS = 30.0
 """Seconds that a server may take to accept a notification or an answer."""
 _INITIALIZED = "notifications/initialized"
 _LISTEN = "subscriptions/listen"
@@ -44,9 +44,9 @@ class HttpTransport:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._inbox = Inbox()
-        self._asking = TaskSet(self._inbox.end)
+        self._request_tasks = TaskSet(self._inbox.end)
         self._background_posts = TaskSet(self._inbox.end)
-        self._turns = asyncio.Semaphore(MAX_CALLS)
+        self._request_slots = asyncio.Semaphore(MAX_CALLS)
         self._post_slots = asyncio.Semaphore(MAX_POSTS_AT_ONCE)
         self._posts: dict[RequestId, Post] = {}
         self._streams = Streams(site, self._inbox)
@@ -69,14 +69,14 @@ class HttpTransport:
             # The GET stream is opened afterwards: a server may refuse one in a session that is not initialized.
             if isinstance(item.message, Notification) and item.message.method == _INITIALIZED:
                 await self._post_message(item.message)
-                self._asking.start(self._listen())
+                self._request_tasks.start(self._listen())
             else:
                 self._begin(item)
 
     def try_send(self, outgoing: Sequence[Outgoing]) -> bool:
         """Begin a POST for each message. Returns False, and begins none, if the caller must wait for one of them, or
         if the session is over and its client has yet to learn that."""
-        if self._inbox.is_over:
+        if self._inbox.has_ended:
             return False
         if any(isinstance(item.message, Notification) and item.message.method == _INITIALIZED for item in outgoing):
             return False
@@ -88,15 +88,15 @@ class HttpTransport:
         """End all streams, and the session if there is one."""
         with anyio.CancelScope(shield=True):
             self._inbox.close()
-            await self._background_posts.finish(FAREWELL_SECONDS)
+            await self._background_posts.finish(CLOSING_SECONDS)
             await self._background_posts.stop()
-            await self._asking.stop()
+            await self._request_tasks.stop()
             headers = self._site.headers
             # Nothing to end: DELETE of a session that the server has forgotten is answered by 404.
             if headers.session_id is None or self._site.is_forgotten:
                 return
             with suppress(*FAILURES, TimeoutError):
-                async with asyncio.timeout(FAREWELL_SECONDS), self._site.delete() as response:
+                async with asyncio.timeout(CLOSING_SECONDS), self._site.delete() as response:
                     await drain(response)
             headers.session_id = None
 
@@ -106,16 +106,16 @@ class HttpTransport:
         match item.message:
             case Request() as request:
                 post = self._posts[request.id] = Post(request)
-                post.task = self._asking.start(self._ask(post))
+                post.task = self._request_tasks.start(self._request(post))
             case Notification("notifications/cancelled") as message if item.about is not None:
-                given_up = self._posts.pop(item.about, None)
-                if given_up is None:
+                cancelled_post = self._posts.pop(item.about, None)
+                if cancelled_post is None:
                     return
                 # The newest version cancels by closing the response, and has no such message over HTTP.
-                if given_up.is_sent and not claims_envelope(given_up.request.params):
+                if cancelled_post.is_sent and not claims_envelope(cancelled_post.request.params):
                     self._background_posts.start(self._try_post(message))
-                if given_up.task is not None:
-                    given_up.task.cancel()
+                if cancelled_post.task is not None:
+                    cancelled_post.task.cancel()
             case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
                 pass
             case Notification() | Response() | Failure() as message:
@@ -125,9 +125,9 @@ class HttpTransport:
         """Send a message without an answer. Raises BrokenResourceError if it can't be delivered, or the session is
         over."""
         try:
-            async with asyncio.timeout(TELL_SECONDS), self._post_slots, self._site.post(message) as response:
+            async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._site.post(message) as response:
                 await drain(response)
-                is_forgotten = self._site.forgets(response)
+                is_forgotten = self._site.check_forgotten(response)
         except (*FAILURES, TimeoutError):
             raise anyio.BrokenResourceError from None
         if is_forgotten:
@@ -137,21 +137,21 @@ class HttpTransport:
         with suppress(anyio.BrokenResourceError):
             await self._post_message(message)
 
-    async def _ask(self, post: Post) -> None:
+    async def _request(self, post: Post) -> None:
         request = post.request
-        lost = Unanswered(request.id, "the stream ended without an answer")
+        unanswered = Unanswered(request.id, "the stream ended without an answer")
         try:
             if request.method == _LISTEN:
                 await self._exchange(post)
             else:
-                async with self._turns:
+                async with self._request_slots:
                     await self._exchange(post)
         except FAILURES as error:
-            lost = failed_exchange(request.id, error)
+            unanswered = failed_exchange(request.id, error)
         finally:
             self._posts.pop(request.id, None)
         if not post.answered:
-            await self._inbox.put(lost)
+            await self._inbox.put(unanswered)
 
     async def _exchange(self, post: Post) -> None:
         events: EventStream | None = None
@@ -162,7 +162,7 @@ class HttpTransport:
                     events = EventStream(MAX_MESSAGE)
                     await self._streams.read(response, events, post)
                 else:
-                    await self._streams.take_answer(response, post)
+                    await self._streams.deliver_answer(response, post)
         except FAILURES:
             # With an event id the stream is resumed; without one the server may have done the work unnoticed.
             if events is None or not events.last_id:
@@ -175,9 +175,9 @@ class HttpTransport:
         if await self._streams.follow(EventStream(MAX_MESSAGE), None):
             # Pending requests, and new ones, have their own answers: a server that forgot the session answers that it
             # did not carry them out.
-            with anyio.move_on_after(FAREWELL_SECONDS):
-                while under_way := [post.task for post in self._posts.values() if post.task is not None]:
-                    await asyncio.wait(under_way)
+            with anyio.move_on_after(CLOSING_SECONDS):
+                while pending_tasks := [post.task for post in self._posts.values() if post.task is not None]:
+                    await asyncio.wait(pending_tasks)
             self._inbox.end(anyio.BrokenResourceError())
 
 

@@ -41,7 +41,7 @@ class Reply(Protocol):
         """Close the connection, and do not reuse it. May be called twice."""
 
 
-Answering = AbstractAsyncContextManager[Reply]
+ReplyContext = AbstractAsyncContextManager[Reply]
 """An exchange: a block that begins it, yields the response when its headers arrive, and ends it."""
 
 
@@ -51,24 +51,24 @@ class DirectPosts:
     def __init__(self, url: URL, session: aiohttp.ClientSession, headers: Mapping[str, str]) -> None:
         self._session = session
         self._request = aiohttp.ClientRequest("POST", url, loop=asyncio.get_running_loop())
-        own = {name.lower(): value for name, value in session.headers.items()}
-        self._fixed = {"host": self._request.headers["host"], **own, **headers}
-        self._line = f"POST {url.raw_path_qs} HTTP/1.1\r\n"
-        self._start = f"{self._line}{_lines(self._fixed)}"
+        session_headers = {name.lower(): value for name, value in session.headers.items()}
+        self._fixed_headers = {"host": self._request.headers["host"], **session_headers, **headers}
+        self._request_line = f"POST {url.raw_path_qs} HTTP/1.1\r\n"
+        self._fixed_head = f"{self._request_line}{_format_headers(self._fixed_headers)}"
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> "_Exchange":
         """Send a short `body`. Its `headers` are visible ASCII and blanks, and replace the headers of
         `DirectPosts`."""
         # The head of all requests without credentials is the same text.
-        if self._fixed.keys().isdisjoint(headers):
-            start = f"{self._start}{_lines(headers)}"
+        if self._fixed_headers.keys().isdisjoint(headers):
+            head_start = f"{self._fixed_head}{_format_headers(headers)}"
         else:
-            start = f"{self._line}{_lines({**self._fixed, **headers})}"
-        head = f"{start}content-length: {len(body)}\r\n\r\n"
+            head_start = f"{self._request_line}{_format_headers({**self._fixed_headers, **headers})}"
+        head = f"{head_start}content-length: {len(body)}\r\n\r\n"
         return _Exchange(self._session, self._request, head.encode("ascii") + body)
 
 
-def _lines(headers: Mapping[str, str]) -> str:
+def _format_headers(headers: Mapping[str, str]) -> str:
     return "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
 
 

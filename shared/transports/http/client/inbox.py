@@ -21,7 +21,7 @@ class Inbox:
         self._room = Signal()
 
     @property
-    def is_over(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the queue has ended."""
         return self._end is not None
 

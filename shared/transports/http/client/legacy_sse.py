@@ -26,17 +26,17 @@ from ....protocol.wire.codec import MAX_MESSAGE, Codec
 from ....protocol.wire.framing import Oversized, ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Gap, Message, Notification, Request, Response
 from ....protocol.wire.sse import EventStream
-from .answers import attribute_answer, drain, is_stream, read_answer, wait_of_reply
-from .authorized import MAX_SENT, AuthorizedRequest
-from .exchange import Answering
+from .answers import attribute_answer, drain, is_stream, read_answer, retry_after_data
+from .authorized import MAX_ATTEMPTS, AuthorizedRequest
+from .exchange import ReplyContext
 from .inbox import Inbox
 from .pool import FAILURES, MAX_POSTS, MAX_POSTS_AT_ONCE, TIMEOUT, Pool, failed_exchange, parse_url, reason_of
 
 ENDPOINT_SECONDS = 30.0
 """Seconds that a server may take to open the stream, and then to name its endpoint."""
-FAREWELL_SECONDS = 2.0
+CLOSING_SECONDS = 2.0
 """Seconds to finish sending messages at the end."""
-TELL_SECONDS = 30.0
+ACCEPT_SECONDS = 30.0
 """Seconds that a server may take to accept a notification or an answer."""
 
 
@@ -77,7 +77,7 @@ class SseTransport:
                 chunk = b""
             if not chunk:
                 raise ConnectionError("the event stream ended before it named an endpoint")
-            await self._take(chunk)
+            await self._handle_chunk(chunk)
         self._tasks.start(self._read())
 
     async def receive(self) -> Sequence[Message]:
@@ -94,7 +94,7 @@ class SseTransport:
         for item in outgoing:
             match item.message:
                 case Request() as request:
-                    self._tasks.start(self._ask(request))
+                    self._tasks.start(self._request(request))
                 case Notification("notifications/initialized") as message:
                     await self._post_message(message)
                 case Response() | Failure() if len(self._background_posts) >= MAX_POSTS:
@@ -106,29 +106,29 @@ class SseTransport:
         """End the stream, and with it the session."""
         with anyio.CancelScope(shield=True):
             self._inbox.close()
-            await self._background_posts.finish(FAREWELL_SECONDS)
+            await self._background_posts.finish(CLOSING_SECONDS)
             await self._background_posts.stop()
             self._stream.close()
             await self._tasks.stop()
 
     async def _post_message(self, message: Message) -> None:
         try:
-            async with asyncio.timeout(TELL_SECONDS), self._post_slots, self._post(message) as response:
+            async with asyncio.timeout(ACCEPT_SECONDS), self._post_slots, self._post(message) as response:
                 await drain(response)
         except (*FAILURES, TimeoutError):
             raise anyio.BrokenResourceError from None
 
-    def _post(self, message: Message) -> Answering:
+    def _post(self, message: Message) -> ReplyContext:
         endpoint, data = self._endpoint or self._url, self._codec.encode(message)
 
-        def send(own: Mapping[str, str]) -> Answering:
-            headers, body = {**self._headers, **own}, BytesIO(data)
+        def send(credential_headers: Mapping[str, str]) -> ReplyContext:
+            headers, body = {**self._headers, **credential_headers}, BytesIO(data)
             return self._http.post(endpoint, data=body, headers=headers, allow_redirects=False, timeout=TIMEOUT)
 
         credentials = self._credentials
         return send({}) if credentials is None else AuthorizedRequest(credentials, "POST", str(endpoint), send)
 
-    async def _ask(self, request: Request) -> None:
+    async def _request(self, request: Request) -> None:
         """Make a request; if the request is refused or fails, deliver an error as its answer."""
         answer: Message
         try:
@@ -144,10 +144,10 @@ class SseTransport:
     async def _read(self) -> None:
         with suppress(*FAILURES):
             while chunk := await self._stream.content.readany():
-                await self._take(chunk)
+                await self._handle_chunk(chunk)
         self._inbox.end(anyio.BrokenResourceError())
 
-    async def _take(self, chunk: bytes) -> None:
+    async def _handle_chunk(self, chunk: bytes) -> None:
         for event in self._events.feed(chunk):
             match event:
                 case Oversized():
@@ -158,16 +158,16 @@ class SseTransport:
                     await self._inbox.put(self._codec.decode_body(data))
 
 
-def _endpoint(url: URL, named: bytes) -> URL:
+def _endpoint(url: URL, data: bytes) -> URL:
     try:
-        endpoint = url.join(URL(named.decode()))
+        endpoint = url.join(URL(data.decode()))
         other_origin = endpoint.origin() != url.origin()
     except ValueError:
         raise ConnectionError("the server names an endpoint that is not a URL") from None
     # The server chooses the path, but not the origin: the client's headers, including a token, are sent there.
     if other_origin:
         raise ConnectionError("the server names an endpoint of another origin")
-    # User and password are ours to choose, as in `url`.
+    # The user chose the name and the password in `url`: a server must not replace them.
     return endpoint.with_user(url.user).with_password(url.password)
 
 
@@ -189,20 +189,20 @@ async def open_sse(
     long; and ConnectionError if it can't be reached, or its endpoint must not be used.
     """
     async with AsyncExitStack() as stack:
-        place = parse_url(url)
-        stream = await _get(place, headers, pool.session, credentials, seconds)
-        transport = SseTransport(place, stream, pool.session, headers, credentials, dialect)
+        parsed_url = parse_url(url)
+        stream = await _get(parsed_url, headers, pool.session, credentials, seconds)
+        transport = SseTransport(parsed_url, stream, pool.session, headers, credentials, dialect)
         stack.push_async_callback(transport.aclose)
         if credentials is not None:
             # Credentials count their refusals, and so must be notified of a success.
-            await credentials.answered("GET", str(place), stream.status, stream.headers)
-        async with _soon(seconds):
+            await credentials.answered("GET", str(parsed_url), stream.status, stream.headers)
+        async with _limit_time(seconds):
             await transport.open()
         yield transport
 
 
 @asynccontextmanager
-async def _soon(seconds: float) -> AsyncIterator[None]:
+async def _limit_time(seconds: float) -> AsyncIterator[None]:
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -216,22 +216,17 @@ async def _get(
     sent = 0
     while True:
         sent += 1
-        own = {} if credentials is None else await credentials.headers("GET", str(url))
-        response = await _sent(url, {**headers, **own, "accept": EVENT_STREAM}, http, seconds)
+        credential_headers = {} if credentials is None else await credentials.headers("GET", str(url))
+        sent_headers = {**headers, **credential_headers, "accept": EVENT_STREAM}
+        async with _limit_time(seconds):
+            try:
+                response = await http.get(url, headers=sent_headers, allow_redirects=False, timeout=TIMEOUT)
+            except FAILURES as error:
+                raise ConnectionError(reason_of(error)) from None
         if is_stream(response):
             return response
         response.close()
-        status, data = response.status, wait_of_reply(response)
+        status, data = response.status, retry_after_data(response)
         again = credentials is not None and await credentials.answered("GET", str(url), status, response.headers)
-        if not again or sent == MAX_SENT:
+        if not again or sent == MAX_ATTEMPTS:
             raise PeerError(f"HTTP {status}: not an event stream of HTTP+SSE", code=status, data=data)
-
-
-async def _sent(
-    url: URL, headers: Mapping[str, str], http: aiohttp.ClientSession, seconds: float
-) -> aiohttp.ClientResponse:
-    async with _soon(seconds):
-        try:
-            return await http.get(url, headers=headers, allow_redirects=False, timeout=TIMEOUT)
-        except FAILURES as error:
-            raise ConnectionError(reason_of(error)) from None

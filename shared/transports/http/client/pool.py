@@ -51,11 +51,11 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def _reason(error: OSError) -> str:
+def _describe_os_error(error: OSError) -> str:
     # For an error of the system, asyncio's text says where it occurred rather than what it is; unknown names and TLS
     # errors have their own numbers.
-    own = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
-    return error.strerror or str(error) if own else os.strerror(error.errno or 0)
+    has_own_text = isinstance(error, socket.gaierror | ssl.SSLError) or not error.errno
+    return error.strerror or str(error) if has_own_text else os.strerror(error.errno or 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ async def open_pool(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
     if http is not None:
         yield Pool(http)
         return
-    proxy = _proxy_of(parse_url(url))
+    proxy = _find_proxy(parse_url(url))
     # Simultaneous calls are limited elsewhere: a stream that is only read does not count.
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS, socket_factory=_open_socket)
     async with aiohttp.ClientSession(
@@ -96,21 +96,21 @@ async def open_pool(http: aiohttp.ClientSession | None, url: str) -> AsyncIterat
 def _open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
     """Open a socket that the system probes after silence (RFC 9293, TCP Keep-Alives)."""
     family, kind, protocol, _, _ = address
-    opened = socket.socket(family, kind, protocol)
-    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened_socket = socket.socket(family, kind, protocol)
+    opened_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name in ("TCP_KEEPIDLE", "TCP_KEEPALIVE", "TCP_KEEPINTVL"):  # each system has some of them
         if (option := getattr(socket, name, None)) is not None:
-            opened.setsockopt(socket.IPPROTO_TCP, option, PROBE_SECONDS)
-    return opened
+            opened_socket.setsockopt(socket.IPPROTO_TCP, option, PROBE_SECONDS)
+    return opened_socket
 
 
-def _proxy_of(url: URL) -> URL | None:
+def _find_proxy(url: URL) -> URL | None:
     proxies = getproxies()
-    named = proxies.get(url.scheme) or proxies.get("all")
-    if not named or proxy_bypass(f"{url.host}:{url.port}"):
+    proxy_url = proxies.get(url.scheme) or proxies.get("all")
+    if not proxy_url or proxy_bypass(f"{url.host}:{url.port}"):
         return None
     try:
-        proxy = URL(named if "://" in named else f"http://{named}")
+        proxy = URL(proxy_url if "://" in proxy_url else f"http://{proxy_url}")
     except ValueError:
         proxy = URL()
     if proxy.scheme not in ("http", "https") or not proxy.host:
@@ -134,7 +134,7 @@ def reason_of(error: Exception) -> str:
         case aiohttp.ClientConnectorCertificateError():
             return f"no connection to {error.host}:{error.port}: its certificate was not accepted"
         case aiohttp.ClientConnectorError(os_error=OSError() as cause):
-            return f"no connection to {error.host}:{error.port}: {_reason(cause)}"
+            return f"no connection to {error.host}:{error.port}: {_describe_os_error(cause)}"
         case aiohttp.ConnectionTimeoutError():
             return f"no connection within {CONNECT_SECONDS:g} s"
         case aiohttp.ServerDisconnectedError():

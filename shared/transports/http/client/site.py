@@ -11,7 +11,7 @@ from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Failure, Notification, Request, Response
 from ....tracing.trace_context import trace_meta
 from .authorized import AuthorizedRequest
-from .exchange import Answering, DirectPosts, Reply
+from .exchange import DirectPosts, Reply, ReplyContext
 from .pool import TIMEOUT, Pool, parse_url
 
 _MAX_PIECE_BYTES = 65_536
@@ -19,14 +19,14 @@ _MAX_PIECE_BYTES = 65_536
 
 
 class Site:
-    """The endpoint at `url`. The `fixed` headers, and the headers from the `credentials`, are sent with every
+    """The endpoint at `url`. The `fixed_headers` headers, and the headers from the `credentials`, are sent with every
     request."""
 
     def __init__(
         self,
         url: str,
         pool: Pool,
-        fixed: Mapping[str, str],
+        fixed_headers: Mapping[str, str],
         credentials: Credentials | None = None,
         dialect: str | None = None,
     ) -> None:
@@ -38,49 +38,51 @@ class Site:
         """True if the server has reported that it does not know the client's session."""
         self._url = parse_url(url)
         self._http = pool.session
-        self._fixed = dict(fixed)
+        self._fixed_headers = dict(fixed_headers)
         self._credentials = credentials
-        self._direct = DirectPosts(self._url, self._http, fixed) if pool.is_plain and self._url.user is None else None
+        self._direct = (
+            DirectPosts(self._url, self._http, fixed_headers) if pool.is_plain and self._url.user is None else None
+        )
 
-    def post(self, message: Request | Notification | Response | Failure) -> Answering:
+    def post(self, message: Request | Notification | Response | Failure) -> ReplyContext:
         """Send a message."""
         data, headers = self.codec.encode(message), self.headers.of_post(message)
         if isinstance(message, Request) and (trace := trace_meta(message.params)):
             headers |= trace
         if self._credentials is None:
             return self._post(data, headers, {})
-        return self._authorized("POST", self._credentials, partial(self._post, data, headers))
+        return self._authorize("POST", self._credentials, partial(self._post, data, headers))
 
-    def get(self, last_id: str | None) -> Answering:
+    def get(self, last_id: str | None) -> ReplyContext:
         """Open a stream, after the event `last_id` if given."""
         resume = {LAST_EVENT_ID: last_id} if last_id else {}
-        return self._plain("GET", {"accept": EVENT_STREAM, **self.headers.of_session(), **resume})
+        return self._request("GET", {"accept": EVENT_STREAM, **self.headers.of_session(), **resume})
 
-    def delete(self) -> Answering:
+    def delete(self) -> ReplyContext:
         """End the session."""
-        return self._plain("DELETE", self.headers.of_session())
+        return self._request("DELETE", self.headers.of_session())
 
-    def _post(self, data: bytes, headers: Mapping[str, str], own: Mapping[str, str]) -> Answering:
+    def _post(self, data: bytes, headers: Mapping[str, str], credential_headers: Mapping[str, str]) -> ReplyContext:
         if self._direct is not None and len(data) <= _MAX_PIECE_BYTES:
-            return self._direct.post(data, {**headers, **own} if own else headers)
-        sent = {**self._fixed, **headers, **own}
+            return self._direct.post(data, {**headers, **credential_headers} if credential_headers else headers)
+        sent = {**self._fixed_headers, **headers, **credential_headers}
         return self._http.post(self._url, data=BytesIO(data), headers=sent, allow_redirects=False, timeout=TIMEOUT)
 
-    def _plain(self, method: str, headers: Mapping[str, str]) -> Answering:
-        def send(own: Mapping[str, str]) -> Answering:
-            sent = {**self._fixed, **headers, **own}
+    def _request(self, method: str, headers: Mapping[str, str]) -> ReplyContext:
+        def send(credential_headers: Mapping[str, str]) -> ReplyContext:
+            sent = {**self._fixed_headers, **headers, **credential_headers}
             return self._http.request(method, self._url, headers=sent, allow_redirects=False, timeout=TIMEOUT)
 
-        return send({}) if self._credentials is None else self._authorized(method, self._credentials, send)
+        return send({}) if self._credentials is None else self._authorize(method, self._credentials, send)
 
-    def _authorized(
-        self, method: str, credentials: Credentials, send: Callable[[Mapping[str, str]], Answering]
-    ) -> Answering:
+    def _authorize(
+        self, method: str, credentials: Credentials, send: Callable[[Mapping[str, str]], ReplyContext]
+    ) -> ReplyContext:
         return AuthorizedRequest(credentials, method, str(self._url), send)
 
-    def forgets(self, response: Reply) -> bool:
+    def check_forgotten(self, response: Reply) -> bool:
         """Return True if `response` says that the server does not know the client's session, and record that
         (2025-11-25, Streamable HTTP, Session Management)."""
-        says_so = response.status == 404 and self.headers.session_id is not None
-        self.is_forgotten |= says_so
-        return says_so
+        is_forgotten = response.status == 404 and self.headers.session_id is not None
+        self.is_forgotten |= is_forgotten
+        return is_forgotten

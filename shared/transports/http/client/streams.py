@@ -13,7 +13,7 @@ from ....protocol.wire.framing import Oversized
 from ....protocol.wire.jsonrpc import Failure, Gap, Message, Notification, OnStream, Request, Response, Unanswered
 from ....protocol.wire.sse import EventStream
 from ....text import escape
-from .answers import attribute_answer, drain, is_stream, read_answer, wait_of_reply
+from .answers import attribute_answer, drain, is_stream, read_answer, retry_after_data
 from .exchange import Reply
 from .inbox import Inbox
 from .pool import FAILURES
@@ -54,14 +54,14 @@ class _FollowedStream:
     """The pause that the server requests, in seconds."""
 
     @property
-    def continues(self) -> bool:
+    def should_continue(self) -> bool:
         is_answered = self.post is not None and self.post.answered
         return self.is_offered and self.failed < MAX_RETRIES and not is_answered
 
     @property
     def pause(self) -> float:
-        named = self.events.retry
-        return max(self.wait, RETRY_SECONDS if named is None else max(MIN_PAUSE_SECONDS, named / 1000))
+        retry_ms = self.events.retry
+        return max(self.wait, RETRY_SECONDS if retry_ms is None else max(MIN_PAUSE_SECONDS, retry_ms / 1000))
 
 
 class Streams:
@@ -71,9 +71,9 @@ class Streams:
         self._site = site
         self._inbox = inbox
 
-    async def take_answer(self, response: Reply, post: Post) -> None:
+    async def deliver_answer(self, response: Reply, post: Post) -> None:
         """Deliver the answer in a body, or the fact that the session is over."""
-        if not claims_envelope(post.request.params) and self._site.forgets(response):
+        if not claims_envelope(post.request.params) and self._site.check_forgotten(response):
             post.answered = True
             await drain(response)
             await self._inbox.put(Unanswered(post.request.id, "the server has forgotten the session", "session over"))
@@ -106,7 +106,7 @@ class Streams:
                 await self._get(followed)
             except FAILURES:
                 followed.failed += 1
-            if not followed.continues:
+            if not followed.should_continue:
                 return followed.was_open
             await asyncio.sleep(followed.pause)
 
@@ -121,11 +121,11 @@ class Streams:
                 await self.read(response, events, followed.post)
             elif response.status in BUSY:
                 followed.failed += 1
-                followed.wait = (wait_of_reply(response) or {}).get("retryAfter", 0.0)
+                followed.wait = (retry_after_data(response) or {}).get("retryAfter", 0.0)
             else:
                 followed.is_offered = False
-                if followed.was_open:  # a server without such a stream may answer 404, too
-                    self._site.forgets(response)
+                if followed.was_open:  # otherwise a 404 may also mean that the server offers no such stream
+                    self._site.check_forgotten(response)
 
     async def _deliver(self, message: Message, post: Post | None, session_id: str | None) -> None:
         if post is not None:
@@ -134,13 +134,13 @@ class Streams:
                 self._site.headers.learn(post.request, message, session_id)
                 post.answered = True
                 if isinstance(message, Response) and post.request.method == "tools/list":
-                    message = _usable(message, post.request)
+                    message = _drop_unusable_tools(message, post.request)
             elif isinstance(message, Notification | Request):
                 message = OnStream(message, post.request.id)
         await self._inbox.put(message)
 
 
-def _usable(answer: Response, request: Request) -> Response:
+def _drop_unusable_tools(answer: Response, request: Request) -> Response:
     if not claims_envelope(request.params):
         return answer
     answer, faults = usable_tools(answer)

@@ -32,29 +32,29 @@ class Capacity:
 
     def __init__(self, connections: int) -> None:
         self._limit = connections
-        self._limit_of_one = connections - connections // 8
-        self._taken = 0
+        self._address_limit = connections - connections // 8
+        self._count = 0
         self._by_address: Counter[str] = Counter()
-        self._logged = -_LOG_SECONDS
+        self._logged_at = -_LOG_SECONDS
 
-    def take(self, address: str) -> bool:
+    def acquire(self, address: str) -> bool:
         """Count one connection and return True, unless its address already holds too many."""
         address = network_of(address)
-        if self._by_address[address] < self._limit_of_one and self._taken < self._limit:
+        if self._by_address[address] < self._address_limit and self._count < self._limit:
             self._by_address[address] += 1
-            self._taken += 1
+            self._count += 1
             return True
         now = time.monotonic()
-        if now - self._logged >= _LOG_SECONDS:
-            self._logged = now
+        if now - self._logged_at >= _LOG_SECONDS:
+            self._logged_at = now
             count = self._by_address[address]
-            log.warning("no more connections from %s are accepted: it has %d of %d", address, count, self._taken)
+            log.warning("no more connections from %s are accepted: it has %d of %d", address, count, self._count)
         return False
 
-    def give(self, address: str) -> None:
+    def release(self, address: str) -> None:
         """Record the end of one connection."""
         address = network_of(address)
-        self._taken -= 1
+        self._count -= 1
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]

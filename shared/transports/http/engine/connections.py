@@ -34,7 +34,7 @@ HEAD_SECONDS = 30.0
 _FRAMING = 65_536, 8
 """Bytes of framing allowed with a body: a fixed number, and a number for each byte of the body. Some clients send
 each word of JSON as a chunk."""
-_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
+_ABSOLUTE_URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 _MAX_UNREAD_BYTES = 16 * 1_048_576
 """Bytes of a body that may still arrive after the request is answered, most likely with a refusal. A client that
 still sends would lose the answer if the connection closed."""
@@ -56,63 +56,63 @@ class Connection(HttpToolsProtocol):
     """The limit of connections; None if a proxy holds all connections."""
     unread: Unread
     """The bytes that wait for slow clients of the listener."""
-    left: asyncio.Event | None = None
+    all_closed: asyncio.Event | None = None
     """Set when the last connection has ended; None unless each connection is to end with its next answer."""
 
-    _counted = ""
+    _counted_address = ""
     _head_bytes = 0
     _body_bytes = 0
     _framed_bytes = 0
     _has_begun = False
-    _early = b""
-    _awaits: str | None = "head"
-    _timed: str | None = None
+    _early_data = b""
+    _awaited_part: str | None = "head"
+    _timed_part: str | None = None
     _timer: asyncio.TimerHandle | None = None
-    _reading: asyncio.TimerHandle | None = None
+    _reading_timer: asyncio.TimerHandle | None = None
     _on_read: tuple[Callable[[], None], ...] = ()
     _is_ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Expect the head of a request."""
         super().connection_made(transport)
-        self._written = transport
+        self._raw_transport = transport
         if self.capacity is not None and self.client is not None:
-            if not self.capacity.take(self.client[0]):
+            if not self.capacity.acquire(self.client[0]):
                 transport.abort()
                 return
-            self._counted = self.client[0]
-        self.transport = _Corked(transport, self.loop, self._may_close)  # type: ignore[assignment]
-        self._time()
+            self._counted_address = self.client[0]
+        self.transport = _CorkedTransport(transport, self.loop, self._may_close)  # type: ignore[assignment]
+        self._set_timer()
 
     def pause_writing(self) -> None:
         """Called when the client reads too slowly."""
         super().pause_writing()
-        self.unread.add(self._written)
+        self.unread.add(self._raw_transport)
         self._await_reading()
 
     def resume_writing(self) -> None:
         """Called when the client has read most of the sent data."""
         super().resume_writing()
-        self._not_unread()
+        self._stop_counting_unread()
         self._notify_read()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
-        self._give_place()
-        self._not_unread()
+        self._release_place()
+        self._stop_counting_unread()
         self._notify_read()
-        self._awaits = None
-        self._time()
+        self._awaited_part = None
+        self._set_timer()
         super().connection_lost(exc)
         # uvicorn leaves this timer running if the peer has reset the connection, and with it the last request.
         self._unset_keepalive_if_required()
-        if self.left is not None and not self.connections:
-            self.left.set()
+        if self.all_closed is not None and not self.connections:
+            self.all_closed.set()
 
     def on_message_begin(self) -> None:
         """Called for the first byte of a head."""
         super().on_message_begin()
-        self._awaits = "head"
+        self._awaited_part = "head"
         self._has_begun = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -120,28 +120,28 @@ class Connection(HttpToolsProtocol):
         too many."""
         # Trailers are not passed to the application: it decides by the headers, and has begun to (RFC 9110, section
         # 6.5.1).
-        if self._awaits == "head":
+        if self._awaited_part == "head":
             if len(self.headers) >= MAX_HEADERS:
                 raise ValueError("too many headers")
             HttpToolsProtocol.on_header(self, name, value)  # `super()` takes longer, and this is called most often
 
     def on_headers_complete(self) -> None:
         """Called for the last byte of a head."""
-        self._awaits = "body"
+        self._awaited_part = "body"
         self._head_bytes = self._body_bytes = self._framed_bytes = 0
-        self.server_state.default_headers = _dated(int(time.time()))
+        self.server_state.default_headers = _date_header(int(time.time()))
         if not self.url.startswith(b"/"):
             # A target that names a host, as sent to proxies, replaces the header (RFC 9112, section 3.2.2). Several
             # headers are kept: they are refused.
-            target = _ABSOLUTE.match(self.url)
+            target = _ABSOLUTE_URL.match(self.url)
             hosts = [number for number, (name, _) in enumerate(self.headers) if name == b"host"]
             if target is not None and len(hosts) == 1:
                 self.headers[hosts[0]] = (b"host", target[1])
         super().on_headers_complete()
-        if self.left is not None:
-            self.leave()
+        if self.all_closed is not None:
+            self.end_with_answer()
 
-    def leave(self) -> None:
+    def end_with_answer(self) -> None:
         """End the connection with the pending answer, which announces the end. A connection that waits for a request
         stays open, and so does a connection whose answer has already begun."""
         cycle: RequestResponseCycle | None = self.cycle
@@ -156,33 +156,33 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Called for the last byte of a body."""
-        self._awaits = None
+        self._awaited_part = None
         super().on_message_complete()
         if self._is_ending:
             self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Parse received bytes, and refuse a request that grows too large."""
-        awaited, self._has_begun = self._awaits, False
+        previous_part, self._has_begun = self._awaited_part, False
         try:
             super().data_received(data)
         except HttpParserUpgrade as upgrade:
             # A client may send its first frames with the request: they belong to the protocol that takes over.
-            self._early = data[upgrade.args[0] :]
+            self._early_data = data[upgrade.args[0] :]
             self.flow.pause_reading()
-        if awaited is None and not self._has_begun:
-            self._awaits = "head"  # blank lines may precede it (RFC 9112, section 2.2)
-        if self._awaits != self._timed:  # most requests arrive as a whole, and need no timer
-            self._time()
-        if self._awaits == "head":
+        if previous_part is None and not self._has_begun:
+            self._awaited_part = "head"  # blank lines may precede it (RFC 9112, section 2.2)
+        if self._awaited_part != self._timed_part:  # most requests arrive as a whole, and need no timer
+            self._set_timer()
+        if self._awaited_part == "head":
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD:
                 self.send_400_response("The request head is too large.")
-        elif self._awaits == "body" == awaited:
+        elif self._awaited_part == "body" == previous_part:
             self._framed_bytes += len(data)
-            free, more = _FRAMING
+            free_bytes, bytes_per_body_byte = _FRAMING
             # In proportion to the body, as each small chunk has its own line; a body of only framing is an attack.
-            if self._framed_bytes > free + (1 + more) * self._body_bytes:
+            if self._framed_bytes > free_bytes + (1 + bytes_per_body_byte) * self._body_bytes:
                 self.send_400_response("The chunks or trailers of the request are too large.")
             elif self._framed_bytes > _MAX_UNREAD_BYTES and self.cycle.response_complete:
                 self.transport.close()
@@ -198,7 +198,9 @@ class Connection(HttpToolsProtocol):
         """Return False if the answer ends the connection while the client still sends its body: closing now would
         reset the connection, and the client would lose the answer (RFC 9112, section 9.6)."""
         cycle: RequestResponseCycle | None = self.cycle
-        is_early = cycle is not None and cycle.response_complete and not cycle.keep_alive and self._awaits == "body"
+        is_early = (
+            cycle is not None and cycle.response_complete and not cycle.keep_alive and self._awaited_part == "body"
+        )
         may_close, self._is_ending = self._is_ending or not is_early, self._is_ending or is_early
         return may_close
 
@@ -206,9 +208,9 @@ class Connection(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None:
             return True
-        if self._awaits == "body":
+        if self._awaited_part == "body":
             return not (cycle.response_started or self.pipeline)
-        # A 400 in the middle of an answer would be read as a part of it.
+        # The client would read a 400 in the middle of an answer as a part of that answer.
         return bool(cycle.response_complete)
 
     def _unsupported_upgrade_warning(self) -> None:
@@ -222,35 +224,35 @@ class Connection(HttpToolsProtocol):
         self.cycle.disconnected = True  # uvicorn then expects no answer, and only waits for the task at shutdown
         self._unset_keepalive_if_required()
         self.connections.discard(self)
-        self._give_place()  # connections that are passed on have their own limit
+        self._release_place()  # connections that are passed on have their own limit
         self.parser = None  # type: ignore[assignment]
         self.transport.write(answer)
-        transport, early = self.transport.uncork(), self._early  # type: ignore[attr-defined]
+        transport, early_data = self.transport.uncork(), self._early_data  # type: ignore[attr-defined]
         protocol.unread = self.unread
-        self._not_unread()
+        self._stop_counting_unread()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
         self.flow.resume_reading()
         if self.flow.write_paused:  # the client has not read the previous answer
             protocol.pause_writing()
         self._notify_read()  # from now on, `protocol` counts the answer
-        if early:
-            protocol.data_received(early)
+        if early_data:
+            protocol.data_received(early_data)
 
-    def _give_place(self) -> None:
-        if self.capacity is not None and self._counted:
-            self.capacity.give(self._counted)
-            self._counted = ""
+    def _release_place(self) -> None:
+        if self.capacity is not None and self._counted_address:
+            self.capacity.release(self._counted_address)
+            self._counted_address = ""
 
-    def _await_reading(self, before: float = math.inf) -> None:
-        """Abort the connection if as many bytes are unread as `before`; otherwise check again later."""
-        unread = backlog(self._written)
-        if unread < before:
-            self._reading = self.loop.call_later(_READ_SECONDS, self._await_reading, unread)
+    def _await_reading(self, previous: float = math.inf) -> None:
+        """Abort the connection if as many bytes are unread as `previous`; otherwise check again later."""
+        unread = backlog(self._raw_transport)
+        if unread < previous:
+            self._reading_timer = self.loop.call_later(_READ_SECONDS, self._await_reading, unread)
         else:
-            self._written.abort()
+            self._raw_transport.abort()
 
-    def when_read(self, call: Callable[[], None]) -> None:
+    def call_when_read(self, call: Callable[[], None]) -> None:
         """Call `call` once the client has read most of the sent data, or has disconnected."""
         if self.flow.write_paused:
             self._on_read += (call,)
@@ -262,34 +264,34 @@ class Connection(HttpToolsProtocol):
         for call in waiting:
             call()
 
-    def _not_unread(self) -> None:
-        self.unread.remove(self._written)
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
+    def _stop_counting_unread(self) -> None:
+        self.unread.remove(self._raw_transport)
+        if self._reading_timer is not None:
+            self._reading_timer.cancel()
+            self._reading_timer = None
 
-    def _time(self) -> None:
+    def _set_timer(self) -> None:
         """Set the timer for the part of the request that is awaited."""
-        self._timed = self._awaits
+        self._timed_part = self._awaited_part
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._awaits is not None:
-            seconds = HEAD_SECONDS if self._awaits == "head" else self.body_seconds
-            self._timer = self.loop.call_later(seconds, self._give_up)
+        if self._awaited_part is not None:
+            seconds = HEAD_SECONDS if self._awaited_part == "head" else self.body_seconds
+            self._timer = self.loop.call_later(seconds, self._on_timeout)
 
-    def _give_up(self) -> None:
-        self._timer = self._timed = None
+    def _on_timeout(self) -> None:
+        self._timer = self._timed_part = None
         # While an answer is being sent, only the next, pipelined head is late: uvicorn's own timer handles that.
         cycle: RequestResponseCycle | None = self.cycle
-        if self._awaits == "body" and cycle is not None and not cycle.response_started:
-            self.transport.write(_TOO_LATE)
+        if self._awaited_part == "body" and cycle is not None and not cycle.response_started:
+            self.transport.write(_TIMEOUT_RESPONSE)
             self.transport.close()
-        elif self._awaits == "body" or cycle is None or cycle.response_complete:
+        elif self._awaited_part == "body" or cycle is None or cycle.response_complete:
             self.transport.close()
 
 
-def break_off(receive: Callable[..., Any]) -> None:
+def abort_answer(receive: Callable[..., Any]) -> None:
     """Abort the answer to the request of this `receive`, and its connection if that is a `Connection`: the client
     reads the rest elsewhere, or not at all. uvicorn would report an incomplete answer as a fault of the
     application."""
@@ -306,12 +308,12 @@ def unread_bytes(receive: Callable[..., Any]) -> int:
     return backlog(cycle.transport) if isinstance(cycle, RequestResponseCycle) else 0
 
 
-def when_read(receive: Callable[..., Any], call: Callable[[], None]) -> None:
+def call_when_read(receive: Callable[..., Any], call: Callable[[], None]) -> None:
     """Call `call` once the client has read most of the answer to the request of this `receive`, or has disconnected.
     If its connection is not a `Connection`, call it at once."""
     connection = getattr(getattr(getattr(receive, "__self__", None), "on_response", None), "__self__", None)
     if isinstance(connection, Connection):
-        connection.when_read(call)
+        connection.call_when_read(call)
     else:
         call()
 
@@ -330,13 +332,13 @@ def hand_over(receive: Callable[..., Any], protocol: UpgradedProtocol, answer: b
 
 
 @lru_cache(1)
-def _dated(now: int) -> list[tuple[bytes, bytes]]:
+def _date_header(now: int) -> list[tuple[bytes, bytes]]:
     # Not by `email.utils`, which queries a time zone: that leaves the name of a method in the interpreter's cache,
     # one more every second (see `request_ids`).
     return [(b"date", format_date_time(now).encode())]
 
 
-class _Corked:
+class _CorkedTransport:
     """A transport that delays writes until the next turn of the loop, so that they leave together."""
 
     def __init__(
@@ -387,10 +389,10 @@ class _Corked:
                 self._transport.write(b"".join(chunks))
 
 
-def _too_late() -> bytes:
+def _timeout_response() -> bytes:
     body = encode(refuse(408, "the body did not arrive in time").failure)
     head = f"HTTP/1.1 408 Request Timeout\r\ncontent-type: {JSON}\r\ncontent-length: {len(body)}\r\nconnection: close"
     return head.encode() + b"\r\n\r\n" + body
 
 
-_TOO_LATE = _too_late()
+_TIMEOUT_RESPONSE = _timeout_response()

@@ -15,11 +15,13 @@ from contextlib import suppress
 import anyio
 from anyio.lowlevel import checkpoint
 
-_EMPTY_SECONDS = 0.5
+_MAX_WAIT_SECONDS = 0.5
+"""The longest wait for connections to be accepted; the event loop accepts them in its next turns."""
 _SO_ATTACH_FILTER = 26
+"""The number of the socket option on Linux, which the module `socket` lacks."""
 
 
-def take_no_more(listener: socket.socket) -> None:
+def stop_accepting(listener: socket.socket) -> None:
     """Make the system ignore new connection attempts, where this is supported (Linux). Waiting connections can still
     be accepted. A client tries again after a second, and is then refused or reaches another replica; otherwise the
     system might accept its connection just before the socket is closed."""
@@ -31,9 +33,9 @@ def take_no_more(listener: socket.socket) -> None:
             listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
 
 
-async def all_accepted(server: asyncio.Server) -> None:
+async def wait_accepted(server: asyncio.Server) -> None:
     """Wait briefly until no connection waits to be accepted."""
-    with selectors.DefaultSelector() as waiting, anyio.move_on_after(_EMPTY_SECONDS):
+    with selectors.DefaultSelector() as waiting, anyio.move_on_after(_MAX_WAIT_SECONDS):
         for listener in server.sockets:
             waiting.register(listener.fileno(), selectors.EVENT_READ)
         while waiting.select(0):

@@ -46,7 +46,7 @@ def backlog(transport: asyncio.Transport) -> int:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingBytes:
     """The bytes that wait for the client of one connection."""
 
     address: str
@@ -54,8 +54,8 @@ class _Waiting:
     size: int
     unread: int
     """The bytes that the client had not read when they were last counted."""
-    counted: float
-    """The time when they were."""
+    counted_at: float
+    """The time of that count, by the clock of the event loop."""
 
 
 class Unread:
@@ -65,10 +65,10 @@ class Unread:
 
     def __init__(self, limit: int = MAX_UNREAD_BYTES) -> None:
         self._limit = limit
-        self._waiting: dict[asyncio.Transport, _Waiting] = {}
+        self._waiting: dict[asyncio.Transport, _WaitingBytes] = {}
         self._by_address: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
-        self._logged = -_LOG_SECONDS
+        self._logged_at = -_LOG_SECONDS
 
     def add(self, transport: asyncio.Transport, copies: int = 1) -> None:
         """Count the bytes in the buffer of `transport`, of which there are as many `copies` in memory, until
@@ -77,10 +77,10 @@ class Unread:
         peer, loop = transport.get_extra_info("peername"), asyncio.get_running_loop()
         address = network_of(peer[0]) if isinstance(peer, tuple) else ""
         size = copies * transport.get_write_buffer_size()
-        self._waiting[transport] = _Waiting(address, copies, size, backlog(transport), loop.time())
+        self._waiting[transport] = _WaitingBytes(address, copies, size, backlog(transport), loop.time())
         self._by_address[address] += size
-        if self._timer is None and self._is_over:
-            self._timer = loop.call_later(PAUSE_SECONDS, self._look)
+        if self._timer is None and self._exceeds_limit:
+            self._timer = loop.call_later(PAUSE_SECONDS, self._abort_stalled)
 
     def remove(self, transport: asyncio.Transport) -> None:
         """Stop counting the bytes, which were read or dropped."""
@@ -89,41 +89,43 @@ class Unread:
             self._by_address[waiting.address] -= waiting.size
             if not self._by_address[waiting.address]:
                 del self._by_address[waiting.address]
-        if self._timer is not None and not self._is_over:
+        if self._timer is not None and not self._exceeds_limit:
             self._timer.cancel()
             self._timer = None
 
     @property
-    def _is_over(self) -> bool:
+    def _exceeds_limit(self) -> bool:
         return self._by_address.total() > self._limit
 
-    def _look(self) -> None:
+    def _abort_stalled(self) -> None:
         """Cut off clients that have read too little since they were last looked at, while too much waits."""
         self._timer, loop = None, asyncio.get_running_loop()
         stalled = [transport for transport in self._waiting if self._has_stalled(transport, loop.time())]
-        of_address = self._by_address.copy()
-        for transport in sorted(stalled, key=lambda each: -of_address[self._waiting[each].address]):
-            if self._is_over:
+        size_by_address = self._by_address.copy()
+        for transport in sorted(
+            stalled, key=lambda stalled_transport: -size_by_address[self._waiting[stalled_transport].address]
+        ):
+            if self._exceeds_limit:
                 address = self._waiting[transport].address
                 size = self._by_address[address]
                 self.remove(transport)
                 transport.abort()
                 now = time.monotonic()
-                if now - self._logged >= _LOG_SECONDS:
-                    self._logged = now
+                if now - self._logged_at >= _LOG_SECONDS:
+                    self._logged_at = now
                     log.warning("connections from %s are closed: it has not read %d bytes", address, size)
-        if self._is_over:
-            self._timer = loop.call_later(PAUSE_SECONDS, self._look)
+        if self._exceeds_limit:
+            self._timer = loop.call_later(PAUSE_SECONDS, self._abort_stalled)
 
     def _has_stalled(self, transport: asyncio.Transport, now: float) -> bool:
         waiting = self._waiting[transport]
-        if now - waiting.counted < PAUSE_SECONDS:
-            return False  # its client had no time to read
-        before, waiting.unread, waiting.counted = waiting.unread, backlog(transport), now
+        if now - waiting.counted_at < PAUSE_SECONDS:
+            return False  # its client has not had time to read
+        previous, waiting.unread, waiting.counted_at = waiting.unread, backlog(transport), now
         size = waiting.copies * transport.get_write_buffer_size()
         self._by_address[waiting.address] += size - waiting.size
         waiting.size = size
-        return before - waiting.unread < _MIN_READ_BYTES
+        return previous - waiting.unread < _MIN_READ_BYTES
 
 
 class UpgradedProtocol(asyncio.Protocol):

@@ -50,7 +50,7 @@ from ..limits.endpoint_limits import EndpointLimits
 from ..streamable.bodies import Bodies
 from ..streamable.reply import Http
 from ..streamable.session import LOST
-from ..streamable.sessions import Sessions, logged
+from ..streamable.sessions import Sessions, log_errors
 from .session import ID, MESSAGES, LegacySession, replica_of
 
 _UNKNOWN = refuse(404, "there is no such session; open a new stream")
@@ -84,7 +84,7 @@ class LegacySse:
         self._allowances = sessions.allowances
         self._sse, _ = sse_paths(path)
         self._by_id: dict[str, LegacySession] = {}
-        sessions.on_post = self._take_forwarded
+        sessions.on_post = self._receive_forwarded
         sessions.replica.watch(self)
 
     def __len__(self) -> int:
@@ -106,9 +106,9 @@ class LegacySse:
     async def handle(self, method: str, http: Http) -> Refusal | None:
         """Serve one request. Returns the refusal to answer with, or None once it is answered."""
         is_stream = http.path == self._sse
-        offered = "GET" if is_stream else "POST"
-        if method != offered:
-            return refuse(405, "this method is not offered", Allow=offered)
+        allowed_method = "GET" if is_stream else "POST"
+        if method != allowed_method:
+            return refuse(405, "this method is not offered", Allow=allowed_method)
         return await (self._open(http) if is_stream else self._post(http))
 
     async def _open(self, http: Http) -> Refusal | None:
@@ -121,12 +121,12 @@ class LegacySse:
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
         session = LegacySession(self._running, http, self._limits.sessions, codec)
         self._by_id[session.id] = session
-        self._sessions.shares.add(session, self._give_way)
+        self._sessions.shares.add(session, self._evict)
         try:
             await session.run(http, self._limits.keep_alive_seconds)
         finally:
             self._forget(session)
-            with logged():
+            with log_errors():
                 await session.close()
             self._sessions.count_ended()
         return None
@@ -139,12 +139,12 @@ class LegacySse:
         named = ids[0] if len(ids) == 1 else ""
         session = self._find(named, http.principal)
         if session is not None:
-            return await self._take(session, http)
+            return await self._receive(session, http)
         owner = replica_of(named)
         if owner is None or owner == self._sessions.replica.number:
             return _UNKNOWN
         # Pass the message on to the replica that has the stream, if it exists.
-        body = await self._bodies.read(http, _unchanged)
+        body = await self._bodies.read(http, _read_unchanged)
         if isinstance(body, Refusal):
             return body
         # Not decoded: only the replica with the stream knows the owner of the session and its version.
@@ -157,11 +157,11 @@ class LegacySse:
         await http.reply.json(202, b"")
         return None
 
-    async def _take(self, session: LegacySession, http: Http) -> Refusal | None:
+    async def _receive(self, session: LegacySession, http: Http) -> Refusal | None:
         messages = await self._bodies.read(http, session.codec.feed_body_steps)
         if isinstance(messages, Refusal):
             return messages
-        more = _requests_in(messages) - 1  # one was taken with the POST
+        more = _count_requests(messages) - 1  # one was taken with the POST
         if more > 0 and self._allowances is not None:
             error = await self._allowances.check(http.client, more)
             if error is not None:
@@ -180,11 +180,11 @@ class LegacySse:
         # Someone else's session is treated as unknown.
         return session if session is not None and session.is_of(principal) else None
 
-    def _take_forwarded(self, id: str, post: Post) -> None:
+    def _receive_forwarded(self, id: str, post: Post) -> None:
         session = self._find(id, post.principal)
         if session is not None and not session.is_ending:
             self._sessions.shares.use(session)
-            more = _requests_in(session.take_forwarded(post)) - 1
+            more = _count_requests(session.process_forwarded(post)) - 1
             if more > 0 and self._allowances is not None:  # the other replica could not count them
                 self._allowances.charge(session.client, more)
 
@@ -203,7 +203,7 @@ class LegacySse:
 
     # The end
 
-    def _give_way(self, session: LegacySession) -> None:
+    def _evict(self, session: LegacySession) -> None:
         self._forget(session)
         session.end()
 
@@ -212,10 +212,10 @@ class LegacySse:
             self._sessions.shares.remove(session)
 
 
-def _unchanged(body: bytes) -> Steps[bytes]:
+def _read_unchanged(body: bytes) -> Steps[bytes]:
     yield from ()
     return body
 
 
-def _requests_in(messages: Iterable[Message]) -> int:
+def _count_requests(messages: Iterable[Message]) -> int:
     return sum(len(request_ids(message)) for message in messages)

@@ -29,12 +29,12 @@ from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Message, Request, failure
 from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
-from ..engine.connections import break_off, unread_bytes, when_read
+from ..engine.connections import abort_answer, call_when_read, unread_bytes
 from ..limits.endpoint_limits import SessionLimits
 from ..streamable.reply import Http, Stage, Watch
 from ..streamable.session import CATCH_UP_SECONDS
-from ..streamable.sessions import logged
-from ..streamable.token_expiry import ending_with_token, newest_reader
+from ..streamable.sessions import log_errors
+from ..streamable.token_expiry import end_with_token, newest_reader
 
 log = logging.getLogger("shared.transports.http")
 
@@ -50,16 +50,16 @@ class LegacySession:
     """One stream, and its peer, from `run` to `close`."""
 
     __slots__ = (
-        "_behind",
         "_connection",
-        "_idle",
+        "_idle_timer",
         "_limit",
-        "_opened",
+        "_opened_at",
         "_ready",
         "_receive",
-        "_stalled",
+        "_stall_timer",
+        "_unread_bytes",
         "_unsent",
-        "_untaken",
+        "_unsent_bytes",
         "_writing",
         "client",
         "codec",
@@ -82,13 +82,13 @@ class LegacySession:
         self._limit = limits.stream_bytes
         self._receive = http.receive
         self._unsent: list[ServerSentEvent] = []
-        self._behind = 0
-        self._untaken: int | None = None
-        self._stalled: asyncio.TimerHandle | None = None
+        self._unsent_bytes = 0
+        self._unread_bytes: int | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
         self._ready = Signal()
         self._writing = CancelScope()
-        self._opened = loop.time()
-        self._idle = loop.call_later(limits.idle_seconds, self._lapse)
+        self._opened_at = loop.time()
+        self._idle_timer = loop.call_later(limits.idle_seconds, self._end_if_idle)
         self._connection = running.connect(http.principal, self._deliver, http.client)
 
     def is_of(self, principal: Principal | None) -> bool:
@@ -104,7 +104,7 @@ class LegacySession:
     @property
     def idle_seconds(self) -> float:
         """The seconds for which the session has been open without being initialized."""
-        return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
+        return asyncio.get_running_loop().time() - self._opened_at if self.is_idle else 0.0
 
     def take(self, headers: Headers, messages: Sequence[Message], principal: Principal | None) -> Refusal | None:
         """Process the messages of a POST from `principal`, which are answered on the stream. Returns a refusal with
@@ -125,7 +125,7 @@ class LegacySession:
             self._connection.take(message)
         return None
 
-    def take_forwarded(self, post: Post) -> Sequence[Message]:
+    def process_forwarded(self, post: Post) -> Sequence[Message]:
         """Process messages that were posted to another replica, which has already answered, and return them. Refused
         requests are answered with errors on the stream."""
         headers = Headers({} if post.version is None else {VERSION_HEADER: post.version})
@@ -145,24 +145,24 @@ class LegacySession:
         comment keeps the connection open."""
         session = self._connection.session
         with (
-            ending_with_token(http.principal, partial(newest_reader, session), self.end),
+            end_with_token(http.principal, partial(newest_reader, session), self.end),
             Watch(http.receive, http.reply.comment, pause, gone=self.cut),
             self._writing,
         ):
             await http.reply.events([ServerSentEvent(f"{MESSAGES}?{ID}={self.id}".encode(), "endpoint")])
             while self._unsent or not self.is_ending:
                 if self._unsent:
-                    events, size, self._unsent, self._behind = self._unsent, self._behind, [], 0
-                    self._untaken = None  # it grows by the current write
+                    events, size, self._unsent, self._unsent_bytes = self._unsent, self._unsent_bytes, [], 0
+                    self._unread_bytes = None  # it grows by the current write
                     self._deliver()
                     await self._write(http, events, size)
                 else:
                     await self._ready.wait()
             await http.reply.end()
         if not self.is_ending:
-            log.warning("a stream was closed: its client is %d bytes behind", self._behind)
+            log.warning("a stream was closed: its client is %d bytes behind", self._unsent_bytes)
         if http.reply.stage is not Stage.ENDED:
-            break_off(http.receive)
+            abort_answer(http.receive)
 
     async def _write(self, http: Http, events: Sequence[ServerSentEvent], size: int) -> None:
         room = self._connection.calls.room
@@ -173,7 +173,7 @@ class LegacySession:
         try:
             await http.reply.events(events)
         finally:
-            when_read(http.receive, partial(room.remove, self.client, size))
+            call_when_read(http.receive, partial(room.remove, self.client, size))
 
     def cut(self) -> None:
         """End the session at once: its client is gone, or the server has failed."""
@@ -186,7 +186,7 @@ class LegacySession:
         self._writing.deadline = asyncio.get_running_loop().time() + seconds
         self._ready.wake()
 
-    def _lapse(self) -> None:
+    def _end_if_idle(self) -> None:
         if self.is_idle:
             self.end()
 
@@ -198,17 +198,17 @@ class LegacySession:
     async def close(self) -> None:
         """Cancel pending calls, wait for their end, and cancel the subscriptions."""
         self.is_ending = True
-        self._idle.cancel()
-        if self._stalled is not None:
-            self._stalled.cancel()
+        self._idle_timer.cancel()
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
         await self._connection.close()
 
     def _deliver(self) -> None:
         """Put pending messages on the stream. If its client is too far behind, they wait, and delay their calls,
         while the client continues to read."""
         # A message that can't be encoded ends the stream: its client would wait for it forever.
-        with logged(self.end):
-            while self._behind <= self._limit and (outgoing := self._connection.outgoing()):
+        with log_errors(self.end):
+            while self._unsent_bytes <= self._limit and (outgoing := self._connection.outgoing()):
                 for message in [item.message for item in outgoing if item.message is not None]:
                     self._put(message)
         self._ready.wake()
@@ -218,20 +218,20 @@ class LegacySession:
         if not data:  # a dialect may have no form of it
             return
         self._unsent.append(ServerSentEvent(data))
-        self._behind += len(data)
-        if self._behind > self._limit and self._stalled is None:
-            self._look()
+        self._unsent_bytes += len(data)
+        if self._unsent_bytes > self._limit and self._stall_timer is None:
+            self._check_stall()
 
-    def _look(self) -> None:
+    def _check_stall(self) -> None:
         """Disconnect a client that is too far behind and has read nothing since the last check."""
-        self._stalled = None
-        if self._behind <= self._limit:
+        self._stall_timer = None
+        if self._unsent_bytes <= self._limit:
             return
-        before, self._untaken = self._untaken, unread_bytes(self._receive)
-        if before is not None and self._untaken >= before:
+        before, self._unread_bytes = self._unread_bytes, unread_bytes(self._receive)
+        if before is not None and self._unread_bytes >= before:
             self._writing.cancel()
         else:
-            self._stalled = asyncio.get_running_loop().call_later(STALL_SECONDS, self._look)
+            self._stall_timer = asyncio.get_running_loop().call_later(STALL_SECONDS, self._check_stall)
 
 
 def replica_of(id: str) -> int | None:

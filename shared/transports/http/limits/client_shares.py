@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ....protocol.http.rules import Refusal, refuse
 from .rate_limits import Allowances, account_of
 
-TOO_MANY = refuse(503, "too many sessions are open", Retry_After="60")
+TOO_MANY_SESSIONS = refuse(503, "too many sessions are open", Retry_After="60")
 
 UNUSED_SECONDS = 60.0
 """Seconds for which an unused session is protected before the same client can replace it."""
@@ -44,10 +44,11 @@ def network_of(host: str) -> str:
     return str(address.ipv4_mapped or ip_network((address, 64), strict=False))
 
 
-class Place(Protocol):
+class CountedSession(Protocol):
     """A session of any kind that is counted here."""
 
     client: str
+    """The name of its client, from `client_name`."""
     uses: int
     """The number of its requests."""
 
@@ -60,7 +61,7 @@ class Place(Protocol):
         """The seconds for which the session has been idle; 0 if it is in use."""
 
 
-GiveWay = Callable[[Any], None]
+Evict = Callable[[Any], None]
 """Ends a session, which is no longer counted afterwards."""
 
 
@@ -70,8 +71,8 @@ class _Share:
     __slots__ = ("unused", "used")
 
     def __init__(self) -> None:
-        self.unused: dict[Place, GiveWay] = {}
-        self.used: dict[Place, GiveWay] = {}
+        self.unused: dict[CountedSession, Evict] = {}
+        self.used: dict[CountedSession, Evict] = {}
 
     def __len__(self) -> int:
         return len(self.unused) + len(self.used)
@@ -84,17 +85,17 @@ class Shares:
         """`limit` is the maximum number of sessions; `allowances` contains the limit of one principal."""
         self._limit = limit
         self._allowances = allowances
-        self._taken = 0
+        self._count = 0
         self._by_account: Counter[str] = Counter()
         self._by_client: dict[str, _Share] = {}
 
-    def add(self, session: Place, give_way: GiveWay) -> None:
-        """Add a session; `give_way` ends it when its place is needed."""
-        self._by_client.setdefault(session.client, _Share()).unused[session] = give_way
-        self._taken += 1
+    def add(self, session: CountedSession, evict: Evict) -> None:
+        """Add a session; `evict` ends it when its place is needed."""
+        self._by_client.setdefault(session.client, _Share()).unused[session] = evict
+        self._count += 1
         self._by_account[account_of(session.client)] += 1
 
-    def use(self, session: Place) -> None:
+    def use(self, session: CountedSession) -> None:
         """Record the use of a session."""
         share = self._by_client[session.client]
         session.uses += 1
@@ -104,12 +105,12 @@ class Shares:
             sessions = share.used if session in share.used else share.unused
             share.used[session] = sessions.pop(session)
 
-    def remove(self, session: Place) -> None:
+    def remove(self, session: CountedSession) -> None:
         """Remove a session that has ended."""
         share = self._by_client[session.client]
         share.unused.pop(session, None)
         share.used.pop(session, None)
-        self._taken -= 1
+        self._count -= 1
         account = account_of(session.client)
         self._by_account[account] -= 1
         if not self._by_account[account]:
@@ -124,42 +125,45 @@ class Shares:
         if allowances is not None and self._by_account[account] >= allowances.limits.sessions:
             # A client that has reached its own limit ends one of its unused sessions.
             for other, share in self._by_client.items():
-                session = _first(share.unused, _is_forgotten) if account_of(other) == account else None
+                session = _find_first(share.unused, _is_abandoned) if account_of(other) == account else None
                 if session is not None:
                     share.unused[session](session)
                     return None
             return allowances.too_many_sessions()
-        if self._taken < self._limit:
+        if self._count < self._limit:
             return None
-        share, session = self._yielding(client)
+        share, session = self._choose_evicted(client)
         if session is None:
-            return TOO_MANY
+            return TOO_MANY_SESSIONS
         (share.unused.get(session) or share.used[session])(session)
         return None
 
-    def _yielding(self, client: str) -> tuple[_Share, Place | None]:
+    def _choose_evicted(self, client: str) -> tuple[_Share, CountedSession | None]:
         """Return the share of the client that holds the most sessions, and the session to end; None if no session may
         be ended."""
         holder, share = max(self._by_client.items(), key=lambda item: len(item[1]))
         if holder == client:
-            return share, _first(share.unused, _is_forgotten)
-        # The new client would have as many as the one that gives way: sessions would be replaced back and forth.
+            return share, _find_first(share.unused, _is_abandoned)
+        # With the new session, the new client would have as many as this one: the two would replace each other's
+        # sessions in turn.
         if len(share) <= len(self._by_client.get(client, ())) + 1:
             return share, None
-        session = _first(share.unused, _is_idle) or _first(share.used, _is_idle)
-        # One client has more than half of all places, and uses them: then even used sessions are ended.
+        session = _find_first(share.unused, _is_idle) or _find_first(share.used, _is_idle)
+        # If one client has more than half of all sessions, even sessions in use are ended.
         if session is None and len(share) > self._limit / 2:
-            session = _first((*share.unused, *share.used))
+            session = _find_first((*share.unused, *share.used))
         return share, session
 
 
-def _is_idle(session: Place) -> bool:
+def _is_idle(session: CountedSession) -> bool:
     return session.is_idle
 
 
-def _is_forgotten(session: Place) -> bool:
+def _is_abandoned(session: CountedSession) -> bool:
     return session.idle_seconds >= UNUSED_SECONDS
 
 
-def _first(sessions: Iterable[Place], fits: Callable[[Place], bool] = lambda _: True) -> Place | None:
-    return next(filter(fits, sessions), None)
+def _find_first(
+    sessions: Iterable[CountedSession], matches: Callable[[CountedSession], bool] = lambda _: True
+) -> CountedSession | None:
+    return next(filter(matches, sessions), None)

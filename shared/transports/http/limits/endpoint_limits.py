@@ -54,15 +54,15 @@ class EndpointLimits:
     """True if a POST may speak a dialect of `protocol/wire/dialects`."""
 
 
-class Keeping:
+class SharedSessionState:
     """The state that all sessions of an endpoint share."""
 
     __slots__ = ("idle", "limits", "log", "store")
 
-    def __init__(self, limits: SessionLimits, replica: Replica, unused: Callable[[Any], None]) -> None:
-        """`unused` is called with a session that has been unused for too long."""
+    def __init__(self, limits: SessionLimits, replica: Replica, on_unused: Callable[[Any], None]) -> None:
+        """`on_unused` is called with a session that has been unused for too long."""
         self.limits = limits
         self.store, self.log = replica.sessions, replica.log(limits)
         """The storage that they share with other replicas."""
-        self.idle = ExpiryQueue(limits.idle_seconds, unused)
+        self.idle = ExpiryQueue(limits.idle_seconds, on_unused)
         """The unused sessions."""

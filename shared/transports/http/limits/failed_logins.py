@@ -18,19 +18,20 @@ TOO_MANY_REQUESTS = 429
 """RFC 6585, section 4."""
 
 _UNAVAILABLE = 503
+"""The status of a denial because the issuer can't be reached."""
 
 RATE = Rate(per_second=50, burst=200)
 """The rate of invalid tokens from one address."""
 
 
-class Attempts:
+class FailedLogins:
     """The failed attempts at one listener, whose senders `authenticator` determines."""
 
     def __init__(self, authenticator: Authenticator, allowances: Allowances) -> None:
         self._authenticator = authenticator
         self._knows = authenticator.knows if isinstance(authenticator, CachingAuthenticator) else _knows_nobody
         self._allowances = allowances
-        self._under_way: Counter[str] = Counter()
+        self._pending: Counter[str] = Counter()
 
     async def authenticate(self, request: HttpRequest) -> Principal | Denial | None:
         """Return the sender of `request`; a denial with status 429 after too many failures."""
@@ -42,7 +43,7 @@ class Attempts:
             if not isinstance(sender, Denial):
                 return sender
             error = await self._allowances.check(client_name(None, request.address))
-            return sender if error is None else _too_many(error.seconds)
+            return sender if error is None else _deny(error.seconds)
         # Before any limit: a proxy has one address for all its clients, and valid tokens must pass even if others
         # fail.
         sender = await self._authenticator.authenticate(request) if is_known else None
@@ -51,24 +52,24 @@ class Attempts:
         key, limiter = f"attempts {client_name(None, request.address)}", self._allowances.limiter
         # Pending checks count as well: otherwise ten thousand simultaneous ones would all start before the first has
         # failed.
-        wait = await _wait(limiter, key) or float(self._under_way[key] >= RATE.burst)
+        wait = await _wait(limiter, key) or float(self._pending[key] >= RATE.burst)
         if not is_known:
             if wait:
-                return _too_many(wait)
-            sender = await self._looked_at(request, key)
-        if not isinstance(sender, Denial) or not _is_attempt(sender):
+                return _deny(wait)
+            sender = await self._authenticate_unknown(request, key)
+        if not isinstance(sender, Denial) or not _is_invalid_credential(sender):
             return sender
         limiter.spend(key, RATE, 1.0)
-        return _too_many(wait) if wait else sender
+        return _deny(wait) if wait else sender
 
-    async def _looked_at(self, request: HttpRequest, key: str) -> Principal | Denial | None:
-        self._under_way[key] += 1
+    async def _authenticate_unknown(self, request: HttpRequest, key: str) -> Principal | Denial | None:
+        self._pending[key] += 1
         try:
             return await self._authenticator.authenticate(request)
         finally:
-            self._under_way[key] -= 1
-            if not self._under_way[key]:
-                del self._under_way[key]
+            self._pending[key] -= 1
+            if not self._pending[key]:
+                del self._pending[key]
 
     async def refuse(self, refusal: Refusal, address: str) -> Refusal:
         """Return `refusal` for a request that was not authenticated; 429 for an address with too many such
@@ -81,7 +82,7 @@ def _knows_nobody(_request: HttpRequest) -> bool:
     return False
 
 
-def _is_attempt(denial: Denial) -> bool:
+def _is_invalid_credential(denial: Denial) -> bool:
     """Return True if the credentials themselves were invalid. Return False if the issuer can't be reached, or if only
     the nonce that comes with the denial was missing."""
     return denial.status != _UNAVAILABLE and all(name != "dpop-nonce" for name, _ in denial.headers)
@@ -95,6 +96,6 @@ async def _wait(limiter: Limiter, key: str) -> float:
         return 0.0
 
 
-def _too_many(seconds: float) -> Denial:
+def _deny(seconds: float) -> Denial:
     after = (("retry-after", str(max(1, math.ceil(seconds)))),)
     return Denial("too many unauthenticated requests from this address", "", TOO_MANY_REQUESTS, after)

@@ -18,10 +18,9 @@ from ....stores.memory_limiter import MemoryLimiter
 from .endpoint_limits import ClientLimits
 
 _DAY_SECONDS = 86_400
-_CALLS_SECONDS = 1.0
-_SESSIONS_SECONDS = 60.0
-"""Seconds before another attempt if other calls or sessions must end first."""
-_TEXTS = {
+_CALLS_SECONDS, _SESSIONS_SECONDS = 1.0, 60.0
+"""Seconds before another attempt if other calls, or other sessions, must end first."""
+_REASONS = {
     "rate": "too many requests",
     "bytes": "the daily byte limit is used up",
     "calls": "too many of your calls are in progress; wait for their answers",
@@ -38,13 +37,13 @@ def account_of(client: str) -> str:
 
 
 @lru_cache(1_024)
-def _bytes_of(client: str) -> str:
+def _bytes_key(client: str) -> str:
     """Return the name under which the bytes of that account are counted."""
     return f"bytes {account_of(client)}"
 
 
 class Allowances:
-    """The allowances of one server; `of_server` returns the allowances of another server of the same listener."""
+    """The allowances of one server; `for_server` returns the allowances of another server of the same listener."""
 
     def __init__(self, limits: ClientLimits, limiter: Limiter | None = None) -> None:
         self.limits = limits
@@ -55,7 +54,7 @@ class Allowances:
         self._bytes = Rate(limits.day_bytes / _DAY_SECONDS, limits.day_bytes)
         self._calls: dict[str, int] = {}
 
-    def of_server(self) -> "Allowances":
+    def for_server(self) -> "Allowances":
         """Return the same allowances with a separate count of refusals."""
         other = copy(self)
         other.refused = Counter()
@@ -68,7 +67,7 @@ class Allowances:
             if wait:
                 return self.exceeded("rate", wait)
             # Nothing is taken: the number of bytes is known when they are sent, and `spend` takes them then.
-            wait = await self.limiter.take(_bytes_of(client), self._bytes, 0.0)
+            wait = await self.limiter.take(_bytes_key(client), self._bytes, 0.0)
         except OSError:
             return None  # the other replicas can't be reached, but this one can serve the request
         return self.exceeded("bytes", wait) if wait else None
@@ -76,7 +75,7 @@ class Allowances:
     async def check_message(self, client: str, message: Message) -> LimitExceeded | None:
         """Take the requests in `message` of `client`, like `check`. A message without requests, such as a
         cancellation, always passes."""
-        requests = sum(isinstance(part, Request) for part in _single(message))
+        requests = sum(isinstance(part, Request) for part in _parts(message))
         return await self.check(client, requests) if requests else None
 
     def charge(self, client: str, requests: float) -> None:
@@ -85,20 +84,20 @@ class Allowances:
 
     def spend(self, client: str, size: int) -> None:
         """Record `size` bytes, received or sent, of `client`."""
-        self.limiter.spend(_bytes_of(client), self._bytes, size)
+        self.limiter.spend(_bytes_key(client), self._bytes, size)
 
     @property
-    def under_way(self) -> Mapping[str, int]:
+    def pending_calls(self) -> Mapping[str, int]:
         """The number of calls by account: a principal, or an address after an `@`."""
         return self._calls
 
     def begin(self, client: str) -> LimitExceeded | None:
         """Begin a call of `client`, which is counted until `end`. Returns an error if the call may not begin."""
         account = account_of(client)
-        under_way = self._calls.get(account, 0)
-        if under_way >= self.limits.calls:
+        pending_calls = self._calls.get(account, 0)
+        if pending_calls >= self.limits.calls:
             return self.exceeded("calls", _CALLS_SECONDS)
-        self._calls[account] = under_way + 1
+        self._calls[account] = pending_calls + 1
         return None
 
     def end(self, client: str) -> None:
@@ -117,18 +116,18 @@ class Allowances:
     def exceeded(self, limit: str, seconds: float) -> LimitExceeded:
         """Count a refusal by `limit`, and return its error; the client may try again after `seconds`."""
         self.refused[limit] += 1
-        return LimitExceeded(_TEXTS.get(limit, limit), limit, max(1, math.ceil(seconds)))
+        return LimitExceeded(_REASONS.get(limit, limit), limit, max(1, math.ceil(seconds)))
 
 
-def refused_message(message: Message, error: LimitExceeded) -> Message:
+def refuse_message(message: Message, error: LimitExceeded) -> Message:
     """Return a replacement for a message whose requests may not be served now: the answers to these requests, and the
     other parts of the message."""
-    requests = [part for part in _single(message) if isinstance(part, Request)]
-    # As an unreadable request: the session answers it instead, with its id, also within a batch.
+    requests = [part for part in _parts(message) if isinstance(part, Request)]
+    # A malformed request is answered by the session with its id, also within a batch.
     answers = tuple(Malformed(failure(part.id, error), is_call=True) for part in requests)
-    others = tuple(part for part in _single(message) if not isinstance(part, Request))
+    others = tuple(part for part in _parts(message) if not isinstance(part, Request))
     return Batch((*answers, *others)) if isinstance(message, Batch) else answers[0]
 
 
-def _single(message: Message) -> tuple[Message, ...]:
+def _parts(message: Message) -> tuple[Message, ...]:
     return message.messages if isinstance(message, Batch) else (message,)

@@ -51,7 +51,7 @@ class Bodies:
             body = await self._gather(http, event, share)
             return body if isinstance(body, Refusal) else await self.decode(http.client, decode, body)
         finally:
-            share.give()
+            share.release()
 
     async def _gather(self, http: Http, event: Asgi, share: "_Share") -> bytes | Refusal:
         body = body_of(http.headers, self._limit)
@@ -87,12 +87,12 @@ class _Share:
 
     def grow(self, size: int) -> bool:
         """Grow the share to `size` bytes. Returns False if the client may not use that much."""
-        may = self._memory.take(self._client, size - self._size)
-        if may:
+        is_granted = self._memory.take(self._client, size - self._size)
+        if is_granted:
             self._size = size
-        return may
+        return is_granted
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Release the whole share."""
         self._memory.give(self._client, self._size)
 

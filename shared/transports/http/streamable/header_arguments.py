@@ -19,7 +19,7 @@ MAX_LISTED = 10_000
 """The maximum number of remembered tools of other servers; beyond it, the first listed are dropped."""
 
 
-class RepeatedArguments:
+class HeaderArguments:
     """The repeated arguments of the tools of one running server."""
 
     def __init__(self, running: Run[Any]) -> None:

@@ -26,17 +26,18 @@ Asgi = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Asgi]]
 Send = Callable[[Asgi], Awaitable[None]]
 
-_GZIP = 31
-_IS_JSON = (b"content-type", JSON.encode())
-_IS_GZIP = (b"content-encoding", b"gzip")
-_VARIES = (b"vary", b"accept-encoding")
+_GZIP_WBITS = 31
+"""The window size with which zlib writes the gzip format."""
+_JSON_HEADER = (b"content-type", JSON.encode())
+_GZIP_HEADER = (b"content-encoding", b"gzip")
+_VARY_HEADER = (b"vary", b"accept-encoding")
 _STREAM_HEADERS = [
     (b"content-type", EVENT_STREAM.encode()),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
 
-MOMENT_SECONDS = 0.02
+WATCH_DELAY_SECONDS = 0.02
 """Seconds for which a request is served before its client is watched."""
 MIN_COMPRESSED_BYTES = 1_024
 """The minimum length in bytes of JSON that is compressed; shorter JSON fits into one packet anyway."""
@@ -81,14 +82,14 @@ class Reply:
         count_bytes(len(body))
         sent = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         if body:
-            sent.append(_IS_JSON)
+            sent.append(_JSON_HEADER)
         if len(body) > MIN_COMPRESSED_BYTES:
             # Here and not in a middleware, which would have to buffer streams to recognize them. Level 1 keeps the
             # event loop free: a megabyte takes milliseconds, and higher levels save little on JSON.
-            sent.append(_VARIES)
+            sent.append(_VARY_HEADER)
             if self._gzip:
-                sent.append(_IS_GZIP)
-                body = zlib.compress(body, 1, wbits=_GZIP)
+                sent.append(_GZIP_HEADER)
+                body = zlib.compress(body, 1, wbits=_GZIP_WBITS)
         if self.spend is not None:
             self._count(len(body))
         sent.append((b"content-length", b"%d" % len(body)))
@@ -105,7 +106,7 @@ class Reply:
                 await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
             self.stage = Stage.STREAMING
             await self._body(data, more=not last)
-            if last:  # one that was cancelled while the client read nothing has not ended
+            if last:  # only now: if the write is cancelled, the stream has not ended
                 self.stage = Stage.ENDED
 
     async def comment(self) -> None:
@@ -163,31 +164,31 @@ class Watch:
         self._receive = receive
         self._keep_alive = keep_alive
         self._seconds = seconds
-        self._gone = gone
-        self._watching: CancelScope | None = None
+        self._on_gone = gone
+        self._scope: CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
 
     def __enter__(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(MOMENT_SECONDS, self._begin)
+        self._timer = asyncio.get_running_loop().call_later(WATCH_DELAY_SECONDS, self._begin)
 
     def __exit__(self, *error: object) -> None:
         self._timer.cancel()
-        if self._watching is not None:
-            self._watching.cancel()
+        if self._scope is not None:
+            self._scope.cancel()
 
     def _begin(self) -> None:
-        self._watching = CancelScope()
-        self._task = asyncio.get_running_loop().create_task(self._watch(self._watching))
+        self._scope = CancelScope()
+        self._task = asyncio.get_running_loop().create_task(self._watch(self._scope))
 
-    async def _watch(self, watching: CancelScope) -> None:
+    async def _watch(self, scope: CancelScope) -> None:
         # The scope is inside the task: a cancelled task leaves its frames, and everything they refer to, to the
         # garbage collector.
-        with watching:
-            while await self._is_there():
+        with scope:
+            while await self._wait_connected():
                 await self._keep_alive()
-            self._gone()
+            self._on_gone()
 
-    async def _is_there(self) -> bool:
+    async def _wait_connected(self) -> bool:
         """Wait for a pause. Returns False as soon as the client has disconnected."""
         with anyio.move_on_after(self._seconds):
             return bool((await self._receive())["type"] != "http.disconnect")

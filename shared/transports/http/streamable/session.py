@@ -24,7 +24,7 @@ from ....protocol.wire.framing import ServerSentEvent
 from ....protocol.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, failure
 from ....server.dispatch.connection import Connection
 from ....server.run import Run
-from ..limits.endpoint_limits import Keeping
+from ..limits.endpoint_limits import SharedSessionState
 from .streams import Reader, Streams
 
 _ENDED = refuse(404, "the session has ended")
@@ -44,11 +44,11 @@ class HttpSession:
         "_adopting",
         "_connection",
         "_ended",
-        "_held",
+        "_held_back",
         "_is_closed",
-        "_keeping",
-        "_known",
-        "_open",
+        "_open_streams",
+        "_published",
+        "_shared_state",
         "_streams",
         "_waiting",
         "changes",
@@ -57,36 +57,36 @@ class HttpSession:
         "uses",
     )
 
-    def __init__(self, running: Run[Any], record: SessionRecord, keeping: Keeping) -> None:
-        """`record` is the record in the store, or the initial state. `keeping` is the state that all sessions
+    def __init__(self, running: Run[Any], record: SessionRecord, shared_state: SharedSessionState) -> None:
+        """`record` is the record in the store, or the initial state. `shared_state` is the state that all sessions
         share."""
         self.id, self.client = record.id, record.client
         self.uses = int(record.snapshot.state is State.OPEN)
         """The number of the session's requests known to this replica; a session from another replica begins with
         one."""
-        self._keeping = keeping
-        self._known = NEW
+        self._shared_state = shared_state
+        self._published = NEW
         serving = running.parts.for_principal(record.principal)
-        events, retry_ms, room = keeping.log.session(record.id), keeping.limits.retry_ms, serving.calls.room
-        self._streams = Streams(record.id, events, keeping.store, retry_ms, room=room, client=record.client)
+        events, retry_ms, room = shared_state.log.session(record.id), shared_state.limits.retry_ms, serving.calls.room
+        self._streams = Streams(record.id, events, shared_state.store, retry_ms, room=room, client=record.client)
         self._connection = running.connect(record.principal, self._deliver, record.client)
         self.changes = serving.changes
         """The registry of the session's subscriptions."""
         self._adopting: dict[str, str] | None = None
         """The resources that this replica begins to report instead of other replicas, by the id of the subscribing
         request."""
-        self._held: Sequence[Outgoing] = ()
+        self._held_back: Sequence[Outgoing] = ()
         self._waiting: tuple[asyncio.TimerHandle, Callable[[], None]] | None = None
-        self._open = 0
+        self._open_streams = 0
         self._is_closed = self._ended = False
         if record.snapshot is not NEW:
             self.restore(record.snapshot)
-        keeping.idle.start(self)
+        shared_state.idle.start(self)
 
     # Requests over HTTP
 
     @property
-    def spoken(self) -> Version | None:
+    def version(self) -> Version | None:
         """The negotiated version; None before `initialize` is answered."""
         return self._connection.session.version
 
@@ -97,35 +97,35 @@ class HttpSession:
 
     async def publish(self) -> None:
         """Inform other replicas of the changes to its persistent state. Raises Unavailable."""
-        session, before = self._connection.session, self._known
+        session, before = self._connection.session, self._published
         if session.is_at(before):
             return
         with ExitStack() as undoing:
             # If the store can't be reached, the others keep their state, and the next message updates it.
-            undoing.callback(self._set_known, before)
-            self._set_known(session.snapshot())
-            await self._keeping.store.update(self.id, before, self._known)
+            undoing.callback(self._set_published, before)
+            self._set_published(session.snapshot())
+            await self._shared_state.store.update(self.id, before, self._published)
             undoing.pop_all()
 
-    def _set_known(self, snapshot: Snapshot) -> None:
-        self._known = snapshot
+    def _set_published(self, snapshot: Snapshot) -> None:
+        self._published = snapshot
 
     async def publish_scopes(self) -> None:
         """Inform other replicas of the scopes that its calls have required, which readers there require as well.
         Raises the same errors as `publish`."""
-        if self._connection.session.needed_scopes != self._known.needed_scopes:
+        if self._connection.session.needed_scopes != self._published.needed_scopes:
             await self.publish()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue from the snapshot of another replica."""
-        self._known = snapshot
+        self._published = snapshot
         self._connection.session.restore(snapshot)
 
     def record(self) -> SessionRecord:
         """Return the record for the store when the session is opened."""
-        seconds = self._keeping.limits.idle_seconds
-        self._known = self._connection.session.snapshot()
-        return SessionRecord(self.id, self.principal, self.client, seconds, self._known)
+        seconds = self._shared_state.limits.idle_seconds
+        self._published = self._connection.session.snapshot()
+        return SessionRecord(self.id, self.principal, self.client, seconds, self._published)
 
     def post(self, message: Message, ids: tuple[RequestId, ...], principal: Principal | None) -> Reader | None:
         """Process a message from `principal`, the owner of the session, with the rights of this token. Returns the
@@ -143,7 +143,7 @@ class HttpSession:
         """The owner of the session."""
         return self._connection.session.principal
 
-    def subscribes(self, uri: str) -> bool:
+    def is_subscribed(self, uri: str) -> bool:
         """Return True if this replica notifies the client of changes of that resource."""
         return uri in self._connection.session.subscriptions.subscribed
 
@@ -162,9 +162,9 @@ class HttpSession:
             self._connection.take(Request(id_, "resources/subscribe", {"uri": uri}))
 
     @property
-    def listens(self) -> bool:
+    def is_listening(self) -> bool:
         """True if the client listens to unrequested messages on this replica."""
-        return self._streams.listens
+        return self._streams.is_listening
 
     def take(self, message: Message) -> None:
         """Process a message that another replica received for a call that is here."""
@@ -179,48 +179,48 @@ class HttpSession:
         stored."""
         return await self._streams.resume(event_id)
 
-    def forbidden(self, reader: Reader) -> Failure | None:
+    def scope_failure(self, reader: Reader) -> Failure | None:
         """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
-        return self._streams.forbidden(reader)
+        return self._streams.scope_failure(reader)
 
     def begin(self, reader: Reader) -> list[ServerSentEvent]:
         """Return the first events of the response of `reader`; from now on its client may reconnect."""
-        return self._streams.begin(reader, primes=self.spoken is not None and self.spoken.priming_events)
+        return self._streams.begin(reader, sends_position=self.version is not None and self.version.priming_events)
 
     @property
     def streams(self) -> int:
         """The number of streams being read."""
-        return self._open
+        return self._open_streams
 
     @property
     def is_idle(self) -> bool:
         """True if none of its streams is being read."""
-        return not self._open
+        return not self._open_streams
 
     @property
     def idle_seconds(self) -> float:
         """The seconds for which the session has been unused; 0 while it is in use."""
-        return self._keeping.idle.waited(self)
+        return self._shared_state.idle.waited(self)
 
-    def opened(self) -> None:
+    def on_stream_opened(self) -> None:
         """Record that a stream of this session is being read: the session is not idle."""
-        self._open += 1
-        self._keeping.idle.stop(self)
+        self._open_streams += 1
+        self._shared_state.idle.stop(self)
 
-    def closed(self, reader: Reader) -> None:
+    def on_stream_closed(self, reader: Reader) -> None:
         """Record the end of `reader`. Its remaining messages wait for the next reader, or are lost."""
-        self._open -= 1
+        self._open_streams -= 1
         self.rest()
         self._streams.leave(reader)
         if self._ended:
             reader.stream.forget()
-        self.caught_up()
+        self.on_caught_up()
 
-    def give_room(self, size: int) -> None:
+    def release_room(self, size: int) -> None:
         """Record that the client has read large answers of `size` bytes, or never will."""
         self._connection.calls.room.remove(self.client, size)
 
-    def caught_up(self) -> None:
+    def on_caught_up(self) -> None:
         """Record that a reader has caught up: messages that any replica held back for it can be sent."""
         self._streams.taken()
 
@@ -229,49 +229,49 @@ class HttpSession:
         """True if the session holds state here that can't continue on another replica."""
         return self._connection.is_busy
 
-    async def finish(self, *, orderly: bool, goes_on: bool = False) -> None:
+    async def finish(self, *, orderly: bool, continues_elsewhere: bool = False) -> None:
         """End the session: pending calls are finished within limits if `orderly`, otherwise cancelled. Its streams
-        end, those without an answer with a refusal. If the session `goes_on` on other replicas, only its local part
-        ends."""
-        refusal = _STOPPING if orderly else LOST if goes_on else _ENDED
+        end, those without an answer with a refusal. If the session `continues_elsewhere` on other replicas, only its
+        local part ends."""
+        refusal = _STOPPING if orderly else LOST if continues_elsewhere else _ENDED
         try:
             if orderly:
-                await self._connection.drain(is_heard=goes_on)  # through other replicas
+                await self._connection.drain(is_heard=continues_elsewhere)  # through other replicas
         finally:
             try:
                 await self._connection.close()
             finally:  # clients do not wait for the server's own code
-                self._close(refusal, goes_on=goes_on)
+                self._close(refusal, continues_elsewhere=continues_elsewhere)
 
-    def leave(self, *, goes_on: bool = False) -> bool:
+    def leave(self, *, continues_elsewhere: bool = False) -> bool:
         """Cancel pending calls, and end the session if there were none. Returns False if `finish` must wait for their
         end."""
         is_finished = self._connection.leave()
         if is_finished:
-            self._close(_ENDED, goes_on=goes_on)
+            self._close(_ENDED, continues_elsewhere=continues_elsewhere)
         return is_finished
 
-    def _close(self, refusal: Refusal, *, goes_on: bool) -> None:
+    def _close(self, refusal: Refusal, *, continues_elsewhere: bool) -> None:
         self._is_closed = True
-        self._keeping.idle.stop(self)
+        self._shared_state.idle.stop(self)
         self._stop_waiting()
-        if goes_on:
+        if continues_elsewhere:
             self._streams.hand_over(refusal)
             return
         self._ended = True
         self._streams.close(refusal)
-        self._keeping.log.drop(self.id)
+        self._shared_state.log.drop(self.id)
 
     # Outgoing messages
 
     def _deliver(self) -> None:
         # A sent message may cause more: an answer makes room for a call that waited.
         while self._waiting is None and (outgoing := self._connection.outgoing()):
-            self._send(outgoing if self._adopting is None else self._adopted(outgoing))
-        if not self._open:
+            self._send(outgoing if self._adopting is None else self._replace_adopted(outgoing))
+        if not self._open_streams:
             self._streams.compact()
 
-    def _adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
+    def _replace_adopted(self, outgoing: Sequence[Outgoing]) -> Sequence[Outgoing]:
         """Return `outgoing`, with a notification instead of each answer to an adopted subscription."""
         adopting, replaced = self._adopting or {}, list[Outgoing]()
         for item in outgoing:
@@ -283,14 +283,14 @@ class HttpSession:
         return replaced
 
     def _send(self, outgoing: Sequence[Outgoing], *, patient: bool = True) -> None:
-        self._held = self._streams.send(outgoing, patient=patient)
-        if self._held:
-            timer = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._go_on)
-            self._waiting = timer, self._streams.watch_taken(self._go_on)
+        self._held_back = self._streams.send(outgoing, patient=patient)
+        if self._held_back:
+            timer = asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._resume_sending)
+            self._waiting = timer, self._streams.watch_taken(self._resume_sending)
 
-    def _go_on(self) -> None:
+    def _resume_sending(self) -> None:
         self._stop_waiting()
-        self._send(self._held, patient=False)
+        self._send(self._held_back, patient=False)
         self._deliver()
 
     def _stop_waiting(self) -> None:
@@ -304,6 +304,6 @@ class HttpSession:
 
     def rest(self) -> None:
         """Mark the session as idle, unless a stream is being read."""
-        if not self._open and not self._is_closed:
+        if not self._open_streams and not self._is_closed:
             self._streams.compact()
-            self._keeping.idle.start(self)
+            self._shared_state.idle.start(self)

@@ -27,14 +27,15 @@ from ....protocol.wire.jsonrpc import Message, Request, failure
 from ..limits.rate_limits import Allowances
 from .reply import Http, Stage
 from .session import LOST, HttpSession
-from .sessions import OUT_OF_REACH, Sessions
+from .sessions import STORE_UNREACHABLE, Sessions
 from .stream_response import follow
 from .streams import Reader
-from .token_expiry import ending_with_token, may_read, newest_reader
+from .token_expiry import end_with_token, may_read, newest_reader
 
 log = logging.getLogger("shared.transports.http")
 
 _RETRY_MS = 1_000
+"""Milliseconds after which a client reconnects if its token has expired."""
 
 
 class SessionRequests:
@@ -48,9 +49,9 @@ class SessionRequests:
     async def post(self, http: Http, message: Message) -> Refusal | None:
         """Process a body for a session, and answer its requests."""
         sessions = self.sessions
-        opens = isinstance(message, Request) and message.method == "initialize"
+        is_opening = isinstance(message, Request) and message.method == "initialize"
         # A request that names a session is for that session, which refuses to be initialized again.
-        if opens and http.headers.get(SESSION_ID) is None:
+        if is_opening and http.headers.get(SESSION_ID) is None:
             return await self._initialize(http, message)
         id_, ids = read_session_id(http.headers), request_ids(message)
         if len(ids) > MAX_BATCH:
@@ -61,7 +62,7 @@ class SessionRequests:
         # Claimed in the same step in which the session was found: two replicas must not serve one id.
         session, is_free = entry
         # After the session is found, as it has the negotiated version.
-        refusal = check_session_message(http.headers, message, session.spoken)
+        refusal = check_session_message(http.headers, message, session.version)
         if len(ids) > 1 and refusal is None and self._allowances is not None:
             error = await self._allowances.check(http.client, len(ids) - 1)  # one was taken with the request
             refusal = None if error is None else limit_exceeded(error)
@@ -71,7 +72,7 @@ class SessionRequests:
             return refusal or refuse(400, "this id is in use by a request that has not been answered yet")
         reader = session.post(message, ids, http.principal)
         if not sessions.is_alone and not await _share(sessions, session, message, reader):
-            return LOST if ids else OUT_OF_REACH  # a call that has begun must not be sent again
+            return LOST if ids else STORE_UNREACHABLE  # a call that has begun must not be sent again
         await follow(http, session, reader, self._keep_alive_seconds)
         if not sessions.is_alone:
             sessions.take_over(session, message)
@@ -86,20 +87,20 @@ class SessionRequests:
         if isinstance(session, Refusal):
             return session
 
-        async def opening() -> tuple[tuple[str, str], ...]:
-            if session.spoken is None:
+        async def open_headers() -> tuple[tuple[str, str], ...]:
+            if session.version is None:
                 return ()  # the id is sent with a successful answer only
             await self.sessions.confirm(session)
             return ((SESSION_ID, session.id),)
 
         try:
             reader = session.post(message, request_ids(message), http.principal)
-            await follow(http, session, reader, self._keep_alive_seconds, opening)
+            await follow(http, session, reader, self._keep_alive_seconds, open_headers)
         except OSError:  # the other replicas can't be informed
-            return OUT_OF_REACH
+            return STORE_UNREACHABLE
         finally:
             # Nobody else would end it: its client never learned the id, or may not have.
-            if session.spoken is None or http.reply.stage is not Stage.ENDED:
+            if session.version is None or http.reply.stage is not Stage.ENDED:
                 self.sessions.end(session)
         return None
 
@@ -111,7 +112,7 @@ class SessionRequests:
         session = await self._find(http)
         if isinstance(session, Refusal):
             return session
-        refusal = _too_narrow(http, session)
+        refusal = _check_scopes(http, session)
         if refusal is not None:
             return refusal
         last_event = http.headers.get(LAST_EVENT_ID)
@@ -120,7 +121,7 @@ class SessionRequests:
             # and Redelivery).
             reader = await (session.resume(last_event) if last_event else session.listen())
         except OSError:
-            return OUT_OF_REACH
+            return STORE_UNREACHABLE
         if isinstance(reader, Refusal):
             return reader
         self.sessions.adopt(session)
@@ -129,7 +130,7 @@ class SessionRequests:
         reader.may_read = partial(may_read, http.principal, peer)
         # The stream itself continues for a client that reconnects with a valid token.
         pause = partial(reader.pause, _RETRY_MS)
-        with ending_with_token(http.principal, partial(newest_reader, peer), pause):
+        with end_with_token(http.principal, partial(newest_reader, peer), pause):
             await follow(http, session, reader, self._keep_alive_seconds)
         return None
 
@@ -153,10 +154,10 @@ class SessionRequests:
         entry = id_ if isinstance(id_, Refusal) else await self.sessions.enter(id_, http.principal)
         if isinstance(entry, Refusal):
             return entry
-        return check_version_header(http.headers, entry[0].spoken) or entry[0]
+        return check_version_header(http.headers, entry[0].version) or entry[0]
 
 
-def _too_narrow(http: Http, session: HttpSession) -> Refusal | None:
+def _check_scopes(http: Http, session: HttpSession) -> Refusal | None:
     """Return a refusal with status 403 for a token that lacks the scopes of the session's calls, whose answers and
     changes it would read."""
     peer = session.connection.session
@@ -174,8 +175,8 @@ async def _share(sessions: Sessions, session: HttpSession, message: Message, rea
     except OSError as error:
         log.warning("a message could not be shared with the other replicas: %s", error)
         if reader is not None:
-            session.opened()
-            session.closed(reader)
-            session.give_room(reader.large)
+            session.on_stream_opened()
+            session.on_stream_closed(reader)
+            session.release_room(reader.large_bytes)
         return False
     return True

@@ -31,7 +31,7 @@ from ....server.run import Run
 from ....stores.memory import Stores
 from ....telemetry.footprint import return_memory
 from ..limits.client_shares import Shares
-from ..limits.endpoint_limits import Keeping, SessionLimits
+from ..limits.endpoint_limits import SessionLimits, SharedSessionState
 from ..limits.rate_limits import Allowances
 from .session import HttpSession
 
@@ -40,9 +40,10 @@ log = logging.getLogger("shared.transports.http")
 BURST = 100
 """Sessions that must have ended before their memory is returned to the system; fewer are not worth the time."""
 QUIET_SECONDS = 1.0
+"""Seconds without the end of a session after which a burst is over."""
 _SUBSCRIBING = ("resources/subscribe", "resources/unsubscribe")
 _UNKNOWN = refuse(404, "there is no such session; initialize a new one")
-OUT_OF_REACH = refuse(
+STORE_UNREACHABLE = refuse(
     503, "the store shared by the replicas can't be reached; try again in a moment", Retry_After="2"
 )
 _STOPPING = refuse(503, "the server is stopping", Connection="close", Retry_After="1")
@@ -62,18 +63,18 @@ class Sessions:
         replica = running.replication.replica or Stores().replica()
         self.replica = replica
         self._store, self._bus = replica.sessions, replica.bus
-        self._keeping = Keeping(limits, replica, self._lapse)
+        self._shared_state = SharedSessionState(limits, replica, self._on_unused)
         self.allowances = allowances
         """The limits of one principal."""
         self.shares = Shares(limits.sessions, allowances)
         """The shares of clients in the sessions, including those found in the store."""
-        self._give_way = self._make_way  # one object for thousands of sessions
+        self._on_evict = self._evict  # one object for thousands of sessions
         self._by_id: dict[str, HttpSession] = {}
         self._opening: set[HttpSession] = set()
         self._lapsed: list[HttpSession] = []
         self._ended = 0
         self._entering: Counter[str] = Counter()
-        self._gone: set[str] = set()
+        self._ended_while_entering: set[str] = set()
         """Ids of sessions that ended while they were being looked up in the store."""
         self._is_ending = False
         self._is_leaving = False
@@ -122,9 +123,9 @@ class Sessions:
         try:
             # Without other replicas nothing can change while the store in memory answers, so no ends need to be
             # recorded.
-            entered = await (self._store.enter if self.is_alone else self._ask)(id, principal, ids)
+            entered = await (self._store.enter if self.is_alone else self._enter_store)(id, principal, ids)
         except OSError:
-            return OUT_OF_REACH
+            return STORE_UNREACHABLE
         if entered is None:
             return _STOPPING if self._is_leaving else _UNKNOWN
         record, is_free = entered
@@ -140,7 +141,7 @@ class Sessions:
         self.shares.use(session)
         return session, is_free
 
-    async def _ask(
+    async def _enter_store(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId]
     ) -> tuple[SessionRecord, bool] | None:
         """Return the answer of the store for a session; None if the session has ended in the meantime, or if this
@@ -150,12 +151,12 @@ class Sessions:
             entered = await self._store.enter(id, principal, ids)
             if entered is not None and self._is_leaving:
                 self._store.leave(id, ids if entered[1] else ())
-            return None if self._is_leaving or id in self._gone else entered
+            return None if self._is_leaving or id in self._ended_while_entering else entered
         finally:
             self._entering[id] -= 1
             if not self._entering[id]:
                 del self._entering[id]
-                self._gone.discard(id)
+                self._ended_while_entering.discard(id)
 
     def leave(self, session: HttpSession, ids: Sequence[RequestId]) -> None:
         """Record that the requests `ids` are not served after all."""
@@ -165,21 +166,21 @@ class Sessions:
         """Inform other replicas of the changes that `message` makes, and forward the message to the replicas that it
         concerns: the one that asked a question, or the one that serves a cancelled request."""
         await session.publish()
-        for part in _single(message):
-            await self._pass_on(session, part)
+        for part in _parts(message):
+            await self._forward(session, part)
 
     def take_over(self, session: HttpSession, message: Message) -> None:
         """Stop all other replicas from reporting a resource to which the client has subscribed here with `message`,
         or from which it has unsubscribed."""
-        for part in _single(message):
+        for part in _parts(message):
             if isinstance(part, Request) and part.method in _SUBSCRIBING:
                 uri = part.params.get("uri")
                 is_watched = part.method == _SUBSCRIBING[0]
                 # Only if it took effect: the request may have been refused, or undone since.
-                if isinstance(uri, str) and session.subscribes(uri) is is_watched:
+                if isinstance(uri, str) and session.is_subscribed(uri) is is_watched:
                     self._store.watch(session.id, uri, is_watched=is_watched)
 
-    async def _pass_on(self, session: HttpSession, message: Message) -> None:
+    async def _forward(self, session: HttpSession, message: Message) -> None:
         """Forward a message to the replica that needs it."""
         if isinstance(message, Response | Failure):
             # Our ids of questions contain the number of the replica, so an answer finds its replica without asking
@@ -207,25 +208,27 @@ class Sessions:
         otherwise cancelled."""
         self._is_ending, self._is_leaving = True, not self.is_alone
         for session in (*self._opening, *self._by_id.values()):
-            self._tasks.start_soon(partial(self._finish, session, orderly=orderly, goes_on=not self.is_alone))
+            self._tasks.start_soon(
+                partial(self._finish, session, orderly=orderly, continues_elsewhere=not self.is_alone)
+            )
 
     def _add(self, record: SessionRecord) -> HttpSession:
-        session = HttpSession(self._running, record, self._keeping)
-        self.shares.add(session, self._give_way)
+        session = HttpSession(self._running, record, self._shared_state)
+        self.shares.add(session, self._on_evict)
         return session
 
-    def _make_way(self, session: HttpSession) -> None:
+    def _evict(self, session: HttpSession) -> None:
         if self.is_alone or session in self._opening:
             self.end(session)
         else:
             self._forget(session)
-            self._tasks.start_soon(self._let_go, session)
+            self._tasks.start_soon(self._release, session)
 
-    async def _let_go(self, session: HttpSession) -> None:
+    async def _release(self, session: HttpSession) -> None:
         """Release a session that has made room; it ends if no other replica holds it."""
         is_back = session.id in self._by_id
-        goes_on = is_back or not await self._store.lapse(session.id, busy=False)
-        await self._finish(session, orderly=False, goes_on=goes_on)
+        continues_elsewhere = is_back or not await self._store.lapse(session.id, busy=False)
+        await self._finish(session, orderly=False, continues_elsewhere=continues_elsewhere)
 
     def _on_notice(self, notice: Notice) -> None:
         """Handle a notice from another replica about a session."""
@@ -249,7 +252,7 @@ class Sessions:
 
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
         """Handle a subscription, or the end of a subscription, that the client made on another replica."""
-        with logged():
+        with log_errors():
             await session.changes.release(session.unsubscribe(uri), session.client)
 
     # Changes of the replicas
@@ -257,7 +260,7 @@ class Sessions:
     def lost(self) -> None:
         """End the local part of all sessions, which the other replicas have taken over."""
         for session in (*self._opening, *self._by_id.values()):
-            self._end(session, goes_on=True)
+            self._end(session, continues_elsewhere=True)
 
     def returned(self) -> None:
         """Do nothing: a replica that has just rejoined the others has no sessions."""
@@ -270,7 +273,7 @@ class Sessions:
     def adopt(self, session: HttpSession) -> None:
         """Notify the client of `session`, if it listens here, of the resources to which it has subscribed on lost
         replicas."""
-        if session.listens and not self.is_alone:
+        if session.is_listening and not self.is_alone:
             self._tasks.start_soon(self._adopt, session)
 
     async def _adopt(self, session: HttpSession) -> None:
@@ -281,9 +284,9 @@ class Sessions:
 
     def _note_end(self, id: str) -> None:
         if id in self._entering:
-            self._gone.add(id)
+            self._ended_while_entering.add(id)
 
-    def _lapse(self, session: HttpSession) -> None:
+    def _on_unused(self, session: HttpSession) -> None:
         """Handle a session that has been unused here for too long."""
         self._lapsed.append(session)
         if len(self._lapsed) == 1:
@@ -303,7 +306,7 @@ class Sessions:
                 del self._lapsed[0]
 
     async def _end_unused(self, session: HttpSession) -> None:
-        if session.streams or session in self._keeping.idle:
+        if session.streams or session in self._shared_state.idle:
             return  # it has been used in the meantime
         # The store is asked now, and the session may be used until it answers.
         uses = session.uses
@@ -316,16 +319,18 @@ class Sessions:
         elif session.is_busy:
             session.rest()
         else:
-            self._end(session, goes_on=True)
+            self._end(session, continues_elsewhere=True)
 
-    def _end(self, session: HttpSession, *, goes_on: bool = False) -> None:
+    def _end(self, session: HttpSession, *, continues_elsewhere: bool = False) -> None:
         """End the local part of a session."""
         if not self._forget(session):
             return
-        if session.leave(goes_on=goes_on):
+        if session.leave(continues_elsewhere=continues_elsewhere):
             self.count_ended()
         else:
-            self._tasks.start_soon(partial(self._finish, session, orderly=False, goes_on=goes_on))
+            self._tasks.start_soon(
+                partial(self._finish, session, orderly=False, continues_elsewhere=continues_elsewhere)
+            )
 
     def _forget(self, session: HttpSession) -> bool:
         is_present = session in self._opening or self._by_id.get(session.id) is session
@@ -337,13 +342,13 @@ class Sessions:
             self._by_id.pop(session.id, None)
         return is_present
 
-    async def _finish(self, session: HttpSession, *, orderly: bool, goes_on: bool = False) -> None:
+    async def _finish(self, session: HttpSession, *, orderly: bool, continues_elsewhere: bool = False) -> None:
         try:
-            with logged():
-                await session.finish(orderly=orderly, goes_on=goes_on)
+            with log_errors():
+                await session.finish(orderly=orderly, continues_elsewhere=continues_elsewhere)
         finally:
             self._forget(session)
-            if not goes_on:
+            if not continues_elsewhere:
                 self._store.delete(session.id)
             self.count_ended()
 
@@ -368,16 +373,16 @@ def _ignore(_id: str, _post: Post) -> None:
 
 
 @contextmanager
-def logged(failed: Callable[[], None] | None = None) -> Iterator[None]:
+def log_errors(on_failure: Callable[[], None] | None = None) -> Iterator[None]:
     """Log errors in the block, which concerns one session: a failure of the server's own code affects no other
-    session. `failed` is called then."""
+    session. `on_failure` is called then."""
     try:
         yield
     except Exception:
         log.exception("a session failed")
-        if failed is not None:
-            failed()
+        if on_failure is not None:
+            on_failure()
 
 
-def _single(message: Message) -> Sequence[Message]:
+def _parts(message: Message) -> Sequence[Message]:
     return message.messages if isinstance(message, Batch) else (message,)

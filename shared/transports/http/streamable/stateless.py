@@ -25,11 +25,11 @@ from ....protocol.wire.weight import weigh_texts
 from ....server.dispatch.portions import Portions
 from ....server.dispatch.room import LARGE_RESULT_BYTES
 from ....server.run import Run
-from ..engine.connections import when_read
+from ..engine.connections import call_when_read
 from ..limits.endpoint_limits import EndpointLimits
-from .header_arguments import RepeatedArguments
+from .header_arguments import HeaderArguments
 from .reply import Http, Stage, Watch
-from .token_expiry import ending_with_token
+from .token_expiry import end_with_token
 
 _BUSY = refuse(429, "too many of your requests are being served; wait for their answers", Retry_After="1")
 _NO_STREAM = f"notifications are sent on a stream: send Accept: {EVENT_STREAM}"
@@ -38,31 +38,31 @@ _NO_STREAM = f"notifications are sent on a stream: send Accept: {EVENT_STREAM}"
 class StatelessRequests:
     """The stateless requests of one endpoint, served after `start`."""
 
-    def __init__(self, limits: EndpointLimits, note: Callable[[Refusal, Principal | None], None]) -> None:
-        """`note` is called with each refusal that is answered here."""
+    def __init__(self, limits: EndpointLimits, count_refusal: Callable[[Refusal, Principal | None], None]) -> None:
+        """`count_refusal` is called with each refusal that is answered here."""
         self._running: Run[Any]
-        self._repeated: RepeatedArguments
+        self._header_arguments: HeaderArguments
         self._limits = limits
-        self._note = note
+        self._count_refusal = count_refusal
         self._requests, self._listening = Portions(limits.requests), Portions(limits.sessions.sessions)
-        self._served: set[_StatelessRequest] = set()
+        self._pending: set[_StatelessRequest] = set()
 
     def __len__(self) -> int:
-        return len(self._served)
+        return len(self._pending)
 
     def start(self, running: Run[Any]) -> None:
         """Serve `running` from now on."""
         self._running = running
-        self._repeated = RepeatedArguments(running)
+        self._header_arguments = HeaderArguments(running)
 
     def end(self) -> None:
         """Stop with the server: listen streams end, and calls have some time to finish."""
-        for request in self._served:
+        for request in self._pending:
             request.end()
 
     def give_up(self) -> None:
         """End all requests at once because the server has failed."""
-        for request in self._served:
+        for request in self._pending:
             request.give_up()
 
     async def post(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
@@ -74,7 +74,7 @@ class StatelessRequests:
             await http.reply.json(202, b"")
             return None
         # Only the tools that this principal sees have marked arguments here.
-        refusal = check_stateless(http.headers, message, partial(self._repeated.of, principal=http.principal))
+        refusal = check_stateless(http.headers, message, partial(self._header_arguments.of, principal=http.principal))
         return refusal or await self._serve(http, message, codec)
 
     async def post_dialect(self, http: Http, message: Message, codec: Codec) -> Refusal | None:
@@ -90,7 +90,7 @@ class StatelessRequests:
             case _:
                 await http.reply.json(202, b"")
                 return None
-        self._note(refusal, http.principal)
+        self._count_refusal(refusal, http.principal)
         await http.reply.json(refusal.status, codec.encode(refusal.failure))
         return None
 
@@ -101,13 +101,13 @@ class StatelessRequests:
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
         if not portions.take(http.client):
             return _BUSY
-        learn = self._repeated.learn if request.method == "tools/list" else None
+        learn = self._header_arguments.learn if request.method == "tools/list" else None
         exchange = _StatelessRequest(self._running, http, codec, required_type, learn)
-        self._served.add(exchange)
+        self._pending.add(exchange)
         try:
             await exchange.run(http, request, self._limits.keep_alive_seconds)
         finally:
-            self._served.discard(exchange)
+            self._pending.discard(exchange)
             portions.give(http.client)
         return None
 
@@ -152,7 +152,9 @@ class _StatelessRequest:
             if self._drain_timer is not None:
                 self._drain_timer.cancel()
             if self._large_bytes:
-                when_read(http.receive, partial(self._connection.calls.room.remove, http.client, self._large_bytes))
+                call_when_read(
+                    http.receive, partial(self._connection.calls.room.remove, http.client, self._large_bytes)
+                )
             # Most likely the client has disconnected, which cancels the call (2026-07-28, Streamable HTTP).
             await self._connection.close()
         if self._reply.stage is not Stage.ENDED:
@@ -173,7 +175,7 @@ class _StatelessRequest:
             self._connection.calls.room.add(self._connection.client, size)
 
     async def _listen(self, http: Http) -> None:
-        with ending_with_token(http.principal, lambda: None, self._connection.finish):
+        with end_with_token(http.principal, lambda: None, self._connection.finish):
             await self._send_all()
 
     async def _send_all(self) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from ....errors import Unavailable
 from ....protocol.http.rules import refused_with
-from ..engine.connections import break_off, when_read
+from ..engine.connections import abort_answer, call_when_read
 from .reply import Http, Reply, Stage, Watch
 from .session import LOST, HttpSession
 from .streams import Reader
@@ -30,23 +30,23 @@ async def follow(
 
     async def keep_alive() -> None:
         # The answer to `initialize` carries the session's id, so it can't arrive on a stream that has begun.
-        if http.reply.stage is Stage.NEW and session.spoken is not None:
+        if http.reply.stage is Stage.NEW and session.version is not None:
             reader.begin()
         await http.reply.comment()
 
-    session.opened()
+    session.on_stream_opened()
     try:
         # Most requests are answered by now, and their clients need no watch.
         is_answered = reader.stream.sole_answer is not None
         with nullcontext() if is_answered else Watch(http.receive, keep_alive, pause, gone=reader.cut):
             await _write(http, session, reader, headers)
     finally:
-        session.closed(reader)
-        if reader.large:
-            when_read(http.receive, partial(session.give_room, reader.large))
+        session.on_stream_closed(reader)
+        if reader.large_bytes:
+            call_when_read(http.receive, partial(session.release_room, reader.large_bytes))
     # A chunked response that ended cleanly would look complete: the client must see that it was not.
     if reader.is_cut and http.reply.stage is not Stage.ENDED:
-        break_off(http.receive)
+        abort_answer(http.receive)
 
 
 async def _write(http: Http, session: HttpSession, reader: Reader, headers: SentHeaders | None) -> None:
@@ -59,8 +59,8 @@ async def _write(http: Http, session: HttpSession, reader: Reader, headers: Sent
     except Unavailable:
         await _give_up(reply, reader)
         return
-    answer, forbidden = stream.sole_answer, session.forbidden(reader)
-    refused = None if forbidden is None else refused_with(forbidden, http.resource)
+    answer, scope_failure = stream.sole_answer, session.scope_failure(reader)
+    refused = None if scope_failure is None else refused_with(scope_failure, http.resource)
     if answer is not None and refused is not None:
         await reply.json(refused[0], answer, refused[1])
     elif answer is not None:
@@ -93,7 +93,7 @@ async def _write_events(reply: Reply, session: HttpSession, reader: Reader) -> N
         if reader.retry_ms is not None and not stream.is_over:
             events.append(stream.position(reader.retry_ms))
         last = reader.is_ending
-        session.caught_up()  # which may add more
+        session.on_caught_up()  # which may add more
         # Before the bytes are sent: a client that reconnects at another replica must find the same messages there.
         await session.publish_scopes()
         settled = stream.settled()

@@ -33,7 +33,17 @@ _LISTS_CHANGED = frozenset(f"notifications/{name}/list_changed" for name in LIST
 class Reader:
     """One HTTP response that reads a stream."""
 
-    __slots__ = ("_begin", "_moved", "_writing", "is_cut", "large", "may_read", "resumes", "retry_ms", "stream")
+    __slots__ = (
+        "_begin",
+        "_changed",
+        "_writing",
+        "is_cut",
+        "large_bytes",
+        "may_read",
+        "resumes",
+        "retry_ms",
+        "stream",
+    )
 
     def __init__(self, stream: EventStream, after: int | None = None, *, begin: bool = False) -> None:
         """Read the messages that no reader has taken, or everything after message number `after`. With `begin` the
@@ -46,12 +56,12 @@ class Reader:
         stream."""
         self.is_cut = False
         """True if the response must end at once."""
-        self.large = 0
+        self.large_bytes = 0
         """The bytes of large answers for it, which are in the room of its client until they are read."""
         self.may_read: Callable[[], bool] = _always
         """Returns True while the token of its client allows it to read the stream."""
         self._begin = begin
-        self._moved = Signal()
+        self._changed = Signal()
         self._writing: CancelScope | None = None
         stream.read(self, after)
 
@@ -63,7 +73,7 @@ class Reader:
     async def wait(self) -> None:
         """Wait for a message, the end, or a reason to begin."""
         while not (self._begin or self.is_cut or self.is_ending or not self.stream.is_sent):
-            await self._moved.wait()
+            await self._changed.wait()
         self._begin = False
 
     def writing(self) -> CancelScope:
@@ -75,7 +85,7 @@ class Reader:
 
     def wake(self) -> None:
         """Wake the reader after a change."""
-        self._moved.wake()
+        self._changed.wake()
 
     def begin(self) -> None:
         """Begin the response, if it has not begun: this shows the client, or a proxy, that the connection is
@@ -159,29 +169,29 @@ class Streams:
             return _TOO_OLD
         return await self._get(stream, number)
 
-    def begin(self, reader: Reader, *, primes: bool = False) -> list[ServerSentEvent]:
-        """Return the first events of the response of `reader`; from now on its client may reconnect. With `primes` it
-        receives its position at once."""
+    def begin(self, reader: Reader, *, sends_position: bool = False) -> list[ServerSentEvent]:
+        """Return the first events of the response of `reader`; from now on its client may reconnect. With
+        `sends_position` it receives its position at once."""
         stream = reader.stream
         if stream.is_over and stream.is_sent:
             return []
         # From here on the client has an id to reconnect with, and any replica must find the stream.
         stream.show()
-        return [stream.position(self._retry_ms)] if primes and not reader.resumes else []
+        return [stream.position(self._retry_ms)] if sends_position and not reader.resumes else []
 
-    def forbidden(self, reader: Reader) -> Failure | None:
+    def scope_failure(self, reader: Reader) -> Failure | None:
         """Return the answer for `reader` if it says that the token of its request lacks a scope; otherwise None."""
         return None if self._forbidden is None else self._forbidden.pop(reader.stream, None)
 
     def leave(self, reader: Reader) -> None:
         """Record the end of `reader`. Its remaining messages wait for the next reader, or are lost."""
-        self.forbidden(reader)
+        self.scope_failure(reader)
         reader.stream.leave(reader)
         if self._gets:
             self._gets = tuple(other for other in self._gets if other is not reader)
 
     @property
-    def listens(self) -> bool:
+    def is_listening(self) -> bool:
         """True if the session's own stream is being read here."""
         return any(not reader.stream.ids for reader in self._gets)
 
@@ -206,7 +216,7 @@ class Streams:
                     stream.pause(item.retry_ms)
             elif item.message is None or isinstance(item.message, (Response, Failure, Batch)):
                 self._answer(stream, item.message)
-            elif not self._tell(stream, item, item.message, patient=patient):
+            elif not self._send_message(stream, item, item.message, patient=patient):
                 return outgoing[number:]
             patient = True
         self._events.make_room()
@@ -249,7 +259,7 @@ class Streams:
         reader = Reader(stream, after, begin=True)
         self._gets += (reader,)
         with ExitStack() as undoing:
-            undoing.callback(self._give_up, reader)
+            undoing.callback(self._abandon, reader)
             settled = stream.settled()
             if settled is not None:
                 await settled
@@ -260,11 +270,11 @@ class Streams:
             undoing.pop_all()
         return reader
 
-    def _give_up(self, reader: Reader) -> None:
+    def _abandon(self, reader: Reader) -> None:
         """Record the end of a reader that no response has followed."""
         self.leave(reader)
-        if reader.large and self._room is not None:
-            self._room.remove(self._client, reader.large)
+        if reader.large_bytes and self._room is not None:
+            self._room.remove(self._client, reader.large_bytes)
 
     def _answer(self, stream: EventStream | None, answer: Message | None) -> None:
         if stream is None:
@@ -279,22 +289,22 @@ class Streams:
         if answer is not None:
             data = encode(answer)
             if len(data) >= LARGE_RESULT_BYTES and self._room is not None and isinstance(stream.reader, Reader):
-                stream.reader.large += len(data)
+                stream.reader.large_bytes += len(data)
                 self._room.add(self._client, len(data))
             stream.answer(data)
         else:
             stream.end()
 
-    def _tell(
+    def _send_message(
         self, stream: EventStream | None, item: Outgoing, message: Request | Notification, *, patient: bool
     ) -> bool:
         """Send a message that is not an answer. Returns False if the caller should wait for the reader. On a lost
         stream only questions, and their cancellation, still matter."""
         is_own = stream is None or stream.is_lost
         if stream is None or stream.is_lost:
-            late = item.about is not None
-            # Progress of a call whose client has disconnected helps nobody.
-            if late and isinstance(message, Notification) and message.method != "notifications/cancelled":
+            was_requested = item.about is not None
+            # The client of the call has disconnected, and can't use its progress.
+            if was_requested and isinstance(message, Notification) and message.method != "notifications/cancelled":
                 return True
             stream = self._events.own()
         data = encode(message)

@@ -14,7 +14,7 @@ from ....auth.policy import grants
 from ....protocol.identity import Principal
 from ....protocol.session.server import ServerSession
 
-LOOK_SECONDS = 3_600.0
+CHECK_SECONDS = 3_600.0
 """Seconds for which the clock of the event loop is trusted, which may stop while the machine sleeps."""
 REVOKED_SECONDS = 5.0
 """Seconds between two checks of whether a token was revoked."""
@@ -33,38 +33,40 @@ def newest_reader(session: ServerSession) -> Principal | None:
 
 
 @contextmanager
-def ending_with_token(
-    opened: Principal | None, newest: Callable[[], Principal | None], end: Callable[[], None]
+def end_with_token(
+    opening_principal: Principal | None, newest: Callable[[], Principal | None], end: Callable[[], None]
 ) -> Iterator[None]:
-    """Call `end` during a stream that `opened` has opened, when neither that token nor the newest one of the same
-    principal is valid anymore."""
-    if opened is None or (opened.expires is None and opened.is_revoked is None):
+    """Call `end` during a stream that `opening_principal` has opened, when neither that token nor the newest one of
+    the same principal is valid anymore."""
+    if opening_principal is None or (opening_principal.expires is None and opening_principal.is_revoked is None):
         yield
         return
-    watch = _Watch(opened, newest, end)
-    watch.look()
+    watch = _TokenWatch(opening_principal, newest, end)
+    watch.check()
     try:
         yield
     finally:
         watch.stop()
 
 
-class _Watch:
-    def __init__(self, opened: Principal, newest: Callable[[], Principal | None], end: Callable[[], None]) -> None:
-        self._opened = opened
+class _TokenWatch:
+    def __init__(
+        self, opening_principal: Principal, newest: Callable[[], Principal | None], end: Callable[[], None]
+    ) -> None:
+        self._opening_principal = opening_principal
         self._newest = newest
         self._end = end
         self._timer: asyncio.TimerHandle | None = None
 
-    def look(self) -> None:
+    def check(self) -> None:
         """End the stream, or check again later."""
         newest = self._newest()
-        seconds = max(_seconds_left(self._opened), 0.0 if newest is None else _seconds_left(newest))
+        seconds = max(_seconds_left(self._opening_principal), 0.0 if newest is None else _seconds_left(newest))
         if seconds <= 0:
             self._end()
         else:
-            pause = REVOKED_SECONDS if self._opened.is_revoked is not None else LOOK_SECONDS
-            self._timer = asyncio.get_running_loop().call_later(min(seconds, pause), self.look)
+            pause = REVOKED_SECONDS if self._opening_principal.is_revoked is not None else CHECK_SECONDS
+            self._timer = asyncio.get_running_loop().call_later(min(seconds, pause), self.check)
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -29,8 +29,8 @@ from ....server.dispatch.room import Room
 from ....server.run import Run
 from ..engine.connections import hand_over
 from ..streamable.reply import Http
-from ..streamable.sessions import logged
-from ..streamable.token_expiry import ending_with_token
+from ..streamable.sessions import log_errors
+from ..streamable.token_expiry import end_with_token
 from .connection import WebSocket, frames_log
 
 SUBPROTOCOL = Subprotocol("mcp")
@@ -39,7 +39,7 @@ _CHUNK_BYTES = 65_536
 """Bytes of small messages that are sent together."""
 _OTHER_VERSION = refuse(426, "the WebSocket version must be 13", Upgrade="websocket", Sec_WebSocket_Version="13")
 _NO_HANDSHAKE = refuse(400, "these headers do not open a WebSocket with the subprotocol 'mcp' or none")
-_ELSEWHERE = refuse(501, "this listener does not support WebSockets")
+_UNSUPPORTED = refuse(501, "this listener does not support WebSockets")
 
 
 def negotiate(headers: HttpHeaders, max_message: int) -> tuple[ServerProtocol, bytes] | Refusal:
@@ -77,11 +77,11 @@ class WebSocketSession:
         self.client = client
         self.uses = -1  # the `initialize` that opens other sessions is a message to this one
         self._use = use
-        self._opened = asyncio.get_running_loop().time()
+        self._opened_at = asyncio.get_running_loop().time()
         self._socket = socket
         self._decode = decode
         self._encode = encode
-        self._farewell: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
+        self._closing: tuple[int, str] = CloseCode.NORMAL_CLOSURE, ""
         self._scope = CancelScope()
         self._room: Room
 
@@ -93,9 +93,9 @@ class WebSocketSession:
     @property
     def idle_seconds(self) -> float:
         """The seconds for which the connection has been open without a message."""
-        return asyncio.get_running_loop().time() - self._opened if self.is_idle else 0.0
+        return asyncio.get_running_loop().time() - self._opened_at if self.is_idle else 0.0
 
-    def lapse(self) -> None:
+    def close_if_idle(self) -> None:
         """Close the connection if its peer has not sent a message."""
         if self.is_idle:
             self._socket.close(CloseCode.POLICY_VIOLATION, "no message has arrived")
@@ -104,14 +104,14 @@ class WebSocketSession:
         """Answer the handshake with `answer`, and serve the peer until either side ends the connection."""
         # Under another ASGI server there is no connection to take over.
         if not hand_over(http.receive, self._socket, answer):
-            return _ELSEWHERE
+            return _UNSUPPORTED
         self._room = running.parts.for_principal(http.principal).calls.room
         try:
-            end = partial(self.lapse_of_token, running.calls.limits.drain_seconds)
-            with self._scope, logged(self.fail), ending_with_token(http.principal, lambda: None, end):
+            end = partial(self.on_token_expired, running.calls.limits.drain_seconds)
+            with self._scope, log_errors(self.fail), end_with_token(http.principal, lambda: None, end):
                 await serve(running, self, principal=http.principal, client=self.client)
         finally:
-            self._socket.close(*self._farewell)
+            self._socket.close(*self._closing)
         await self._socket.wait_until_lost()
         return None
 
@@ -120,13 +120,13 @@ class WebSocketSession:
         is measured here: a peer that reads nothing keeps `serve` from seeing the end of the stream."""
         self._end(CloseCode.GOING_AWAY, "the server is stopping", seconds)
 
-    def lapse_of_token(self, seconds: float) -> None:
+    def on_token_expired(self, seconds: float) -> None:
         """End the connection because the token of its peer is no longer valid, in the same way as when the server
         stops."""
         self._end(CloseCode.POLICY_VIOLATION, "the token is no longer valid", seconds)
 
     def _end(self, code: int, reason: str, seconds: float) -> None:
-        self._farewell = code, reason
+        self._closing = code, reason
         self._scope.deadline = anyio.current_time() + seconds
         self._socket.finish()
 

@@ -14,7 +14,7 @@ from ....protocol.wire.codec import Codec
 from ....protocol.wire.jsonrpc import Message
 from ....server.run import Run
 from ..limits.endpoint_limits import EndpointLimits
-from ..limits.rate_limits import Allowances, refused_message
+from ..limits.rate_limits import Allowances, refuse_message
 from ..streamable.bodies import Bodies
 from ..streamable.reply import Http
 from ..streamable.sessions import Sessions
@@ -23,7 +23,7 @@ from .session import WebSocketSession, negotiate
 
 Decode = Callable[[bytes], Awaitable[Sequence[Message]]]
 Encode = Callable[[Message], bytes]
-Limited = Callable[[LimitExceeded], None]
+OnLimited = Callable[[LimitExceeded], None]
 
 
 def _ignore(_error: LimitExceeded) -> None:
@@ -42,7 +42,7 @@ class WebSocketSessions:
         allowances: Allowances | None = None,
     ) -> None:
         """The WebSockets count towards `sessions`; `bodies` decodes messages; `allowances` limit their number."""
-        self.on_limited: Limited = _ignore
+        self.on_limited: OnLimited = _ignore
         """Called for each refused message."""
         self._allowances = allowances
         self._running = running
@@ -74,18 +74,20 @@ class WebSocketSessions:
         protocol, answer = negotiated
         socket = WebSocket(protocol, self._pauses, self._limits.body_seconds)
         codec = Codec(line_end=b"", dialects=self._limits.dialects)
-        session = WebSocketSession(socket, http.client, *self._coding(http, codec), self._use)
+        session = WebSocketSession(socket, http.client, *self._make_codecs(http, codec), self._use)
         self._open.add(session)
-        self._sessions.shares.add(session, self._give_way)
-        lapse = asyncio.get_running_loop().call_later(self._limits.sessions.idle_seconds, session.lapse)
+        self._sessions.shares.add(session, self._evict)
+        close_if_idle = asyncio.get_running_loop().call_later(
+            self._limits.sessions.idle_seconds, session.close_if_idle
+        )
         try:
             return await session.run(self._running, http, answer)
         finally:
-            lapse.cancel()
+            close_if_idle.cancel()
             self._forget(session)
             self._sessions.count_ended()
 
-    def _coding(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
+    def _make_codecs(self, http: Http, codec: Codec) -> tuple[Decode, Encode]:
         """Return functions that decode the texts of a client, within its allowance, and that encode messages."""
         client, allowances = http.client, self._allowances
         decode = partial(self._bodies.decode, client, codec.feed_body_steps)
@@ -108,13 +110,13 @@ class WebSocketSessions:
         if error is None:
             return message
         self.on_limited(error)
-        return refused_message(message, error)
+        return refuse_message(message, error)
 
     def _use(self, session: WebSocketSession) -> None:
         if session in self._open:  # one that gave way may have received a message before
             self._sessions.shares.use(session)
 
-    def _give_way(self, session: WebSocketSession) -> None:
+    def _evict(self, session: WebSocketSession) -> None:
         self._forget(session)
         session.make_room()
 

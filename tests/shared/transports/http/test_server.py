@@ -220,14 +220,14 @@ async def test_who_does_not_read_holds_up_nobody(stateless: bool, caplog: pytest
 async def test_clients_that_vanish_leave_nothing() -> None:
     async with served() as site:
         await site.health()
-        before = len(asyncio.all_tasks())
+        previous = len(asyncio.all_tasks())
         lines = [f"{name}: {value}" for name, value in merged(None)]
         opening = b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", '
         for request, body in (("POST /mcp", b'{"jsonrpc"'), ("POST /mcp", opening), ("GET /mcp", b"")):
             for _ in range(20):
                 async with site.raw(*lines, f"Content-Length: {len(body) + 9}", body=body, request=request):
                     pass
-        await _settled(before)
+        await _settled(previous)
         assert await site.health() == {**await site.health(), "sessions": 0, "streams": 0}
 
 
@@ -235,7 +235,7 @@ async def test_clients_that_vanish_leave_nothing() -> None:
 async def test_calls_left_in_the_middle(count: int) -> None:
     async with served() as site:
         await site.health()
-        before = len(asyncio.all_tasks())
+        previous = len(asyncio.all_tasks())
         for name in ("wait", "report"):
             message, headers = site.stateless("tools/call", {"name": name, "arguments": {}}, progressToken=1)
             body = json.dumps(message).encode()
@@ -244,7 +244,7 @@ async def test_calls_left_in_the_middle(count: int) -> None:
                 async with site.raw(*lines, f"Content-Length: {len(body)}", body=body):
                     pass
         await site.idle()
-        await _settled(before)
+        await _settled(previous)
         assert (await site.health())["sessions"] == 0
 
 
@@ -281,14 +281,14 @@ async def test_nothing_is_kept_of_a_connection_that_was_reset() -> None:
         return sum(isinstance(one, http_connections.Connection) for one in gc.get_objects())
 
     async with served() as site:
-        before = kept()
+        previous = kept()
         async with site.raw(request="GET /healthz") as stream:
             await stream.receive()
-            assert kept() == before + 1
+            assert kept() == previous + 1
             # It is reset, and not ended in order.
             raw = stream.extra(SocketAttribute.raw_socket)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        while kept() > before:
+        while kept() > previous:
             await anyio.lowlevel.checkpoint()
 
 

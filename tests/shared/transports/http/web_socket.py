@@ -127,17 +127,17 @@ async def upgrading(
     site: Site,
     headers: dict[str, str | None] | None = None,
     *,
-    early: bytes = b"",
+    early_data: bytes = b"",
     address: str | None = None,
     path: str = "/mcp",
 ) -> AsyncIterator[tuple[SocketStream, BufferedByteReceiveStream, str]]:
     """A connection on which an upgrade was asked for, what is received on it, and the head of the answer. `headers`
-    go over those of the handshake, those of None are left out; `early` is sent with them, from `address`."""
+    go over those of the handshake, those of None are left out; `early_data` is sent with them, from `address`."""
     lines = [f"{name}: {value}" for name, value in {**UPGRADE, **(headers or {})}.items() if value is not None]
     head = "\r\n".join([f"GET {path} HTTP/1.1", f"Host: localhost:{site.port}", *lines, "", ""]).encode()
     async with await anyio.connect_tcp("127.0.0.1", site.port, local_host=address) as stream:
         received = BufferedByteReceiveStream(stream)
-        await stream.send(head + early)
+        await stream.send(head + early_data)
         with anyio.fail_after(PATIENCE):
             answer = await received.receive_until(b"\r\n\r\n", 10_000)
         yield stream, received, answer.decode().lower()
@@ -148,11 +148,15 @@ async def web_socket(
     site: Site,
     headers: dict[str, str | None] | None = None,
     *,
-    early: bytes = b"",
+    early_data: bytes = b"",
     address: str | None = None,
     path: str = "/mcp",
 ) -> AsyncIterator[WebSocket]:
     """A WebSocket to a server."""
-    async with upgrading(site, headers, early=early, address=address, path=path) as (stream, received, head):
+    async with upgrading(site, headers, early_data=early_data, address=address, path=path) as (
+        stream,
+        received,
+        head,
+    ):
         assert head.startswith("http/1.1 101 "), head
         yield WebSocket(site, stream, received, head)

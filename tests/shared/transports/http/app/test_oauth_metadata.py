@@ -108,12 +108,12 @@ async def test_a_page_of_any_origin_may_ask_for_it() -> None:
     app = HttpApp([Mount(make_server(), "/mcp", options.limits)], options)
     asks = {"origin": "https://page.example", "access-control-request-method": "GET"}
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=HOST) as client:
-        before = await client.options(f"{WELL_KNOWN}/mcp", headers=asks)
+        previous = await client.options(f"{WELL_KNOWN}/mcp", headers=asks)
         answer = await client.get(f"{WELL_KNOWN}/mcp", headers={"origin": "https://page.example"})
         elsewhere = await client.get(f"{WELL_KNOWN}/mcp", headers={"origin": "https://other.example"})
         head = await client.head(f"{WELL_KNOWN}/mcp")
-    assert (before.status_code, answer.status_code, head.status_code) == (200, 200, 200)
-    for one in (before, answer, elsewhere):
+    assert (previous.status_code, answer.status_code, head.status_code) == (200, 200, 200)
+    for one in (previous, answer, elsewhere):
         assert one.headers["access-control-allow-origin"] == "*"
     assert elsewhere.status_code == 200
 
@@ -265,7 +265,9 @@ async def test_a_proof_counts_once_at_all_replicas(redis_server: RedisServer, is
     async with issuing() as issuer, server.open(stores=stores) as one, server.open(stores=stores) as other:
         token = issuer.sign(aud=["https://a.test/late", "https://a.test/mcp"], cnf={"jkt": key.thumbprint()})
         now = time.time()
-        early, proof = (make_proof(key, "GET", f"https://a.test/{at}", now, token=token) for at in ("late", "mcp"))
+        early_data, proof = (
+            make_proof(key, "GET", f"https://a.test/{at}", now, token=token) for at in ("late", "mcp")
+        )
         answers = []
         for running in (one, other):
             late = Mount(make_server(), "/late", EndpointLimits(), NoSettings())
@@ -274,7 +276,7 @@ async def test_a_proof_counts_once_at_all_replicas(redis_server: RedisServer, is
             options = HttpOptions(authenticator=trusting(issuer), issuers=Issuers((issuer.url,), "https://a.test"))
             transport = httpx.ASGITransport(HttpApp(mounts, options))
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8000") as client:
-                for path, sent in (("/late", early), ("/mcp", proof)):
+                for path, sent in (("/late", early_data), ("/mcp", proof)):
                     headers = {"Authorization": f"DPoP {token}", "DPoP": sent}
                     answers.append((await client.get(path, headers=headers)).json()["error"]["message"])
     starting, unknown = "the server is starting; try again in a moment", "proofs can't be checked at the moment"

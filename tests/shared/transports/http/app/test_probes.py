@@ -306,8 +306,8 @@ async def test_a_replica_that_lost_its_lease_counts_that_and_says_why(own_server
     stores = InRedis(own_server, LEASE_SECONDS)
     patience = 2 * LEASE_SECONDS
     async with replicas(make_server(), 1, stores) as (one,), listening(one, patience=patience) as site:
-        before = (await stated(site))["replica"]
-        assert before["reason"] is None
+        previous = (await stated(site))["replica"]
+        assert previous["reason"] is None
         own_server.stop(kill=True)
         forward(LEASE_SECONDS)
         await until(site, mcp_store_up=0, mcp_store_lost_total=1)

@@ -286,7 +286,7 @@ async def test_a_request_that_was_not_sent_is_not_cancelled_at_the_server(monkey
 
 
 async def test_a_notification_that_is_not_taken_holds_up_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr(client_module, "CLOSING_SECONDS", 0.01)
 
     async def answer(request: Asked) -> Answer:
         if request.name == "list_changed":
@@ -383,7 +383,7 @@ async def test_what_is_under_way_ends_with_the_transport() -> None:
         await anyio.sleep_forever()
         return Answer()
 
-    before = settled_descriptors()
+    previous = settled_descriptors()
     async with transport_to(answer) as transport:
         await say(transport, CALL)
         await asked.wait()
@@ -391,7 +391,7 @@ async def test_what_is_under_way_ends_with_the_transport() -> None:
         await transport.aclose()
         with pytest.raises(anyio.EndOfStream):
             await transport.receive()
-    while left_open(before):
+    while left_open(previous):
         await anyio.lowlevel.checkpoint()
 
 

@@ -333,7 +333,7 @@ async def test_what_a_post_is_refused_with_is_raised_where_no_stream_helps(
 
 async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not() -> None:
     async with served(Small()) as (url, _), answering("event: endpoint\ndata: //evil.example\n\n") as evil:
-        before = settled_descriptors()
+        previous = settled_descriptors()
         for _ in range(5):
             async with connect(f"{url}/sse") as client:
                 await client.plain.call_tool("add", {"a": 1, "b": 1})
@@ -343,7 +343,7 @@ async def test_nothing_is_left_of_clients_that_failed_and_of_those_that_did_not(
             with pytest.raises(PeerError):
                 async with connect(f"{url}/none"):
                     pass
-        while left_open(before):  # the servers close their side when they hear of it
+        while left_open(previous):  # the servers close their side when they hear of it
             await anyio.lowlevel.checkpoint()
 
 

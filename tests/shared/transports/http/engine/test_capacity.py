@@ -31,18 +31,18 @@ assert max_connections() == 128
 
 def test_addresses_of_one_ipv6_network_count_together() -> None:
     capacity = Capacity(8)
-    assert all(capacity.take(f"2001:db8::{number}") for number in range(7))
-    assert not capacity.take("2001:db8::ffff")
-    assert capacity.take("2001:db8:0:1::1")
-    capacity.give("2001:db8::1")
-    assert capacity.take("2001:db8::ffff")
+    assert all(capacity.acquire(f"2001:db8::{number}") for number in range(7))
+    assert not capacity.acquire("2001:db8::ffff")
+    assert capacity.acquire("2001:db8:0:1::1")
+    capacity.release("2001:db8::1")
+    assert capacity.acquire("2001:db8::ffff")
 
 
 def test_ipv4_addresses_within_ipv6_addresses_count_apart() -> None:
     capacity = Capacity(8)
-    assert all(capacity.take(f"::ffff:192.0.2.{number}") for number in range(8))
-    capacity.give("192.0.2.1")
-    assert capacity.take("192.0.2.1")
+    assert all(capacity.acquire(f"::ffff:192.0.2.{number}") for number in range(8))
+    capacity.release("192.0.2.1")
+    assert capacity.acquire("192.0.2.1")
 
 
 def test_a_process_of_few_descriptors_has_connections() -> None:

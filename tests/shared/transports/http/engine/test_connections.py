@@ -40,13 +40,13 @@ ENDLESS = {
 @pytest.mark.parametrize("token", ["secret", "wrong"])
 async def test_what_never_ends_is_cut_off(token: str) -> None:
     async with served(tokens=("secret",)) as site:
-        for what, (lines, start, more) in ENDLESS.items():
+        for what, (lines, start, bytes_per_body_byte) in ENDLESS.items():
             async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
                 sent = requested(site, f"Authorization: Bearer {token}", *lines) + start
                 with pytest.raises(anyio.BrokenResourceError):  # noqa: PT012
                     for _ in range(1_000):
                         await stream.send(sent)
-                        sent = more
+                        sent = bytes_per_body_byte
                     pytest.fail(f"{what} went on")
         assert (await site.client.get("/healthz")).status_code == 200
 
@@ -85,7 +85,7 @@ SLOW = {
 @pytest.mark.parametrize("what", SLOW)
 async def test_what_comes_a_byte_at_a_time_is_cut_off(what: str, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_connections, "HEAD_SECONDS", 0.1)
-    lines, start, more = SLOW[what]
+    lines, start, bytes_per_body_byte = SLOW[what]
     async with (
         served(tokens=("secret",), limits=EndpointLimits(body_seconds=0.1)) as site,
         await anyio.connect_tcp("127.0.0.1", site.port) as stream,
@@ -93,7 +93,7 @@ async def test_what_comes_a_byte_at_a_time_is_cut_off(what: str, token: str, mon
         await stream.send(requested(site, f"Authorization: Bearer {token}", *lines) + start)
         with pytest.raises(anyio.BrokenResourceError), anyio.fail_after(PATIENCE):  # noqa: PT012
             while True:
-                await stream.send(more)
+                await stream.send(bytes_per_body_byte)
                 await anyio.sleep(0.01)
 
 
@@ -155,11 +155,11 @@ async def test_what_nobody_reads_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         call, headers = site.stateless("tools/call", {"name": "echo", "arguments": {"text": "x" * 20_000_000}})
         body = json.dumps(call).encode()
         lines = [f"{name}: {value}" for name, value in merged(headers)]
-        before = len(descriptors())
+        previous = len(descriptors())
         async with site.raw(*lines, f"Content-Length: {len(body)}", body=body):
             for still_open in (2, 1):
                 with anyio.fail_after(PATIENCE):
-                    while len(descriptors()) - before != still_open:
+                    while len(descriptors()) - previous != still_open:
                         await anyio.sleep(0.01)
 
 
@@ -189,7 +189,7 @@ async def test_a_client_may_hang_up_before_its_answer_leaves() -> None:
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         transport = cast("asyncio.Transport", writer.transport)
-        corked = http_connections._Corked(transport, loop, lambda: True)
+        corked = http_connections._CorkedTransport(transport, loop, lambda: True)
         transport.abort()
         corked.write(b"answer")
         for _ in range(10):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from shared.transports.http.engine.graceful_close import take_no_more
+from shared.transports.http.engine.graceful_close import stop_accepting
 from shared.transports.http.listener import listen
 
 
@@ -14,7 +14,7 @@ def test_who_waits_is_accepted_and_nobody_is_connected_any_more() -> None:
     with listen("127.0.0.1", 0) as listener, socket.socket() as late:
         address = listener.getsockname()
         with socket.create_connection(address) as waiting:
-            take_no_more(listener)
+            stop_accepting(listener)
             accepted, _ = listener.accept()
             with accepted:
                 waiting.sendall(b"served")

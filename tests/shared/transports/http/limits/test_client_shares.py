@@ -128,16 +128,16 @@ async def test_one_client_leaves_requests_to_another() -> None:
 async def test_one_client_leaves_listen_streams_to_another() -> None:
     async with crowded(4) as site, coming_from(site, "127.0.0.2") as other, AsyncExitStack() as ending:
 
-        async def listens(one: Site) -> int:
+        async def is_listening(one: Site) -> int:
             stream = one.stream(*one.stateless("subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
             answer: httpx.Response = await ending.enter_async_context(stream)
             return answer.status_code
 
-        assert [await listens(one) for one in (site, site, site, other)] == [200, 200, 429, 200]
+        assert [await is_listening(one) for one in (site, site, site, other)] == [200, 200, 429, 200]
         assert (await site.call("tools/call", {"name": "echo", "arguments": {"text": "a"}})).status_code == 200
         await ending.aclose()
         await site.idle()
-        assert await listens(site) == 200
+        assert await is_listening(site) == 200
 
 
 async def test_one_client_leaves_subscriptions_to_another(monkeypatch: pytest.MonkeyPatch) -> None:

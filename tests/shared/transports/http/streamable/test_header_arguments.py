@@ -12,7 +12,7 @@ from shared.extensions.narrowing import narrowing
 from shared.protocol.identity import Principal
 from shared.server.extension import Extension
 from shared.transports.http.streamable import header_arguments
-from shared.transports.http.streamable.header_arguments import RepeatedArguments
+from shared.transports.http.streamable.header_arguments import HeaderArguments
 from tests.shared.transports.http.http_wire import Json, listening, served
 
 REGION = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
@@ -54,7 +54,7 @@ async def test_what_was_not_listed_is_let_through() -> None:
 
 async def test_a_later_list_counts() -> None:
     async with gateway().open() as running:
-        known = RepeatedArguments(running)
+        known = HeaderArguments(running)
         known.learn({"tools": [tool("routed"), tool("other")]})
         known.learn({"tools": [tool("routed", {"type": "object"})]})
         assert (len(known.of("routed")), len(known.of("other"))) == (0, 1)
@@ -63,7 +63,7 @@ async def test_a_later_list_counts() -> None:
 async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(header_arguments, "MAX_LISTED", 2)
     async with gateway().open() as running:
-        known = RepeatedArguments(running)
+        known = HeaderArguments(running)
         known.learn({"tools": [tool("a"), tool("b"), tool("c")]})
         assert [len(known.of(name)) for name in "abc"] == [0, 1, 1]
 
@@ -71,7 +71,7 @@ async def test_no_more_tools_are_remembered_than_a_limit(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("tools", [None, "routed", [None], [{}], [{"name": 1}], [{"name": "a", "inputSchema": []}]])
 async def test_what_is_no_list_of_tools_tells_nothing(tools: Any) -> None:
     async with gateway().open() as running:
-        known = RepeatedArguments(running)
+        known = HeaderArguments(running)
         known.learn({"tools": tools})
         assert known.of("a") == ()
 
@@ -91,7 +91,7 @@ def region_server() -> Server[Any]:
 async def test_of_a_tool_that_is_hidden_nothing_is_known(name: str, count: int) -> None:
     rules = Rules(principals={"ada": Entitlement((frozenset({"regions:read"}),))})
     async with region_server().open(extensions=[access(Policy("regions", rules))]) as running:
-        assert len(RepeatedArguments(running).of("routed", Principal("key", name))) == count
+        assert len(HeaderArguments(running).of("routed", Principal("key", name))) == count
 
 
 class Settings(BaseModel):
@@ -107,7 +107,7 @@ async def test_the_tools_of_a_principal_are_those_of_its_own_settings() -> None:
         return region
 
     async with app.open(extensions=[narrowing({"ada": Settings(routes=True)})]) as running:
-        known = RepeatedArguments(running)
+        known = HeaderArguments(running)
         assert [len(known.of("routed", Principal("key", name))) for name in ("ada", "bob")] == [1, 0]
 
 

@@ -125,15 +125,15 @@ async def test_a_list_is_continued_at_another_replica() -> None:
 async def test_what_a_client_says_of_itself_holds_at_all_replicas(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize()
-        assert await logged(there, session) == ["before", "after", "released"]
+        assert await log_errors(there, session) == ["before", "after", "released"]
         for setting, at, silent in (("emergency", here, there), ("debug", there, here), ("alert", there, here)):
             level = at.message("logging/setLevel", {"level": setting})
             assert (await at.post(level, session)).json()["result"] == {}
             expected = ["released"] if setting in ("emergency", "alert") else ["before", "after", "released"]
-            assert await logged(silent, session) == expected
+            assert await log_errors(silent, session) == expected
 
 
-async def logged(site: Site, session: Json) -> list[Any]:
+async def log_errors(site: Site, session: Json) -> list[Any]:
     site.probe.release.set()
     answer = await site.post(call(site, "part", "logged"), session)
     if answer.headers["content-type"] == "application/json":
@@ -603,7 +603,7 @@ async def test_the_streams_of_a_session_are_forgotten_with_it() -> None:
         entered: Any = await there.enter("s", None)
         there.end(entered[0])
         # Nothing else shows that no memory is kept.
-        assert there._keeping.log._sessions == {}
+        assert there._shared_state.log._sessions == {}
 
 
 async def test_a_session_that_could_not_be_given_up_is_given_up_later(caplog: pytest.LogCaptureFixture) -> None:
@@ -631,7 +631,7 @@ async def test_what_could_not_be_shared_is_refused_and_shared_later() -> None:
             assert (await there.health())["streams"] == 0
             far.lost = ""
             assert (await there.post(there.message("ping"), session)).status_code == 200
-            assert await logged(here, session) == ["released"]
+            assert await log_errors(here, session) == ["released"]
 
 
 async def test_a_stream_that_could_not_begin_before_the_replica_was_lost_is_refused(

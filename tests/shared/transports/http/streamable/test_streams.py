@@ -47,13 +47,13 @@ def wait_server() -> Server[Probe]:
     app = make_server()
 
     @app.tool()
-    async def part(ctx: Context[Probe], before: int = 1, after: int = 0) -> str:
+    async def part(ctx: Context[Probe], previous: int = 1, after: int = 0) -> str:
         """Log, wait until released, log again."""
-        for number in range(before):
+        for number in range(previous):
             await ctx.log("error", number)
         ctx.state.started.set()
         await ctx.state.release.wait()
-        for number in range(before, before + after):
+        for number in range(previous, previous + after):
             await ctx.log("error", number)
         ctx.state.finished.set()
         return "released"
@@ -116,7 +116,7 @@ async def test_events_have_ids_that_name_their_stream(version: str, primes: bool
         names = set()
         site.probe.release.set()
         for _ in range(3):
-            async with site.stream(call(site, "part", before=2), session) as response:
+            async with site.stream(call(site, "part", previous=2), session) as response:
                 events = [one async for one in read_events(response)]
             found = [EVENT_ID.fullmatch(one.id or "") for one in events]
             assert all(found)
@@ -150,7 +150,7 @@ async def test_a_silent_call_begins_its_stream_by_itself() -> None:
 async def test_a_dropped_post_is_resumed_live(version: str) -> None:
     async with served(wait_server()) as site:
         session = await site.initialize(version)
-        lost = await begun(site, session, call(site, "part", before=3, after=2), 2)
+        lost = await begun(site, session, call(site, "part", previous=3, after=2), 2)
         await site.idle()
         async with resumed(site, session, lost[-1].id) as response:
             events = read_events(response)

@@ -44,7 +44,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
     monkeypatch.setattr(token_expiry, "time", SimpleNamespace(time=lambda: made.now))
-    monkeypatch.setattr(token_expiry, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(token_expiry, "CHECK_SECONDS", 0.01)
     return made
 
 
@@ -121,7 +121,7 @@ async def test_a_newer_token_prolongs_a_stream(clock: Clock) -> None:
     opened, newer = (Principal("ada", expires=clock.ends[kind]) for kind in (Clock.END, Clock.LATER))
     ended = anyio.Event()
     clock.now = 1_500.0
-    with token_expiry.ending_with_token(opened, lambda: newer, ended.set):
+    with token_expiry.end_with_token(opened, lambda: newer, ended.set):
         assert not ended.is_set()
         clock.now = 2_000.0
         await ended.wait()

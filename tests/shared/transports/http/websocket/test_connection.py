@@ -96,7 +96,7 @@ async def test_a_page_of_this_machine_may_open_one(standing: Site) -> None:
 
 async def test_what_is_sent_with_the_handshake_is_read_after_it(standing: Site) -> None:
     ping = b'{"jsonrpc": "2.0", "id": "early", "method": "ping"}'
-    async with visited(standing) as site, web_socket(site, early=frame(TEXT, ping)) as socket:
+    async with visited(standing) as site, web_socket(site, early_data=frame(TEXT, ping)) as socket:
         assert (await socket.receive())["id"] == "early"
 
 

@@ -59,12 +59,12 @@ def standing() -> Iterator[Site]:
         yield site
 
 
-async def nothing_left(site: Site, before: list[str]) -> None:
-    """Waits until no connection is open any more that was not `before`."""
+async def nothing_left(site: Site, previous: list[str]) -> None:
+    """Waits until no connection is open any more that was not `previous`."""
     await site.idle()
     await site.client.aclose()
     with anyio.fail_after(PATIENCE):
-        while left_open(before):
+        while left_open(previous):
             await anyio.lowlevel.checkpoint()
 
 
@@ -308,14 +308,14 @@ async def test_a_peer_that_reads_slowly_what_the_system_holds_is_no_dead_one() -
 
 async def test_a_connection_that_ends_before_it_is_one_leaves_nothing() -> None:
     async with small() as site:
-        before = settled_descriptors()
+        previous = settled_descriptors()
         for _ in range(20):
             async with await anyio.connect_tcp("127.0.0.1", site.port) as stream:
                 await stream.send(b"GET /mcp HTTP/1.1\r\nConnection: upgrade\r\nUpgrade: websocket\r\n")
             async with upgrading(site, {"Sec-WebSocket-Key": None}):
                 pass
         await serves(site)
-        await nothing_left(site, before)
+        await nothing_left(site, previous)
 
 
 # Any bytes at all
@@ -345,18 +345,18 @@ def mutated(chance: random.Random) -> bytes:
 async def test_no_bytes_make_it_crash_hang_or_leak() -> None:
     """What those seeds make is sent on a connection of its own each."""
     async with small() as site:
-        before = settled_descriptors()
+        previous = settled_descriptors()
         for seed in range(1_000):
             chance = random.Random(seed)
             data = mutated(chance)
             cut = chance.randrange(len(data) + 1)
-            async with web_socket(site, early=data[:cut]) as socket:
+            async with web_socket(site, early_data=data[:cut]) as socket:
                 with suppress(anyio.BrokenResourceError):
                     await socket.stream.send(data[cut:])
                     await socket.stream.send_eof()
                 await end(socket)
         await serves(site)
-        await nothing_left(site, before)
+        await nothing_left(site, previous)
 
 
 async def end(socket: WebSocket) -> None:
