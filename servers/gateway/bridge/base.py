@@ -45,15 +45,12 @@ def reason_of(error: BaseException) -> str:
     """Describe the error in one line of at most 200 characters. Clients see it, so it has no paths of this machine,
     and only the scheme of URLs."""
     root_error = first_error(error)
-    text = " ".join(_words(root_error).split()) or type(root_error).__name__
+    text = str(root_error)
+    if isinstance(root_error, OSError) and root_error.errno is not None:
+        # Name resolution errors have negative numbers; event loops replace the system's error texts with their own.
+        text = os.strerror(root_error.errno) if root_error.errno > 0 else root_error.strerror or text
+    text = " ".join(text.split()) or type(root_error).__name__
     return _URL.sub(r"\1…", text)[:200]
-
-
-def _words(error: BaseException) -> str:
-    if not isinstance(error, OSError) or error.errno is None:
-        return str(error)
-    # Name resolution errors have negative numbers; event loops replace the system's error texts with their own.
-    return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
 
 
 class Base:
@@ -167,19 +164,12 @@ class Base:
             if not client.connected:
                 return _ENDED
             try:
-                await self._try(client)
+                with anyio.fail_after(DOUBT_SECONDS):
+                    await client.ping()
             except (McpError, OSError) as error:
-                return reason_of(error)
-
-    async def _try(self, client: Client) -> None:
-        """Check that the server answers. Raises OSError or PeerError if it does not."""
-        with anyio.fail_after(DOUBT_SECONDS):
-            try:
-                await client.ping()
-            except PeerError as error:
                 # An error response shows that the server is available, unless a proxy reports the opposite.
-                if error.code in BUSY:
-                    raise
+                if not isinstance(error, PeerError) or error.code in BUSY:
+                    return reason_of(error)
 
     def _settle(self, client: Client | None, reason: str = "") -> None:
         has_changed = self.up is not (client is not None) or not self.settled.is_set()

@@ -65,7 +65,7 @@ class Bridge:
 
     def __init__(self, upstream: Upstream, opening: Opening) -> None:
         self.upstream = upstream
-        self.tasks = TaskSet(_failed)
+        self.tasks = TaskSet(lambda error: _log.error("a task of the bridge failed", exc_info=error))
         """The tasks of the bridge; one that fails is logged, and does not affect the others."""
         self._shared = SharedSession(self.tasks)
         self.base = Base(upstream, self._shared.options if upstream.shared else ClientOptions())
@@ -181,9 +181,20 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
             opening.represent_remote(lambda: state.base.up)
             yield state
 
-    server.on_subscribe(_subscribe)
-    server.on_unsubscribe(_unsubscribe)
-    server.on_ready(_ready)
+    @server.on_subscribe
+    async def subscribe(context: Context[Any], uri: str) -> str:
+        state: Bridge = context.state
+        async with state.answering(context):
+            return await state.session_messages.subscriptions.begin(context, uri, state.session(context))
+
+    @server.on_unsubscribe
+    async def unsubscribe(running: Run[Bridge], key: str) -> None:
+        await running.state.session_messages.subscriptions.end(key)
+
+    @server.on_ready
+    async def find_fault(running: Run[Bridge]) -> str | None:
+        base = running.state.base
+        return None if base.up else f"not available: {base.reason}"
 
     return server
 
@@ -207,21 +218,6 @@ async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelP
     return {}
 
 
-async def _subscribe(context: Context[Any], uri: str) -> str:
-    state: Bridge = context.state
-    async with state.answering(context):
-        return await state.session_messages.subscriptions.begin(context, uri, state.session(context))
-
-
-async def _unsubscribe(running: Run[Bridge], key: str) -> None:
-    await running.state.session_messages.subscriptions.end(key)
-
-
-async def _ready(running: Run[Bridge]) -> str | None:
-    base = running.state.base
-    return None if base.up else f"not available: {base.reason}"
-
-
 def _around(method: Method, handler: Handler) -> Handler:
     if method.name == "subscriptions/listen":
 
@@ -235,7 +231,3 @@ def _around(method: Method, handler: Handler) -> Handler:
 
         return handle
     return _forward if method.name in PROTOCOL_METHODS and method.name not in _OURS else handler
-
-
-def _failed(error: BaseException) -> None:
-    _log.error("a task of the bridge failed", exc_info=error)

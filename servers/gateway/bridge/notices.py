@@ -2,7 +2,6 @@
 share."""
 
 from collections.abc import Callable
-from typing import Any
 
 from shared.protocol.identity import LOG_LEVELS
 from shared.protocol.session.client_events import Notified
@@ -29,14 +28,11 @@ def forward(link: Connection, notice: Notified) -> None:
     elif notice.method != "notifications/message":
         link.session.notify_session(notice.method, notice.params)
         link.soon()
-    elif _wants(link, notice.params):
-        link.session.notify_session(notice.method, repaired_log(notice.params))
-        link.soon()
-
-
-def _wants(link: Connection, params: dict[str, Any]) -> bool:
-    peer, level = link.session.peer, params.get("level")
-    return peer is not None and isinstance(level, str) and level in LOG_LEVELS and peer.wants_log(level)
+    else:
+        peer, level = link.session.peer, notice.params.get("level")
+        if peer is not None and isinstance(level, str) and level in LOG_LEVELS and peer.wants_log(level):
+            link.session.notify_session(notice.method, repaired_log(notice.params))
+            link.soon()
 
 
 class RootsOf:

@@ -40,7 +40,17 @@ def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
         return result
     result = _without_nulls(result)
     if method == "tools/list" and isinstance(result.get("tools"), list):
-        return {**result, "tools": [_with_object_schema(tool) for tool in result["tools"]]}
+        tools: list[Any] = []
+        for tool in result["tools"]:
+            schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+            if isinstance(schema, dict):
+                # Arguments are an object, so that no keyword can be null.
+                keywords = {name: keyword for name, keyword in schema.items() if keyword is not None}
+                schema = keywords if "type" in keywords else {"type": "object", **keywords}
+                tools.append({**tool, "inputSchema": schema})
+            else:
+                tools.append(tool)
+        return {**result, "tools": tools}
     if method != "tools/call":
         return result
     content = result.get("content")
@@ -87,12 +97,3 @@ def _repaired_content(item: Any) -> Any:
     if item.get("type") == "text" and not isinstance(text, str):
         item = {**item, "text": "" if text is None else json_of(text).decode()}
     return _without_nulls(item)
-
-
-def _with_object_schema(tool: Any) -> Any:
-    schema = tool.get("inputSchema") if isinstance(tool, dict) else None
-    if not isinstance(schema, dict):
-        return tool
-    # Arguments are an object, so that no keyword can be null.
-    keywords = {name: keyword for name, keyword in schema.items() if keyword is not None}
-    return {**tool, "inputSchema": keywords if "type" in keywords else {"type": "object", **keywords}}

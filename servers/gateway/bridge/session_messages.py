@@ -2,7 +2,6 @@
 of a bridge."""
 
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from shared.concurrency import TaskSet
@@ -50,11 +49,12 @@ class SessionMessages:
         client's changes."""
         if self._upstream.shared and link not in self._known:
             self._known.add(link)
-            link.watchers = (*link.watchers, RootsOf(self._base, partial(self._forget, link)))
 
-    def _forget(self, link: Connection) -> None:
-        self._known.discard(link)
-        self.level.forget(link)
+            def forget() -> None:
+                self._known.discard(link)
+                self.level.forget(link)
+
+            link.watchers = (*link.watchers, RootsOf(self._base, forget))
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
         """Set the log level for a client: for the bridge's own messages, and in its `session`, if it has one. Raises

@@ -54,7 +54,11 @@ def instructions_of(parts: Sequence[Part]) -> str | None:
     remaining = MAX_INSTRUCTIONS - sum(len(head.encode()) + 2 for head in heads.values())
     shown: dict[str, str] = {}
     for number, name in enumerate(sorted(full_texts, key=lambda name: len(full_texts[name].encode()))):
-        shown[name] = _cut(full_texts[name], remaining // (len(full_texts) - number))
+        data, size = full_texts[name].encode(), remaining // (len(full_texts) - number)
+        shown[name] = full_texts[name]
+        if len(data) > size:  # it ends with a whole word
+            words = data[: max(size - len(_CUT.encode()), 0)].decode(errors="ignore").rsplit(maxsplit=1)
+            shown[name] = words[0] + _CUT if len(words) > 1 else ""
         remaining -= len(shown[name].encode())
     return "\n\n".join(heads[name] + shown[name] for name in full_texts if shown[name]) or None
 
@@ -74,12 +78,3 @@ def _united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, An
         else:
             united[name] = before
     return united
-
-
-def _cut(text: str, max_bytes: int) -> str:
-    """Return as many whole words of `text` as fit into `max_bytes`."""
-    data = text.encode()
-    if len(data) <= max_bytes:
-        return text
-    words = data[: max(max_bytes - len(_CUT.encode()), 0)].decode(errors="ignore").rsplit(maxsplit=1)
-    return words[0] + _CUT if len(words) > 1 else ""

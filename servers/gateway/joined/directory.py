@@ -190,7 +190,16 @@ class Directory:
             return joined
         caches = self._caches[what]
         missing = [cache for cache in caches if cache.is_missing]
-        lists = list(zip(self._parts, await _current_lists(caches, context), strict=True))
+        listings: dict[ListCache, Listing] = {}
+
+        async def request(cache: ListCache) -> None:
+            listings[cache] = await cache.current(context)
+
+        # At the same time, so that a slow server does not delay those after it.
+        async with anyio.create_task_group() as tasks:
+            for cache in caches:
+                tasks.start_soon(request, cache)
+        lists = [(cache.part, listings[cache]) for cache in caches]
         shown = zip(caches, lists, strict=True)
         gone = [cache.last for cache, (_, listing) in shown if cache.is_gone and not listing.entries]
         joined = JoinedList(kind, lists, self._prefix, gone)
@@ -247,24 +256,17 @@ class Directory:
         await self.joined_list(kind, context)
         place = self.known(kind, name, context)
         if place is None:
-            place = self._full(kind, name, context) or self._closed(kind, name)
+            place = self._find_unlisted(kind, name, context)
         return place
 
-    def _full(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+    def _find_unlisted(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+        """Return the place of a name with the prefix of a server, or of a name that a server had before it closed."""
         for cache in self._caches[kind.what]:
             if server_of(name) == cache.part.name:
                 entries = {entry[kind.key]: entry for entry in cache.known(context).entries}
                 own = own_name(name, entries)
                 return None if own is None else Place(cache.part, own, _task_support_in(entries[own]))
-        return None
-
-    def _closed(self, kind: Kind, name: str) -> Place | None:
-        if server_of(name) in {part.name for part in self._parts}:
-            return None
-        for cache in self._caches[kind.what]:
-            if cache.had(name):
-                return Place(cache.part, name)
-        return None
+        return next((Place(cache.part, name) for cache in self._caches[kind.what] if cache.had(name)), None)
 
     def _log_clashes(self, joined_list: JoinedList) -> None:
         for part, own, name in joined_list.clashes:
@@ -299,16 +301,3 @@ def fits(template: str, uri: str) -> bool:
 def _task_support_in(entry: dict[str, Any]) -> TaskSupport | None:
     support = declared(entry, ("execution", "taskSupport"))
     return support if support in get_args(TaskSupport) else None
-
-
-async def _current_lists(caches: Sequence[ListCache], context: Context[Any]) -> list[Listing]:
-    """Request the lists of all servers at the same time, so that a slow server does not delay those after it."""
-    listings: dict[int, Listing] = {}
-
-    async def ask(number: int, cache: ListCache) -> None:
-        listings[number] = await cache.current(context)
-
-    async with anyio.create_task_group() as tasks:
-        for number, cache in enumerate(caches):
-            tasks.start_soon(ask, number, cache)
-    return [listings[number] for number in range(len(caches))]

@@ -60,9 +60,18 @@ class ExtensionMethods:
         # A client that connected before this server was open did not know the method, so look it up now.
         context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
-            return await self._at_owner(context, name, uri)
+
+            async def hand_on(owner: Part, own: str) -> dict[str, Any]:
+                own_row = owner.row(context, name)
+                if own_row is None:
+                    raise MethodNotFound(f"method not found: {name[:100]}")
+                return await owner.hand_on(context, own_row, _validated(own_row, {**raw, "uri": own}))
+
+            return await self._owners.first(
+                context, uri, hand_on, serving=lambda owner: owner.row(context, name) is not None
+            )
         if issubclass(row.params, ListParams):
-            pages = Pages(self._parts, _nothing)
+            pages = Pages(self._parts, lambda _part, _page: None)
             cursor = _validated(row, raw).cursor
             return await pages.page(context, name, cursor, size=running.server.page_size, signer=running.signer)
         if isinstance(called := raw.get("name"), str):
@@ -72,24 +81,9 @@ class ExtensionMethods:
                 return await place.part.hand_on(context, own_row, _validated(own_row, {**raw, "name": place.own}))
         return await part.hand_on(context, row, _validated(row, raw))
 
-    async def _at_owner(self, context: Context[Any], name: str, uri: str) -> dict[str, Any]:
-        async def hand_on(part: Part, own: str) -> dict[str, Any]:
-            row = part.row(context, name)
-            if row is None:
-                raise MethodNotFound(f"method not found: {name[:100]}")
-            return await part.hand_on(context, row, _validated(row, {**context.call.raw, "uri": own}))
-
-        return await self._owners.first(
-            context, uri, hand_on, serving=lambda part: part.row(context, name) is not None
-        )
-
 
 def _validated(row: Method, raw: dict[str, Any]) -> Any:
     try:
         return row.params.model_validate(raw)
     except ValidationError as error:
         raise InvalidParams(first_fault(error)) from None
-
-
-def _nothing(part: Part, page: dict[str, Any]) -> None:
-    """Ignore the page."""

@@ -67,10 +67,17 @@ def gateway(
     names = [check_server_name(member.name) for member in members]
     if len(set(names)) < len(names):
         raise ValueError(f"two servers have the same name: {', '.join(names)}")
+    rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
+    forwarding: Extension[JoinedServers] = Extension(
+        "joined",
+        methods=[rows[name] for name in _HANDLERS],
+        handlers=_HANDLERS,
+        otherwise=lambda running, context, params: context.state.extension_methods.handle(running, context, params),
+    )
     server = Server[JoinedServers](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
         settings=JoinedSettings,
-        extensions=[_handing_on(), tasks(support=_task_support)],
+        extensions=[forwarding, tasks(support=_task_support)],
     )
     server.log_level = None
 
@@ -81,27 +88,19 @@ def gateway(
         async with joined.living():
             yield joined
 
-    server.on_subscribe(_subscribe)
-    server.on_unsubscribe(_unsubscribe)
-    server.on_wanted(_want)
+    @server.on_subscribe
+    async def subscribe(context: Context[JoinedServers], uri: str) -> str:
+        return await context.state.subscriptions.begin(context, uri)
+
+    @server.on_unsubscribe
+    async def unsubscribe(running: Run[JoinedServers], key: str) -> None:
+        await running.state.subscriptions.end(key)
+
+    @server.on_wanted
+    async def want_resources(running: Run[JoinedServers]) -> None:
+        await running.state.want_resources()
+
     return server
-
-
-def _handing_on() -> Extension[JoinedServers]:
-    """Return an extension that forwards every method, of the protocol or not, to its server."""
-    rows = {row.name: row for row in REQUESTS} | {SET_LEVEL.name: SET_LEVEL}
-    handlers: dict[str, Handler] = {
-        "tools/list": _listing(TOOLS),
-        "tools/call": _call_tool,
-        "resources/list": _list_resources,
-        "resources/templates/list": _listing(TEMPLATES),
-        "resources/read": _read_resource,
-        "prompts/list": _listing(PROMPTS),
-        "prompts/get": _get_prompt,
-        "completion/complete": _complete,
-        SET_LEVEL.name: _set_level,
-    }
-    return Extension("joined", methods=[rows[name] for name in handlers], handlers=handlers, otherwise=_handle_other)
 
 
 def _listing(kind: Kind) -> Handler:
@@ -206,17 +205,15 @@ async def _set_level(running: Run[Any], context: Context[JoinedServers], params:
     return {}
 
 
-async def _handle_other(running: Run[Any], context: Context[JoinedServers], params: Any) -> dict[str, Any]:
-    return await context.state.extension_methods.handle(running, context, params)
-
-
-async def _subscribe(context: Context[JoinedServers], uri: str) -> str:
-    return await context.state.subscriptions.begin(context, uri)
-
-
-async def _unsubscribe(running: Run[JoinedServers], key: str) -> None:
-    await running.state.subscriptions.end(key)
-
-
-async def _want(running: Run[JoinedServers]) -> None:
-    await running.state.want_resources()
+_HANDLERS: dict[str, Handler] = {
+    "tools/list": _listing(TOOLS),
+    "tools/call": _call_tool,
+    "resources/list": _list_resources,
+    "resources/templates/list": _listing(TEMPLATES),
+    "resources/read": _read_resource,
+    "prompts/list": _listing(PROMPTS),
+    "prompts/get": _get_prompt,
+    "completion/complete": _complete,
+    SET_LEVEL.name: _set_level,
+}
+"""The handlers of the protocol's methods. Any other method is forwarded by `ExtensionMethods`."""

@@ -53,7 +53,9 @@ class JoinedServers:
         self.subscriptions = Subscriptions(self.owners, opening.changes.resource)
         self._opening = opening
         self._own_rows = list(opening.features.methods)
-        self._tasks = TaskSet(_failed)
+        self._tasks = TaskSet(
+            lambda error: log.error("background work of a server behind the gateway failed", exc_info=error)
+        )
         self._is_wanted = False
         self._changed_lists: set[str] = set()
         self._pausing: asyncio.TimerHandle | None = None
@@ -205,7 +207,3 @@ class _Presence:
 
 async def _want(running: Run[Any]) -> None:
     await running.changes.want_resources()
-
-
-def _failed(error: BaseException) -> None:
-    log.error("background work of a server behind the gateway failed", exc_info=error)

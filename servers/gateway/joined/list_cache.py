@@ -213,16 +213,18 @@ def fresh_ms_of(page: Mapping[str, Any]) -> int:
 def sound(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the valid entries. Clients refuse a whole list because of one that is invalid, and here it would include
     the lists of other servers."""
-    return [entry for entry in entries if isinstance(entry, dict) and _is_sound(model, entry)]
-
-
-def _is_sound(model: type[Wire], entry: dict[str, Any]) -> bool:
-    try:
-        model.model_validate(entry)
-    except ValidationError as error:
-        _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
-        return False
-    if model is Tool and entry["inputSchema"].get("type") != "object":
-        _log.info("the tool %s was omitted from the list of all servers: its arguments are no object", entry["name"])
-        return False
-    return True
+    valid: list[dict[str, Any]] = []
+    for entry in entries:
+        if not isinstance(entry, dict):
+            continue
+        try:
+            model.model_validate(entry)
+        except ValidationError as error:
+            _log.info("an entry was omitted from the list of all servers: %s", first_fault(error))
+            continue
+        if model is Tool and entry["inputSchema"].get("type") != "object":
+            text = "the tool %s was omitted from the list of all servers: its arguments are no object"
+            _log.info(text, entry["name"])
+            continue
+        valid.append(entry)
+    return valid

@@ -158,7 +158,12 @@ class Owners:
 
     async def _claiming(self, context: Context[Any], uri: str) -> list[Part]:
         """Return the servers that may own it, most likely first."""
-        ranks = {part: rank for part in self._parts if (rank := self._rank(part, uri)) is not None}
+        ranks: dict[Part, int] = {}
+        for part in self._parts:
+            if part.declares(uri):
+                ranks[part] = _DECLARED
+            elif uri in self._listed[part]:
+                ranks[part] = _LISTED
         for part, listing in await self._directory.entries(TEMPLATES, context):
             if any(fits(entry["uriTemplate"], uri) for entry in listing.entries):
                 ranks.setdefault(part, _TEMPLATE)
@@ -166,11 +171,6 @@ class Owners:
         if page_owner is not None:
             ranks[page_owner] = min(ranks.get(page_owner, _PAGE), _PAGE)
         return sorted(ranks, key=lambda part: ranks[part] + _FOREIGN * part.is_foreign)
-
-    def _rank(self, part: Part, uri: str) -> int | None:
-        if part.declares(uri):
-            return _DECLARED
-        return _LISTED if uri in self._listed[part] else None
 
 
 def _remember(cache: OrderedDict[str, Value], uri: str, value: Value) -> None:

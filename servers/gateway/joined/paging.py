@@ -6,7 +6,6 @@ from typing import Any
 import anyio
 
 from shared.errors import InputRequired, McpError, MethodNotFound
-from shared.protocol.methods import Method
 from shared.protocol.pagination import cursor_at, position_of
 from shared.protocol.signing import Signer
 from shared.protocol.types.tools import ListParams
@@ -43,10 +42,19 @@ class Pages:
         remaining = [(part, row) for part, row in rows if row is not None]
         result: dict[str, Any] | None = None
         failure: McpError = MethodNotFound(f"method not found: {method[:100]}")
-        while remaining and _length(result) < size:
+        count = 0
+        while remaining and count < size:
             part, row = remaining.pop(0)
+            own_cursor = theirs if part.name == name else None
             try:
-                page = await self._ask(context, part, row, theirs if part.name == name else None)
+                with anyio.fail_after(LISTING_SECONDS):
+                    page = dict(await part.ask(context, row, ListParams(cursor=own_cursor)))
+            except TimeoutError:
+                failure = part.late()
+                continue
+            except InputRequired:
+                failure = part.refusal(row.name)
+                continue
             except McpError as error:
                 failure = error
                 continue
@@ -54,6 +62,7 @@ class Pages:
             following = cursor_in(page)
             page.pop("nextCursor", None)
             result = page if result is None else _joined(result, page)
+            count = max((len(value) for value in result.values() if isinstance(value, list)), default=0)
             if following:
                 return {**result, "nextCursor": cursor_at([part.name, following], name=listed, signer=signer)}
         if result is None:
@@ -61,20 +70,6 @@ class Pages:
         if remaining:
             result["nextCursor"] = cursor_at([remaining[0][0].name, None], name=listed, signer=signer)
         return result
-
-    async def _ask(self, context: Context[Any], part: Part, row: Method, cursor: str | None) -> dict[str, Any]:
-        """Return a copy of one page of `part`. Raises McpError."""
-        try:
-            with anyio.fail_after(LISTING_SECONDS):
-                return dict(await part.ask(context, row, ListParams(cursor=cursor)))
-        except TimeoutError:
-            raise part.late() from None
-        except InputRequired:
-            raise part.refusal(row.name) from None
-
-
-def _length(result: dict[str, Any] | None) -> int:
-    return max((len(value) for value in (result or {}).values() if isinstance(value, list)), default=0)
 
 
 def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

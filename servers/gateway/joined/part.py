@@ -161,8 +161,13 @@ class Part:
         self, running: Run[Any], handler: Handler, context: Context[Any], row: Method, params: Any
     ) -> dict[str, Any]:
         call = context.call
-        if call.round.carried is not None:
-            call.round = self._reopened(call.round)
+        round_ = call.round
+        if round_.carried is not None and (asking := asking_server(round_)) is not None:
+            if asking != self.name:
+                raise InvalidParams("this requestState belongs to a request that went to another server")
+            # The server gets the round in the form in which it left it.
+            carried = round_.carried
+            call.round = Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
         result: dict[str, Any] | None = None
         # A server that closes cancels its work. The call itself belongs to another run, and is still answered.
         with running.calls.guest() as scope, _Explained(running, self.name, call):
@@ -172,16 +177,6 @@ class Part:
         if scope.cancelled_caught or result is None:
             raise self.refusal(row.name)
         return result
-
-    def _reopened(self, round_: Round) -> Round:
-        """Return the round in the form in which the server left it. Raises InvalidParams for another server's
-        round."""
-        if asking_server(round_) is None:
-            return round_
-        if asking_server(round_) != self.name:
-            raise InvalidParams("this requestState belongs to a request that went to another server")
-        carried = round_.carried
-        return Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
 
 
 def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:

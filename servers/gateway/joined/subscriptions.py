@@ -61,7 +61,10 @@ class Subscriptions:
             if subscription.uri == own:
                 self._move(ours, subscription, running, key)
                 return ours
-        ours = self._unused(f"{part.name} {key}")
+        # A subscription keeps the gateway's key when its key at the owner changes, so that a key may be in use.
+        first = f"{part.name} {key}"
+        keys = chain((first,), (f"{first} {number}" for number in count(2)))
+        ours = next(key for key in keys if key not in self._subscriptions)
         self._add(ours, _Subscription(part, running, key, own, context))
         return ours
 
@@ -97,11 +100,6 @@ class Subscriptions:
                 else:
                     await _release(subscription.part, running, key)
             self._tell(ours, None)
-
-    def _unused(self, ours: str) -> str:
-        # A subscription keeps the gateway's key when its key at the owner changes.
-        names = chain((ours,), (f"{ours} {number}" for number in count(2)))
-        return next(name for name in names if name not in self._subscriptions)
 
     def _move(self, ours: str, subscription: _Subscription, running: Run[Any], key: str) -> None:
         self._remove(ours, subscription)

@@ -7,12 +7,11 @@ list are the server's own pages without the hidden entries.
 """
 
 import logging
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-from shared.errors import InvalidParams, McpError, PeerError, RpcError, ToolError, UnknownTool
+from shared.errors import InvalidParams, PeerError, RpcError, ToolError, UnknownTool
 from shared.extensions.apps import shows_apps
 from shared.protocol.methods import REQUESTS, Method
 from shared.protocol.types.tools import CallToolParams, ListParams, named_tools
@@ -146,7 +145,6 @@ class _Run:
 
 def _limited(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
     """Wrap `handler` with limits of time and size."""
-    refused: Callable[[ToolError], McpError] = _as_error if method.name != _CALL else lambda error: error
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
         with nullcontext() if seconds is None else context.link.calls.within(context.call, seconds):
@@ -156,10 +154,6 @@ def _limited(handler: Handler, method: Method, seconds: float | None, max_bytes:
         try:
             return within_bytes(without_view(result, max_bytes), max_bytes)
         except ToolError as error:
-            raise refused(error) from None
+            raise (error if method.name == _CALL else RpcError(str(error))) from None
 
     return handle
-
-
-def _as_error(error: ToolError) -> McpError:
-    return RpcError(str(error))

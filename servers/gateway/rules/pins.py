@@ -137,7 +137,18 @@ class Pins:
             self._stamp = stamp
             raise ValueError(f"{self.path}: {error.strerror}") from None
         self._stamp = stamp
-        self._tools = _read(text, self.path)
+        try:
+            tools = json.loads(text)["tools"]
+            self._tools = {
+                name: {
+                    "sha256": pin["sha256"],
+                    "definition": {**pin["definition"]},
+                    "pages": pin.get("pages", False) is True,
+                }
+                for name, pin in tools.items()
+            }
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise ValueError(f"{self.path}: not a pin file; remove it to pin the tools again") from None
 
 
 def _stamp_of(path: Path) -> Stamp:
@@ -146,18 +157,3 @@ def _stamp_of(path: Path) -> Stamp:
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _read(text: bytes, path: Path) -> dict[str, dict[str, Any]]:
-    try:
-        tools = json.loads(text)["tools"]
-        return {
-            name: {
-                "sha256": pin["sha256"],
-                "definition": {**pin["definition"]},
-                "pages": pin.get("pages", False) is True,
-            }
-            for name, pin in tools.items()
-        }
-    except (ValueError, LookupError, TypeError, AttributeError):
-        raise ValueError(f"{path}: not a pin file; remove it to pin the tools again") from None

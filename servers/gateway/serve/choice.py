@@ -22,7 +22,6 @@ from shared.server.extension import Extension
 from shared.server.server import NoSettings
 
 from .configuration import Configuration
-from .foreign import Foreign
 from .foreign_server import foreign_server
 from .selection import Joining
 
@@ -102,12 +101,18 @@ def choose(
     for module in modules:
         if modules.count(module) > 1:
             raise ValueError(f"{module} can be served only once, but has several names in the catalog")
-    return [
-        _chosen(entries[name], configuration, is_local=is_local)
-        if name in entries
-        else _foreign(foreign[name], configuration)
-        for name in names
-    ]
+    chosen: list[ChosenServer] = []
+    for name in names:
+        if name in entries:
+            chosen.append(_chosen(entries[name], configuration, is_local=is_local))
+            continue
+        server, settings = foreign[name], foreign[name].settings
+        limits = {"result_bytes": settings.max_result, "seconds": settings.max_seconds}
+        budget = {limit: value for limit, value in limits.items() if value is not None}
+        rules = configuration.rules(name, server.written, None)
+        app = foreign_server(server)
+        chosen.append(ChosenServer(name, app, NoSettings(), server.exposed, budget, rules, is_foreign=True))
+    return chosen
 
 
 def choose_joined(
@@ -155,10 +160,16 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
 
 
 def _chosen(entry: Entry, configuration: Configuration, *, is_local: bool) -> ChosenServer:
-    app = _loaded(entry)
-    if isinstance(app, BaseException):
+    # In a thread, because there any exception is returned as a value.
+    with ThreadPoolExecutor(1) as thread:
+        loading = thread.submit(import_module, f"{entry.module}.server")
+        failure = loading.exception()
+    if failure is not None:
         # Its settings can't be checked.
-        return ChosenServer(entry.name, _failing(entry, app), NoSettings(), None)
+        return ChosenServer(entry.name, _failing(entry, failure), NoSettings(), None)
+    app = getattr(loading.result(), "app", None)
+    if not isinstance(app, Server):
+        raise ValueError(f"{entry.name}: {entry.module}.server has no server named app")
     fields = {**app.settings_model.model_fields, **TABLES}
     written = configuration.settings(entry.name, fields)
     default = ""
@@ -187,30 +198,6 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
         reason = f"specify its directories in {variable}, or in the --config file"
         raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
     return written, f"{entry.name} serves {words}: {Path.cwd()}; set {variable} to serve others"
-
-
-def _foreign(foreign: Foreign, configuration: Configuration) -> ChosenServer:
-    limits = {"result_bytes": foreign.settings.max_result, "seconds": foreign.settings.max_seconds}
-    budget = {name: limit for name, limit in limits.items() if limit is not None}
-    rules = configuration.rules(foreign.name, foreign.written, None)
-    return ChosenServer(
-        foreign.name, foreign_server(foreign), NoSettings(), foreign.exposed, budget, rules, is_foreign=True
-    )
-
-
-def _loaded(entry: Entry) -> Server[Any] | BaseException:
-    """Return the server of an entry, or the exception that keeps it from being loaded. Raises ValueError if the
-    module has no server."""
-    # In a thread, because there any exception is returned as a value.
-    with ThreadPoolExecutor(1) as thread:
-        loading = thread.submit(import_module, f"{entry.module}.server")
-        error = loading.exception()
-    if error is not None:
-        return error
-    app = getattr(loading.result(), "app", None)
-    if not isinstance(app, Server):
-        raise ValueError(f"{entry.name}: {entry.module}.server has no server named app")
-    return app
 
 
 def _failing(entry: Entry, error: BaseException) -> Server[Any]:

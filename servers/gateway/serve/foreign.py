@@ -43,15 +43,18 @@ _OF_COMMANDS = ("env", "env_file", "cwd")
 _OF_URLS = ("token", "token_file", "headers")
 
 
-def _split(command: Any) -> Any:
-    """Split a command in a single string like a shell."""
-    return shlex.split(command) if isinstance(command, str) else command
-
-
 class ForeignSettings(BaseModel):
     """The settings of one third-party server."""
 
-    command: Annotated[list[str], Field(min_length=1), BeforeValidator(_split)] | None = None
+    # A command in a single string is split like in a shell.
+    command: (
+        Annotated[
+            list[str],
+            Field(min_length=1),
+            BeforeValidator(lambda command: shlex.split(command) if isinstance(command, str) else command),
+        ]
+        | None
+    ) = None
     env: Values = {}
     env_file: Path | None = option(None, "lines of NAME=VALUE", "FILE")
     cwd: Path | None = option(None, "directory in which the command is started", "DIR")

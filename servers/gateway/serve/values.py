@@ -54,20 +54,20 @@ class Value(NamedTuple):
 def _read(content: Any) -> dict[str, Value]:
     if not isinstance(content, dict):
         raise ValueError("must be a mapping of names to values")
-    return {name: _value(name, value) for name, value in content.items()}
-
-
-def _value(name: Any, content: Any) -> Value:
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"{name!r} is not a valid name")
-    match content:
-        case str():
-            return Value("text", content)
-        case {"env": str(variable), **rest} if not rest:
-            return Value("env", variable)
-        case {"file": str(path), **rest} if not rest:
-            return Value("file", path)
-    raise ValueError(f"{name}: must be a string (numbers in quotes), {{env: NAME}} or {{file: FILE}}")
+    values: dict[str, Value] = {}
+    for name, value in content.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"{name!r} is not a valid name")
+        match value:
+            case str():
+                values[name] = Value("text", value)
+            case {"env": str(variable), **rest} if not rest:
+                values[name] = Value("env", variable)
+            case {"file": str(path), **rest} if not rest:
+                values[name] = Value("file", path)
+            case _:
+                raise ValueError(f"{name}: must be a string (numbers in quotes), {{env: NAME}} or {{file: FILE}}")
+    return values
 
 
 Values = Annotated[dict[str, Value], PlainValidator(_read)]

@@ -225,9 +225,13 @@ class _Room:
         """Reserve a process for `session` during the block. Raises ConnectionError if none is available."""
         client = session.link.client
         while not self._portions.take(client):
-            if (oldest := self._oldest_idle(client)) is None:
+            idle = [other for other in self._open if other.may_give_way]
+            if any(other.link.client == client for other in self._open):
+                # A client that has processes makes room for itself.
+                idle = [other for other in idle if other.link.client == client]
+            if not idle:
                 raise ConnectionError("this client has the maximum number of processes for one client; end a session")
-            oldest.give_way()
+            idle[0].give_way()
             await self._left.wait()
         self._open[session] = None
         try:
@@ -236,13 +240,6 @@ class _Room:
             del self._open[session]
             self._portions.give(client)
             self._left.wake()
-
-    def _oldest_idle(self, client: str) -> OwnSession | None:
-        """Return the session to close for another one of `client`: one of its own if it has any."""
-        idle = [session for session in self._open if session.may_give_way]
-        if any(session.link.client == client for session in self._open):
-            idle = [session for session in idle if session.link.client == client]
-        return next(iter(idle), None)
 
 
 class OwnSessions:

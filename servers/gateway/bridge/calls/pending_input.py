@@ -85,35 +85,27 @@ class Parking:
         """
         goes_on = False
         try:
-            # A call that has become a task waits for the answers, and continues with them.
             while questions := await call.attend(context, self._gather_seconds):
-                call.answered(await self._pass_on(questions, context, call))
+                if context.call.round.number >= MAX_ROUNDS:
+                    raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
+                if len(self._calls) >= self._max_calls:
+                    raise InternalError(f"{self._max_calls} calls are waiting for their clients, which is the limit")
+                id_ = secrets.token_urlsafe(16)
+                try:
+                    # A call that has become a task waits for the answers, and continues with them.
+                    answers = await context.pass_on(questions, {"parked": id_})
+                except InputRequired:
+                    self._calls[id_], goes_on = call, True
+                    self._clocks.start(id_)
+                    raise
+                call.answered(answers)
             return call.result()
         except PeerError as error:
             await self.visiting.request_visits(context, error)
             raise
-        except InputRequired:
-            goes_on = True
-            raise
         finally:
             if not goes_on:
                 call.stop()
-
-    async def _pass_on(
-        self, questions: dict[str, tuple[str, dict[str, Any]]], context: Context[Any], call: UpstreamCall
-    ) -> dict[str, Any]:
-        """End the round with `questions`; return the answers to them if the call is a task."""
-        if context.call.round.number >= MAX_ROUNDS:
-            raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
-        if len(self._calls) >= self._max_calls:
-            raise InternalError(f"{self._max_calls} calls are waiting for their clients, which is the limit")
-        id_ = secrets.token_urlsafe(16)
-        try:
-            return await context.pass_on(questions, {"parked": id_})
-        except InputRequired:
-            self._calls[id_] = call
-            self._clocks.start(id_)
-            raise
 
     def away(self, call: UpstreamCall | None) -> float | None:
         """Return how many seconds the client of `call` has been away; None if the call is not parked."""

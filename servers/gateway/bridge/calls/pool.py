@@ -124,6 +124,8 @@ class Pool:
     # Sessions
 
     async def _leased(self, owner: str, identity: ClientIdentity) -> LeasedSession:
+        """Return an open session for a call of `owner`. Raises RpcError with the reason if it can't be opened in
+        time."""
         key = digest([owner, identity.info, identity.capabilities])
         session = self._take_idle(key)
         while session is None and (candidates := self._crowded(owner)):
@@ -133,21 +135,8 @@ class Pool:
             session = LeasedSession(owner, key, identity, self._on_server_message)
             self._sessions.add(session)
             self._tasks.start(self._live(session))
-        if not session.settled.is_set():
-            await self._opened(session)
-        return session
-
-    def _crowded(self, owner: str) -> list[LeasedSession]:
-        """Return the sessions from which one must be closed before `owner` may open another, or an empty list if
-        there is room."""
-        own = [session for session in self._sessions if session.owner == owner]
-        # No single client may use more than three quarters of the sessions.
-        if len(own) >= self._max_of_one_client:
-            return own
-        return list(self._sessions) if len(self._sessions) >= self._max_sessions else []
-
-    async def _opened(self, session: LeasedSession) -> None:
-        """Wait until `session` is open. Raises RpcError with the reason if it can't be opened in time."""
+        if session.settled.is_set():
+            return session
         is_open = False
         try:
             with anyio.move_on_after(self._upstream.opening_seconds):
@@ -161,6 +150,16 @@ class Pool:
                     self._release(session)
         if session.client is None:
             raise unopened_error(self._upstream.name, session.error)
+        return session
+
+    def _crowded(self, owner: str) -> list[LeasedSession]:
+        """Return the sessions from which one must be closed before `owner` may open another, or an empty list if
+        there is room."""
+        own = [session for session in self._sessions if session.owner == owner]
+        # No single client may use more than three quarters of the sessions.
+        if len(own) >= self._max_of_one_client:
+            return own
+        return list(self._sessions) if len(self._sessions) >= self._max_sessions else []
 
     async def _live(self, session: LeasedSession) -> None:
         try:

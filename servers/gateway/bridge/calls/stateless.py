@@ -36,9 +36,19 @@ class StatelessPlace:
         sent, round_ = params_of(context, params), context.call.round
         if isinstance(round_.carried, dict) and "task" in round_.carried:
             return await self._followed(context, round_.carried["task"], None)
-        inputs = _inputs(round_.answers, _state_in(round_.carried))
+        if round_.carried is not None and "state" not in round_.carried:
+            raise InvalidParams(GONE)  # the server had sessions during the previous round
+        inputs = _inputs(round_.answers, None if round_.carried is None else round_.carried["state"])
         for _ in range(MAX_ROUNDS):
-            result = await self._round(context, {**sent, **inputs})
+            relay = CallRelay(context, self._base.on_server_message)
+            self._calls.append(relay)
+            try:
+                caller = caller_of(context, relay, tasks=has_tasks(self._base.description, stateless=True))
+                result = await self._base.client.exchange(
+                    context.call.method.name, {**sent, **inputs}, caller, timeout=None
+                )
+            finally:
+                self._calls.remove(relay)
             if not isinstance(result, InputWanted):
                 if result.get("resultType") != "task":
                     return result
@@ -47,16 +57,6 @@ class StatelessPlace:
             requests = _with_ids(result.requests) if context.peer.lasts else result.requests
             inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
-
-    async def _round(self, context: Context[Any], params: dict[str, Any]) -> dict[str, Any] | InputWanted:
-        relay = CallRelay(context, self._base.on_server_message)
-        self._calls.append(relay)
-        try:
-            tasks = has_tasks(self._base.description, stateless=True)
-            caller = caller_of(context, relay, tasks=tasks)
-            return await self._base.client.exchange(context.call.method.name, params, caller, timeout=None)
-        finally:
-            self._calls.remove(relay)
 
     async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
         """Return the result of a task that runs at the server, known from an earlier round or from `first`. If the
@@ -88,17 +88,6 @@ class StatelessPlace:
             relay = newest_of_one(self._calls)
             if relay is not None:
                 relay.on_server_message(notice)
-
-
-def _state_in(carried: Any) -> str | None:
-    """Return the server's own state from the previous round. Raises InvalidParams if the server had sessions during
-    that round."""
-    if carried is None:
-        return None
-    if "state" not in carried:
-        raise InvalidParams(GONE)
-    state: str | None = carried["state"]
-    return state
 
 
 def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:

@@ -146,18 +146,19 @@ class Watching:
 
     async def _again(self) -> None:
         """Subscribe to all resources again, and report that each may have changed in the meantime."""
+
+        async def subscribe(uri: str) -> None:
+            async with self._turn(uri):
+                if uri in self._held:
+                    # A resource that is refused now is requested again on the next connection; a client that reads it
+                    # gets the reason.
+                    with suppress(McpError, OSError):
+                        await self._current().add(uri)
+            self._changes.resource(key_of(uri))
+
         async with anyio.create_task_group() as tasks:
             for uri in tuple(self._held):
-                tasks.start_soon(self._ask_again, uri)
-
-    async def _ask_again(self, uri: str) -> None:
-        async with self._turn(uri):
-            if uri in self._held:
-                # A resource that is refused now is requested again on the next connection; a client that reads it
-                # gets the reason.
-                with suppress(McpError, OSError):
-                    await self._current().add(uri)
-        self._changes.resource(key_of(uri))
+                tasks.start_soon(subscribe, uri)
 
     async def _watch_lists(self, client: Client) -> None:
         # A server that refuses has no changes to report.
