@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from servers.gateway.proxy.bridge_program import BridgeProgram, Limits
 from servers.gateway.proxy.options import OVER_STDIO, PREFIX, read_common
 from servers.gateway.proxy.remote import Remote, connect_as_user
-from servers.gateway.proxy.urls import place_of
+from servers.gateway.proxy.urls import display_url
 from servers.gateway.serve.values import read_value
 from shared.program.messages import exit_with_error, needs_extra
 from shared.program.process import open_standard_streams
@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
             raise ValueError(needs_extra("client"))
         advice = "" if remote.has_token else "; send a token with --token-file, or run `login`"
         connect_remote = partial(connect_as_user, remote.url, headers=remote.headers)
-        bridge_program = BridgeProgram(place_of(remote.url), connect_remote, limits, advice=advice)
+        bridge_program = BridgeProgram(display_url(remote.url), connect_remote, limits, advice=advice)
     except ValueError as error:
         exit_with_error(parser.program, str(error))
     return bridge_program.open(parser.program, options, exposed=str(token_file) if is_exposed else None)

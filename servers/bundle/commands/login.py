@@ -12,7 +12,7 @@ import anyio
 
 from servers.gateway.proxy.accounts import Account, Accounts, server_key
 from servers.gateway.proxy.remote import accounts_folder
-from servers.gateway.proxy.urls import check_url, place_of
+from servers.gateway.proxy.urls import check_url, display_url
 from shared.auth.web import Web
 from shared.client.auth.grants import AuthorizationCode
 from shared.client.auth.loopback import Loopback
@@ -166,15 +166,15 @@ async def _log_in(args: Namespace, client: ClientInformation | None, accounts: A
             async with connect(args.url, auth=credentials):
                 pass
         if not credentials.has_token:
-            _say(f"{place_of(args.url)} needs no login")
+            _say(f"{display_url(args.url)} needs no login")
             return DONE
     except AuthError as error:
         _say(str(error))
         return REFUSED
     except (McpError, OSError) as error:
-        _say(f"no connection to {place_of(args.url)}: {error}")
+        _say(f"no connection to {display_url(args.url)}: {error}")
         return UNREACHED
-    _say(f"logged in to {place_of(args.url)}")
+    _say(f"logged in to {display_url(args.url)}")
     return DONE
 
 
@@ -186,11 +186,11 @@ async def _log_out(accounts: Accounts, url: str | None) -> int:
         if resource is None or resource in [login.resource, *accounts.urls(login.resource)]
     ]
     if not logins and url is not None:
-        _say(f"not logged in to {place_of(url)}")
+        _say(f"not logged in to {display_url(url)}")
         return REFUSED
     for login in logins:
         await _forget(accounts, login)
-        _say(f"logged out of {place_of(login.resource)}")
+        _say(f"logged out of {display_url(login.resource)}")
     return DONE
 
 

@@ -99,7 +99,7 @@ def _report(args: Namespace, foreign: Foreign, pins: Pins, tools: ToolDefinition
 
 def _comparison_lines(comparison: Comparison, pins: Pins, current: dict[str, Any]) -> Iterator[str]:
     if not pins.is_new:
-        yield f"matching their pins: {len(comparison.fitting)}"
+        yield f"matching their pins: {len(comparison.matching)}"
     for name in comparison.changed:
         yield f"changed: {escape(name)}"
         yield from (f"  {line}" for line in differences(pins.definition(name) or {}, definition_of(current[name])))

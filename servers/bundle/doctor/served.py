@@ -138,10 +138,10 @@ async def _check_foreign(
     what = f"{how}, is {name} {version}, speaks {server.version}, and has {format_count(len(tools), 'tool')}"
     findings = [fine(where, what)]
     names = [tool["name"] for tool in tools]
-    for rule, pattern in foreign.rules.idle(names):
+    for rule, pattern in foreign.rules.find_unused(names):
         what = f"tools.{rule} has {pattern!r}, which matches none of its tools"
         findings.append(warning(where, what, f"correct it in {served.path}"))
-    for name in filter(foreign.rules.takes, names):
+    for name in filter(foreign.rules.is_replaced, names):
         what = f"its tool {escape(name)[:100]} is withheld: another tool is renamed to that"
         findings.append(warning(where, what, f"rename one of the two tools to another name in {served.path}"))
     # Joined lists would show a tool whose name begins with another server's prefix under that server's name.
@@ -163,7 +163,7 @@ def _pin_finding(pins: Pins, comparison: Comparison, see: str, where: str) -> Fi
             where, "its tools are not pinned yet: they will be pinned when a client first connects to `serve`"
         )
     if not comparison.hidden:
-        return fine(where, f"its tools match their pins: {len(comparison.fitting)}")
+        return fine(where, f"its tools match their pins: {len(comparison.matching)}")
     names = ", ".join(escape(name)[:100] for name in comparison.hidden[:_MAX_NAMED_TOOLS])
     more = (
         f" and {len(comparison.hidden) - _MAX_NAMED_TOOLS} more" if len(comparison.hidden) > _MAX_NAMED_TOOLS else ""

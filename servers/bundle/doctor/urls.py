@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from servers.common.machine import Machine
-from servers.gateway.proxy.urls import place_of
+from servers.gateway.proxy.urls import display_url
 from shared.client.connect import connect_http
 from shared.client.options import ClientOptions
 
@@ -55,7 +55,7 @@ async def check_url(
         what = "its URL or one of its headers can't be sent"
         return [fault(launch.where, what, f"correct it in {launch.file}")], None
     if not token and any(attempt.code == 401 for attempt in attempts) and not _has_token(launch):
-        login = await check_logins(launch.where, place_of(url), url)
+        login = await check_logins(launch.where, display_url(url), url)
         if login is not None:
             return [login], None
     findings = list(_judge_attempts(launch, attempts, [*split_secrets(headers.values()), token, url]))
@@ -67,7 +67,7 @@ def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[s
     if failed:
         yield _explain_failure(launch, failed[0], secrets)
         return
-    place = place_of(launch.server.url or "")
+    place = display_url(launch.server.url or "")
     tried = TriedServer(
         launch.where, launch.entry, f"correct the URL in {launch.file}", "", secrets, launch.is_foreign
     )
@@ -81,7 +81,7 @@ def _judge_attempts(launch: Launch, attempts: list[Attempt], secrets: Sequence[s
 
 
 def _explain_failure(launch: Launch, attempt: Attempt, secrets: Sequence[str]) -> Finding:
-    where, place, entry = launch.where, place_of(launch.server.url or ""), launch.entry
+    where, place, entry = launch.where, display_url(launch.server.url or ""), launch.entry
     reason = mask(attempt.reason, secrets)
     if reason.startswith(_UNREACHED):
         what = f"nothing answers at {place} ({reason.partition(': ')[2]})"

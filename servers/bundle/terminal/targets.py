@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from servers.catalog import CATALOG, load_catalog
 from servers.common.machine import Machine, this_machine
-from servers.gateway.proxy.urls import SCHEMES, place_of
+from servers.gateway.proxy.urls import SCHEMES, display_url
 from shared.transports.child.process import inherited_environment
 
 from ..hosts.clients import CLIENTS, Client, get_client
@@ -61,7 +61,7 @@ def find_target(request: ServerChoice) -> Target:
             raise Misuse("a server with a URL is started elsewhere: set its arguments and variables there")
         if parts.username is not None and "authorization" in map(str.lower, request.headers):
             raise Misuse("the URL already has a user name: use that or a token")
-        return Target(place_of(request.server), url=request.server, headers=request.headers)
+        return Target(display_url(request.server), url=request.server, headers=request.headers)
     if request.headers:
         raise Misuse("headers and tokens need a URL: a server that this command starts needs none")
     if request.server == "-":
@@ -134,7 +134,7 @@ def _client_target(client_name: str, name: str, request: ServerChoice) -> Target
         if server.token_variable is not None:
             headers["Authorization"] = f"Bearer {variables.value(server.token_variable)}"
         url = variables.fill_in(server.url)
-        return Target(f"{shown} ({place_of(url)})", url=url, headers=headers)
+        return Target(f"{shown} ({display_url(url)})", url=url, headers=headers)
     words = [variables.fill_in(word) for word in (server.command or "", *server.args)]
     server_env = {key: variables.fill_in(text) for key, text in server.env.items()}
     # Some clients pass on their whole environment. For all others, a program name has the same meaning as here.

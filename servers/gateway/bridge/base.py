@@ -71,13 +71,13 @@ class Base:
         # `live` reopens a lost connection, so the client must not.
         self._options = replace(options, relay=self, reconnect=False, restart=False)
         self._client: Client | None = None
-        self._doubted = anyio.Event()
+        self._check_requested = anyio.Event()
         self._pauses = Pauses()
         self._is_trying = False
-        self._wanted = anyio.Event()
+        self._connection_requested = anyio.Event()
         """Set when a request waits for the connection, which ends the pause."""
-        self._turned = Signal()
-        self._tried = Signal()
+        self._state_changed = Signal()
+        self._attempted = Signal()
         """Wakes the calls that wait for the end of an attempt."""
         self._watchers: dict[object, Callable[[], None]] = {}
         self._listeners: dict[object, OnServerMessage] = {}
@@ -94,61 +94,61 @@ class Base:
             raise RpcError(f"the server {self.upstream.name} is not available: {self.reason}")
         return self._client
 
-    async def come_up(self) -> None:
+    async def wait_until_up(self) -> None:
         """Wait, for at most `AWAY_SECONDS`, for an attempt to connect that begins by then or is in progress.
 
         Raises RpcError like `client` if it is not up by then.
         """
         if not self.up:
-            self._wanted.set()
+            self._connection_requested.set()
             if self._is_trying or self._min_remaining() < AWAY_SECONDS:
                 with anyio.move_on_after(AWAY_SECONDS):
-                    await first_of(self._turned.wait, self._tried.wait)
+                    await first_of(self._state_changed.wait, self._attempted.wait)
         _ = self.client
 
-    def watch(self, on_turn: Callable[[], None]) -> Callable[[], None]:
-        """Call `on_turn` each time that the connection has come up or gone down. Return a function that stops
+    def watch(self, on_change: Callable[[], None]) -> Callable[[], None]:
+        """Call `on_change` each time that the connection has come up or gone down. Return a function that stops
         this."""
-        return _joined(self._watchers, on_turn)
+        return _register(self._watchers, on_change)
 
     def listen(self, listener: OnServerMessage) -> Callable[[], None]:
         """Call `listener` with each message from the server that belongs to no request. Return a function that
         removes the listener."""
-        return _joined(self._listeners, listener)
+        return _register(self._listeners, listener)
 
     def check_liveness(self) -> None:
         """Check if the server still answers, after a request without an answer."""
-        self._doubted.set()
+        self._check_requested.set()
 
     async def live(self) -> None:
         """Keep the connection open until cancelled."""
-        pauses, lives = self._pauses, TaskSet(self._failed)
+        pauses, tasks = self._pauses, TaskSet(self._failed)
         try:
             while True:
                 pauses.record_start(anyio.current_time())
                 self._is_trying = True
                 # Not awaited directly: `_failed` reports its error, which must not end anything else.
-                await asyncio.wait([lives.start(self._live_once())])
+                await asyncio.wait([tasks.start(self._connect_once())])
                 self._is_trying = False
-                self._wanted = anyio.Event()
-                self._tried.wake()
+                self._connection_requested = anyio.Event()
+                self._attempted.wake()
                 # Without a minimum pause, each request would try to start a server that can't run.
                 await anyio.sleep(self._min_remaining())
                 with anyio.move_on_after(pauses.remaining(anyio.current_time())):
-                    await self._wanted.wait()
+                    await self._connection_requested.wait()
         finally:
-            await lives.stop()
+            await tasks.stop()
 
     def _min_remaining(self) -> float:
         # A process that ends at once each time costs more than a connection that is refused.
         return self._pauses.min_remaining(anyio.current_time(), is_costly=self.upstream.processes is not None)
 
-    async def _live_once(self) -> None:
+    async def _connect_once(self) -> None:
         try:
             async with self.upstream.connect(self._options) as client:
                 self.stateless, self.description = client.stateless, client.server
                 self._settle(client)
-                self._settle(None, await self._over(client))
+                self._settle(None, await self._wait_until_lost(client))
         except (McpError, OSError, ValueError) as error:
             self._settle(None, reason_of(error))
 
@@ -156,11 +156,11 @@ class Base:
         _log.error("the connection with the server %s failed", self.upstream.name, exc_info=error)
         self._settle(None, "the connection failed")
 
-    async def _over(self, client: Client) -> str:
+    async def _wait_until_lost(self, client: Client) -> str:
         """Wait until the connection is lost or the server no longer answers; return the reason."""
         while True:
-            self._doubted = anyio.Event()
-            await first_of(client.ended, self._doubted.wait)
+            self._check_requested = anyio.Event()
+            await first_of(client.ended, self._check_requested.wait)
             if not client.connected:
                 return _ENDED
             try:
@@ -181,9 +181,9 @@ class Base:
         self.settled.set()
         if not has_changed:
             return
-        self._turned.wake()
-        for on_turn in tuple(self._watchers.values()):
-            on_turn()
+        self._state_changed.wake()
+        for on_change in tuple(self._watchers.values()):
+            on_change()
 
     # The relay of the connection
 
@@ -202,12 +202,12 @@ class Base:
             self._answers.on_server_message(notice)
 
 
-def _joined(listeners: dict[object, T], listener: T) -> Callable[[], None]:
+def _register(listeners: dict[object, T], listener: T) -> Callable[[], None]:
     """Add `listener`; return a function that removes it."""
     key = object()
     listeners[key] = listener
 
-    def leave() -> None:
+    def unregister() -> None:
         listeners.pop(key, None)
 
-    return leave
+    return unregister

@@ -39,20 +39,20 @@ from .base import Base, reason_of
 from .calls.own_sessions import OwnSession, OwnSessions
 from .calls.pool import Pool
 from .calls.shared_session import SharedSession
-from .calls.stateless import StatelessPlace
+from .calls.stateless import StatelessCalls
 from .forwarding import as_newest, error_for, lost_error
-from .repairs import repaired
+from .repairs import repair
 from .session_messages import SessionMessages
-from .tasks import UpstreamTasks, has_tasks, with_tasks
+from .tasks import UpstreamTasks, declare_tasks, has_tasks
 from .upstream import Upstream
 
 _log = logging.getLogger("shared.gateway.bridge.bridge")
 
-_OURS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"})
+_OWN_METHODS = frozenset({"logging/setLevel", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen"})
 """The methods of the protocol that a bridge does not simply forward."""
 
 
-class Place(Protocol):
+class SessionKind(Protocol):
     """A kind of session in which calls are made at the server."""
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
@@ -73,14 +73,14 @@ class Bridge:
         self.session_messages = SessionMessages(upstream, self.base, self.tasks, opening)
         self.own = OwnSessions(self.base, self.tasks, self.session_messages, self._upstream_tasks)
         """The sessions of clients that have one each."""
-        self._stateless = StatelessPlace(self.base)
+        self._stateless = StatelessCalls(self.base)
         self._pool = Pool(upstream, self.tasks, self.base.on_server_message)
         self._shared.upstream_tasks = self._pool.upstream_tasks = self._upstream_tasks
         self.base.listen(self._upstream_tasks.on_server_message)
         self._shared.join(self.base, self.session_messages.level)
 
     @asynccontextmanager
-    async def living(self) -> AsyncIterator[None]:
+    async def keep_open(self) -> AsyncIterator[None]:
         """Keep the bridge open during the block, which begins after the first attempt to reach the server."""
         self.tasks.start(self.base.live())
         try:
@@ -94,7 +94,7 @@ class Bridge:
             with anyio.CancelScope(shield=True):
                 await self.tasks.stop()
 
-    def place(self, context: Context[Any]) -> Place:
+    def place(self, context: Context[Any]) -> SessionKind:
         """Return the kind of session for the call of `context`. Raises RpcError while the server is still unknown."""
         if self.base.description is None or self.base.stateless:
             self.base.client  # noqa: B018 - raises the reason
@@ -125,16 +125,16 @@ class Bridge:
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Forward a call and return its result. Raises McpError with the error for its client."""
         method = context.call.method.name
-        async with self.answering(context):
+        async with self.translate_errors(context):
             if not self.base.up:
-                await self.base.come_up()
-            result = repaired(method, as_newest(await self.place(context).call(context, params)))
+                await self.base.wait_until_up()
+            result = repair(method, as_newest(await self.place(context).call(context, params)))
         if not is_well_formed(method, result):
             raise RpcError(f"the server {self.upstream.name} answered {method} with a malformed result")
         if method != "tools/list":
             return result
         self._upstream_tasks.learn(result)
-        return with_tasks(result) if self.base.stateless and self.has_tasks else result
+        return declare_tasks(result) if self.base.stateless and self.has_tasks else result
 
     @property
     def has_tasks(self) -> bool:
@@ -142,7 +142,7 @@ class Bridge:
         return has_tasks(self.base.description, stateless=self.base.stateless)
 
     @asynccontextmanager
-    async def answering(self, context: Context[Any]) -> AsyncIterator[None]:
+    async def translate_errors(self, context: Context[Any]) -> AsyncIterator[None]:
         """Use the server for the client of `context` during the block; its errors are translated for that client.
         Raises McpError."""
         name = self.upstream.name
@@ -166,7 +166,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
     It opens even if the server can't be reached, and keeps trying while it is open.
     """
     forwarding = Extension[Bridge](
-        "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_around, otherwise=_forward
+        "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_wrap, otherwise=_forward
     )
     server = Server[Bridge](
         Implementation(name=upstream.name, version=__version__),
@@ -176,7 +176,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
     @server.lifespan
     async def open_bridge(opening: Opening) -> AsyncIterator[Bridge]:
         state = Bridge(upstream, opening)
-        async with state.living():
+        async with state.keep_open():
             opening.greet(state.greet)
             opening.represent_remote(lambda: state.base.up)
             yield state
@@ -184,7 +184,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
     @server.on_subscribe
     async def subscribe(context: Context[Any], uri: str) -> str:
         state: Bridge = context.state
-        async with state.answering(context):
+        async with state.translate_errors(context):
             return await state.session_messages.subscriptions.begin(context, uri, state.session(context))
 
     @server.on_unsubscribe
@@ -213,12 +213,12 @@ async def _task_support(running: Run[Any], context: Context[Any], name: str) -> 
 
 async def _set_level(running: Run[Any], context: Context[Any], params: SetLevelParams) -> dict[str, Any]:
     state: Bridge = context.state
-    async with state.answering(context):
+    async with state.translate_errors(context):
         await state.session_messages.set_level(context, state.session(context), params.level)
     return {}
 
 
-def _around(method: Method, handler: Handler) -> Handler:
+def _wrap(method: Method, handler: Handler) -> Handler:
     if method.name == "subscriptions/listen":
 
         async def handle(running: Run[Any], context: Context[Any], params: ListenParams) -> dict[str, Any]:
@@ -226,8 +226,8 @@ def _around(method: Method, handler: Handler) -> Handler:
             uris = dict.fromkeys(params.notifications.resource_subscriptions)
             if not 1 < len(uris) <= running.calls.limits.subscriptions:
                 return await handler(running, context, params)
-            async with state.session_messages.subscriptions.subscribed_ahead(context, uris):
+            async with state.session_messages.subscriptions.subscribe_ahead(context, uris):
                 return await handler(running, context, params)
 
         return handle
-    return _forward if method.name in PROTOCOL_METHODS and method.name not in _OURS else handler
+    return _forward if method.name in PROTOCOL_METHODS and method.name not in _OWN_METHODS else handler

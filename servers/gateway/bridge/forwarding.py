@@ -23,9 +23,9 @@ GONE = "the call that this request continues is gone; start over without request
 """The error for a round that comes too late, or after the server has been replaced by another."""
 _log = logging.getLogger("shared.gateway.bridge.forwarding")
 
-_OURS = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
-_OF_TRACES = frozenset({TRACEPARENT, TRACESTATE})
-_OF_A_ROUND = ("inputResponses", "requestState", "task")
+_CONNECTION_META = frozenset({PROTOCOL_VERSION, CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, "progressToken"})
+_TRACE_META = frozenset({TRACEPARENT, TRACESTATE})
+_ROUND_PARAMS = ("inputResponses", "requestState", "task")
 """The params that apply to one round; also `task`, since the server determines whether a task is requested."""
 _NAMES = ("name", "uri", "cursor")
 _NO_RESOURCE, _INVALID_PARAMS = -32002, -32602
@@ -38,10 +38,10 @@ _NOT_DECLARED, _INVALID_REQUEST = -32021, -32600
 def params_of(context: Context[Any], params: Any) -> dict[str, Any]:
     """Return the params to send: the client's params without data of its own connection and round, and with the name,
     URI and cursor from `params`, a model, which may have been changed on the way here."""
-    raw, dropped = context.call.raw, _OF_A_ROUND if context.call.method.multi_round else ()
+    raw, dropped = context.call.raw, _ROUND_PARAMS if context.call.method.multi_round else ()
     sent = {key: value for key, value in raw.items() if key not in dropped and key != "_meta"}
     # The current trace context continues the client's, if tracing is on here.
-    dropped_meta = _OURS if current.get() is None else _OURS | _OF_TRACES
+    dropped_meta = _CONNECTION_META if current.get() is None else _CONNECTION_META | _TRACE_META
     meta = {key: value for key, value in raw.get("_meta", {}).items() if key not in dropped_meta}
     if meta:
         sent["_meta"] = meta
@@ -59,13 +59,13 @@ def identity_of(peer: Peer | None) -> ClientIdentity:
     if peer is None:
         return ClientOptions().identity()
     info = ClientOptions().identity().info if peer.info is None else peer.info
-    fitted = {name: value for name, value in peer.capabilities.items() if name not in ("tasks", "extensions")}
-    if fitted.get("elicitation") == {}:
-        fitted["elicitation"] = {"form": {}}
+    capabilities = {name: value for name, value in peer.capabilities.items() if name not in ("tasks", "extensions")}
+    if capabilities.get("elicitation") == {}:
+        capabilities["elicitation"] = {"form": {}}
     extensions = peer.capabilities.get("extensions")
     if isinstance(extensions, dict) and (others := {key: extensions[key] for key in extensions if key != TASKS}):
-        fitted["extensions"] = others
-    return ClientIdentity(info, fitted, peer.log_level)
+        capabilities["extensions"] = others
+    return ClientIdentity(info, capabilities, peer.log_level)
 
 
 def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Caller:
@@ -80,7 +80,7 @@ def caller_of(context: Context[Any], relay: Relay, *, tasks: bool = False) -> Ca
 # To the client
 
 
-def settled(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
+def require_result(result: dict[str, Any] | InputWanted) -> dict[str, Any]:
     """Return the result of a server with sessions. Raises ConnectionError if it requests input as only stateless
     servers do."""
     if isinstance(result, InputWanted):

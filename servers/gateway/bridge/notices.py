@@ -9,8 +9,8 @@ from shared.protocol.session.events import Change, UnknownNotification
 from shared.server.dispatch.connection import Connection
 
 from .base import Base
-from .repairs import repaired_log
-from .tasks import OF_TASKS
+from .repairs import repair_log
+from .tasks import TASK_NOTIFICATIONS
 
 LISTS = tuple(Change(what) for what in ("tools", "prompts", "resources"))
 """The changes to all lists."""
@@ -23,7 +23,7 @@ def forward(link: Connection, notice: Notified) -> None:
     wait for the client, only changes to lists are kept. Never waits or raises."""
     if notice.method in _CHANGES:
         link.changed(_CHANGES[notice.method])
-    elif link.is_behind or notice.method.startswith(OF_TASKS):
+    elif link.is_behind or notice.method.startswith(TASK_NOTIFICATIONS):
         return
     elif notice.method != "notifications/message":
         link.session.notify_session(notice.method, notice.params)
@@ -31,11 +31,11 @@ def forward(link: Connection, notice: Notified) -> None:
     else:
         peer, level = link.session.peer, notice.params.get("level")
         if peer is not None and isinstance(level, str) and level in LOG_LEVELS and peer.wants_log(level):
-            link.session.notify_session(notice.method, repaired_log(notice.params))
+            link.session.notify_session(notice.method, repair_log(notice.params))
             link.soon()
 
 
-class RootsOf:
+class RootsWatcher:
     """Watches one client of a shared server, and notifies the server when the client's roots have changed. `forget`
     is called when the client has disconnected."""
 

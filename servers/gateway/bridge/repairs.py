@@ -32,13 +32,13 @@ _LISTS = frozenset(
 """Required lists. An empty one is null in Go."""
 
 
-def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
+def repair(method: str, result: dict[str, Any]) -> dict[str, Any]:
     """Return the result of `method` without fields that are null, with an object's type in each tool's input schema,
     with texts as content, and with structured content as text too if there is no other content. The argument is not
     changed."""
     if method not in _METHODS:
         return result
-    result = _without_nulls(result)
+    result = _drop_nulls(result)
     if method == "tools/list" and isinstance(result.get("tools"), list):
         tools: list[Any] = []
         for tool in result["tools"]:
@@ -61,34 +61,34 @@ def repaired(method: str, result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "content": [content]} if isinstance(content, dict) else result
 
 
-def repaired_log(params: dict[str, Any]) -> dict[str, Any]:
+def repair_log(params: dict[str, Any]) -> dict[str, Any]:
     """Return the params of a log message without fields that are null, except its data."""
     return {name: item for name, item in params.items() if item is not None or name == "data"}
 
 
-def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+def _drop_nulls(value: dict[str, Any]) -> dict[str, Any]:
     return {
-        name: item if (type(item) is str and name != "content") or name in _OPAQUE else _repaired_item(name, item)
+        name: item if (type(item) is str and name != "content") or name in _OPAQUE else _repair_item(name, item)
         for name, item in value.items()
         if item is not None or name in _NULLABLE or name in _LISTS
     }
 
 
-def _repaired_item(name: str, item: Any) -> Any:
+def _repair_item(name: str, item: Any) -> Any:
     if name == "content" and item is not None and not isinstance(item, list):
-        return _repaired_content(item)
+        return _repair_content(item)
     if isinstance(item, dict):
-        return _without_nulls(item)
+        return _drop_nulls(item)
     if item is None and name in _LISTS:
         return []
     return (
-        [_repaired_content(part) if name == "content" else _repaired_item("", part) for part in item]
+        [_repair_content(part) if name == "content" else _repair_item("", part) for part in item]
         if isinstance(item, list)
         else item
     )
 
 
-def _repaired_content(item: Any) -> Any:
+def _repair_content(item: Any) -> Any:
     if isinstance(item, str):
         return {"type": "text", "text": item}
     if not isinstance(item, dict) or item.get("type", "text") not in _CONTENT:
@@ -96,4 +96,4 @@ def _repaired_content(item: Any) -> Any:
     text = item.get("text")
     if item.get("type") == "text" and not isinstance(text, str):
         item = {**item, "text": "" if text is None else json_of(text).decode()}
-    return _without_nulls(item)
+    return _drop_nulls(item)

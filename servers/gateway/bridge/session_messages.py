@@ -18,7 +18,7 @@ from .base import Base
 from .calls.own_sessions import OwnSession
 from .description import UNKNOWN, capabilities_of
 from .log_level import SharedLevel, send_level
-from .notices import LISTS, RootsOf, forward
+from .notices import LISTS, RootsWatcher, forward
 from .upstream import Upstream
 from .watching.resources import Watching
 from .watching.subscriptions import Subscriptions
@@ -41,7 +41,7 @@ class SessionMessages:
         self.level = SharedLevel(base, tasks, ANSWER_SECONDS)
         """The log level of a session that all clients share."""
         self._describe()
-        base.watch(self._turned)
+        base.watch(self._on_connection_change)
         base.listen(self.watching.on_server_message)
 
     def greet(self, link: Connection) -> None:
@@ -54,7 +54,7 @@ class SessionMessages:
                 self._known.discard(link)
                 self.level.forget(link)
 
-            link.watchers = (*link.watchers, RootsOf(self._base, forget))
+            link.watchers = (*link.watchers, RootsWatcher(self._base, forget))
 
     async def set_level(self, context: Context[Any], session: OwnSession | None, level: str) -> None:
         """Set the log level for a client: for the bridge's own messages, and in its `session`, if it has one. Raises
@@ -98,7 +98,7 @@ class SessionMessages:
 
     # The description of the bridge
 
-    def _turned(self) -> None:
+    def _on_connection_change(self) -> None:
         conditions = self._opening.conditions
         if self._base.up:
             conditions.end(_CONDITION)
@@ -107,7 +107,7 @@ class SessionMessages:
             text = f"the server {self._upstream.name} is not available: {self._base.reason}"
             conditions.begin(_CONDITION, "warning", text)
         self.level.on_reconnected()
-        self.watching.turned()
+        self.watching.on_connection_change()
 
     def _describe(self) -> None:
         description = self._base.description

@@ -25,7 +25,7 @@ from shared.protocol.types.tasks import RELATED_TASK, TASKS
 from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
-OF_TASKS = "notifications/tasks"
+TASK_NOTIFICATIONS = "notifications/tasks"
 """The prefix of notifications about the server's tasks, which clients don't know."""
 ASK_SECONDS = 60.0
 """Seconds that the server has to return the state of a task."""
@@ -51,7 +51,7 @@ def has_tasks(server: ServerDescription | None, *, stateless: bool) -> bool:
     return server.can("extensions", TASKS) if stateless else server.runs_tools_as_tasks
 
 
-def with_tasks(listed: dict[str, Any]) -> dict[str, Any]:
+def declare_tasks(listed: dict[str, Any]) -> dict[str, Any]:
     """Return a page of a stateless server's tools for clients of 2025-11-25. They only request tasks of tools that
     declare support, so all tools do."""
     tools, optional = listed.get("tools"), {"execution": {"taskSupport": "optional"}}
@@ -60,7 +60,7 @@ def with_tasks(listed: dict[str, Any]) -> dict[str, Any]:
     return {**listed, "tools": [{**optional, **tool} if isinstance(tool, dict) else tool for tool in tools]}
 
 
-def seconds_for(method: str) -> float | None:
+def time_limit_of(method: str) -> float | None:
     """Return the time limit for the answer to a request; None if the call itself has a limit."""
     return ASK_SECONDS if method in ("tasks/get", "tasks/update", "tasks/cancel") else None
 
@@ -71,7 +71,7 @@ def related_task(params: dict[str, Any]) -> str | None:
     return id_ if isinstance(id_, str) else None
 
 
-def unrelated(params: dict[str, Any]) -> dict[str, Any]:
+def drop_related_task(params: dict[str, Any]) -> dict[str, Any]:
     """Return `params`, or a result, without the reference to a task at the server, which no client knows."""
     meta = params.get("_meta")
     if not isinstance(meta, dict) or RELATED_TASK not in meta:
@@ -81,10 +81,12 @@ def unrelated(params: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "_meta": meta_fields} if meta_fields else rest
 
 
-def without_task(request: ServerRequest) -> ServerRequest:
+def drop_task(request: ServerRequest) -> ServerRequest:
     """Return a request from the server without its task: a bridge does not declare that its clients run any, so a
     requested one is ignored (2025-11-25, Tasks, Capability Negotiation)."""
-    return replace(request, params={key: value for key, value in unrelated(request.params).items() if key != "task"})
+    return replace(
+        request, params={key: value for key, value in drop_related_task(request.params).items() if key != "task"}
+    )
 
 
 class UpstreamTasks:
@@ -133,7 +135,7 @@ class UpstreamTasks:
                     self._is_listed = True
 
 
-async def through_task(
+async def run_as_task(
     ask: Ask, method: str, params: dict[str, Any], task_params: dict[str, Any] | None, client: TaskClient
 ) -> dict[str, Any]:
     """Send a request to a server with sessions, as a task if `task_params` are not None, and return its result.
@@ -145,7 +147,7 @@ async def through_task(
         return result  # it has run as a normal call
     task = read_state(method, result["task"])
     await client.became_task()
-    return unrelated(
+    return drop_related_task(
         await follow(task.id, TaskChannel(ask, reject_question, is_experimental=True, on_task=client.on_status), task)
     )
 

@@ -37,7 +37,7 @@ def shared_pages(lists: Iterable[Iterable[Mapping[str, Any]]]) -> set[str]:
     return shared
 
 
-def with_page(tool: Mapping[str, Any], uri: str, full: str) -> dict[str, Any]:
+def rename_page(tool: Mapping[str, Any], uri: str, full: str) -> dict[str, Any]:
     """Return a copy of a tool whose page at `uri` is published as `full`."""
     meta = dict(tool["_meta"])
     if declared(meta, ("ui", "resourceUri")) == uri:

@@ -23,11 +23,11 @@ _CUT = " …"
 
 def capabilities_of(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the union of their capabilities. The lists may change, since servers come and go."""
-    united: dict[str, Any] = {}
+    union: dict[str, Any] = {}
     for part in parts:
         running = part.running
-        united = _united(united, _ANYTHING if running is None else running.identity.capabilities)
-    return {name: {**value, **_CHANGING.get(name, {})} for name, value in united.items() if isinstance(value, dict)}
+        union = _unite(union, _ANYTHING if running is None else running.identity.capabilities)
+    return {name: {**value, **_CHANGING.get(name, {})} for name, value in union.items() if isinstance(value, dict)}
 
 
 def spans_of(parts: Sequence[Part]) -> dict[tuple[str, ...], Span]:
@@ -67,14 +67,14 @@ def _identities(parts: Sequence[Part]) -> list[Identity]:
     return [part.running.identity for part in parts if part.running is not None]
 
 
-def _united(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    united = {**first, **second}
+def _unite(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    union = {**first, **second}
     for name in first.keys() & second.keys():
         before, after = first[name], second[name]
         if isinstance(before, dict) and isinstance(after, dict):
-            united[name] = _united(before, after)
+            union[name] = _unite(before, after)
         elif isinstance(before, bool) and isinstance(after, bool):
-            united[name] = before or after
+            union[name] = before or after
         else:
-            united[name] = before
-    return united
+            union[name] = before
+    return union

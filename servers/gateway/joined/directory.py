@@ -36,7 +36,7 @@ from shared.protocol.uri_template import UriTemplate
 from shared.server.dispatch.context import Context
 from shared.text import plain
 
-from .apps import page_of, shared_pages, with_page
+from .apps import page_of, rename_page, shared_pages
 from .list_cache import PROMPTS, TEMPLATES, TOOLS, Kind, ListCache, Listing
 from .part import Part
 from .uris import full_uri, split_uri
@@ -50,7 +50,7 @@ Prefix = Literal["auto", "always"]
 
 
 @record
-class Place:
+class EntryPlace:
     """The location of an entry: its server, and its name there."""
 
     part: Part
@@ -72,7 +72,7 @@ class JoinedList:
         self._fresh_ms = min((listing.fresh_ms for _, listing in lists), default=0)
         self._scope = "public" if all(listing.is_public for _, listing in lists) else "private"
         self._pages: dict[tuple[str | None, int], CachedResult] = {}
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, EntryPlace] = {}
         self.pages: dict[str, Part] = {}
         """The server of each page that a tool names."""
         self.templates: dict[Part, list[str]] = {}
@@ -81,28 +81,28 @@ class JoinedList:
         """The entries that were renamed because their own name would belong to another server: the server, and both
         names."""
         self._entries: list[dict[str, Any]] = []
-        every = [*(listing.entries for _, listing in lists), *(listing.entries for listing in gone)]
-        counts = Counter(entry[kind.key] for entries in every for entry in entries)
+        all_entries = [*(listing.entries for _, listing in lists), *(listing.entries for listing in gone)]
+        counts = Counter(entry[kind.key] for entries in all_entries for entry in entries)
         shared = {name for name, count in counts.items() if prefix == "always" or count > 1}
-        pages = shared_pages(every) if kind is TOOLS else set()
+        pages = shared_pages(all_entries) if kind is TOOLS else set()
         for part, listing in lists:
             for entry in listing.entries:
                 page = page_of(entry) if kind is TOOLS else None
-                self._enter(part, entry if page is None else self._with_page(part, entry, page, pages), shared)
+                self._add(part, entry if page is None else self._rename_page(part, entry, page, pages), shared)
 
-    def _with_page(self, part: Part, entry: dict[str, Any], own: str, shared: set[str]) -> dict[str, Any]:
+    def _rename_page(self, part: Part, entry: dict[str, Any], own: str, shared: set[str]) -> dict[str, Any]:
         others = (other for other in self._parts if other is not part)
         is_others = split_uri(own)[0] in self._names or any(other.declares(own) for other in others)
         uri = full_uri(part.name, own) if own in shared or is_others else own
         self.pages[uri] = part
         if is_others:
             self.clashes.append((part, own, uri))
-        return entry if uri == own else with_page(entry, own, uri)
+        return entry if uri == own else rename_page(entry, own, uri)
 
-    def _enter(self, part: Part, entry: dict[str, Any], shared: set[str]) -> None:
+    def _add(self, part: Part, entry: dict[str, Any], shared: set[str]) -> None:
         own, key = entry[self._kind.key], self._kind.key
         name = own
-        is_others = own in self.places or self.is_of_another(part, own)
+        is_others = own in self.places or self.belongs_to_other(part, own)
         is_unfit = self._kind is TOOLS and not fits_models(own)
         if key == "name" and (own in shared or is_others or is_unfit):
             name = full_name(part.name, own)
@@ -112,13 +112,13 @@ class JoinedList:
         if is_others:
             self.clashes.append((part, own, name))
         if name not in self.places:
-            place = self.places[name] = Place(part, own, _task_support_in(entry))
+            place = self.places[name] = EntryPlace(part, own, _task_support_in(entry))
             if is_unfit and own not in shared and not is_others:
                 # A description of the server may name it.
                 self.places[own] = place
             self._entries.append(entry if name == own else {**entry, key: name})
 
-    def is_of_another(self, part: Part, name: str) -> bool:
+    def belongs_to_other(self, part: Part, name: str) -> bool:
         """Return True if `name`, which `part` lists, starts with the name of another server."""
         server = split_uri(name)[0] if self._kind is TEMPLATES else server_of(name)
         return server in self._names and (self._kind is TEMPLATES or server != part.name)
@@ -144,7 +144,7 @@ class Directory:
     def __init__(self, parts: Iterable[Part], prefix: Prefix, returned: Callable[[str], None]) -> None:
         self._parts = tuple(parts)
         self._prefix = prefix
-        self._returned = returned
+        self._on_complete = returned
         self._caches = {
             kind.what: [ListCache(part, kind) for part in self._parts] for kind in (TOOLS, PROMPTS, TEMPLATES)
         }
@@ -215,7 +215,7 @@ class Directory:
         if differs and context.peer.lasts:
             self._joined_lists_of.setdefault(context.link.session, {})[what] = joined
         if not all(cache.is_missing for cache in missing):
-            self._returned(what)
+            self._on_complete(what)
         return joined
 
     async def entries(self, kind: Kind, context: Context[Any]) -> list[tuple[Part, Listing]]:
@@ -237,7 +237,7 @@ class Directory:
             fits(template, uri) for template in joined_list.templates.get(part, ())
         )
 
-    def known(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+    def known(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
         """Return the place of `name` in the last list of the client of `context`; None if it is not in it."""
         joined_list = self._last_list(kind, context)
         return None if joined_list is None else joined_list.places.get(name)
@@ -246,7 +246,7 @@ class Directory:
         own = self._joined_lists_of.get(context.link.session) if self._joined_lists_of else None
         return own.get(kind.what) if own is not None else self._joined_lists.get(kind.what)
 
-    async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+    async def look_up(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
         """Return the place of `name` in the current list, or at a server that is not open and had the name; None if
         there is no such entry."""
         for cache in self._caches[kind.what]:
@@ -259,14 +259,14 @@ class Directory:
             place = self._find_unlisted(kind, name, context)
         return place
 
-    def _find_unlisted(self, kind: Kind, name: str, context: Context[Any]) -> Place | None:
+    def _find_unlisted(self, kind: Kind, name: str, context: Context[Any]) -> EntryPlace | None:
         """Return the place of a name with the prefix of a server, or of a name that a server had before it closed."""
         for cache in self._caches[kind.what]:
             if server_of(name) == cache.part.name:
                 entries = {entry[kind.key]: entry for entry in cache.known(context).entries}
                 own = own_name(name, entries)
-                return None if own is None else Place(cache.part, own, _task_support_in(entries[own]))
-        return next((Place(cache.part, name) for cache in self._caches[kind.what] if cache.had(name)), None)
+                return None if own is None else EntryPlace(cache.part, own, _task_support_in(entries[own]))
+        return next((EntryPlace(cache.part, name) for cache in self._caches[kind.what] if cache.had(name)), None)
 
     def _log_clashes(self, joined_list: JoinedList) -> None:
         for part, own, name in joined_list.clashes:
@@ -285,7 +285,7 @@ def server_of(name: str) -> str:
 
 
 @lru_cache(1_000)
-def _compiled(template: str) -> UriTemplate | None:
+def _compile(template: str) -> UriTemplate | None:
     try:
         return UriTemplate(template)
     except DeclarationError:
@@ -294,7 +294,7 @@ def _compiled(template: str) -> UriTemplate | None:
 
 def fits(template: str, uri: str) -> bool:
     """Return True if `uri` matches `template`; False if that is not a valid template."""
-    compiled = _compiled(template)
+    compiled = _compile(template)
     return compiled is not None and compiled.match(uri) is not None
 
 

@@ -17,7 +17,7 @@ from .directory import Directory
 from .list_cache import PROMPTS, TOOLS
 from .owners import Owners
 from .paging import Pages
-from .part import Part, absent
+from .part import Part, absence_note
 
 
 def methods_of(parts: Sequence[Part], own: Sequence[Method]) -> list[Method]:
@@ -49,40 +49,40 @@ class ExtensionMethods:
         tool goes to its owner, any other to the first server that has the method.
 
         Raises MethodNotFound if no server has it, InvalidParams for invalid params, and the same errors as
-        `Part.hand_on`.
+        `Part.forward`.
         """
         name = context.call.method.name
         serving = [(part, row) for part in self._parts if (row := part.row(context, name)) is not None]
         if not serving:
-            raise MethodNotFound(f"method not found: {name[:100]}{absent(self._parts)}")
+            raise MethodNotFound(f"method not found: {name[:100]}{absence_note(self._parts)}")
         raw = context.call.raw
         part, row = serving[0]
         # A client that connected before this server was open did not know the method, so look it up now.
         context.call.method = replace(row, is_stream=context.call.method.is_stream)
         if isinstance(uri := raw.get("uri"), str):
 
-            async def hand_on(owner: Part, own: str) -> dict[str, Any]:
+            async def forward(owner: Part, own: str) -> dict[str, Any]:
                 own_row = owner.row(context, name)
                 if own_row is None:
                     raise MethodNotFound(f"method not found: {name[:100]}")
-                return await owner.hand_on(context, own_row, _validated(own_row, {**raw, "uri": own}))
+                return await owner.forward(context, own_row, _validate(own_row, {**raw, "uri": own}))
 
-            return await self._owners.first(
-                context, uri, hand_on, serving=lambda owner: owner.row(context, name) is not None
+            return await self._owners.first_result(
+                context, uri, forward, serving=lambda owner: owner.row(context, name) is not None
             )
         if issubclass(row.params, ListParams):
             pages = Pages(self._parts, lambda _part, _page: None)
-            cursor = _validated(row, raw).cursor
+            cursor = _validate(row, raw).cursor
             return await pages.page(context, name, cursor, size=running.server.page_size, signer=running.signer)
         if isinstance(called := raw.get("name"), str):
             tools = self._tools_of(context)
             place = self._directory.known(PROMPTS, called, context) or tools.known(TOOLS, called, context)
             if place is not None and (own_row := place.part.row(context, name)) is not None:
-                return await place.part.hand_on(context, own_row, _validated(own_row, {**raw, "name": place.own}))
-        return await part.hand_on(context, row, _validated(row, raw))
+                return await place.part.forward(context, own_row, _validate(own_row, {**raw, "name": place.own}))
+        return await part.forward(context, row, _validate(row, raw))
 
 
-def _validated(row: Method, raw: dict[str, Any]) -> Any:
+def _validate(row: Method, raw: dict[str, Any]) -> Any:
     try:
         return row.params.model_validate(raw)
     except ValidationError as error:

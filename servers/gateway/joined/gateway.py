@@ -36,11 +36,11 @@ from shared.server.server import Server
 from shared.version import __version__
 
 from .conditions import Conditions
-from .directory import Place, Prefix
+from .directory import EntryPlace, Prefix
 from .joined import JoinedServers
 from .list_cache import LISTING_SECONDS, PROMPTS, TEMPLATES, TOOLS, Kind
-from .part import Member, Part, absent
-from .uris import full_uri, with_uris
+from .part import Member, Part, absence_note
+from .uris import full_uri, rename_uris
 
 
 class JoinedSettings(BaseModel):
@@ -85,7 +85,7 @@ def gateway(
     async def open_joined(opening: Opening) -> AsyncIterator[JoinedServers]:
         joined = JoinedServers(opening, members, prefix, foreign)
         opening.conditions.active = Conditions(joined.parts)
-        async with joined.living():
+        async with joined.watch_parts():
             yield joined
 
     @server.on_subscribe
@@ -103,7 +103,7 @@ def gateway(
     return server
 
 
-def _listing(kind: Kind) -> Handler:
+def _list_handler(kind: Kind) -> Handler:
     async def list_all(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
         directory = context.state.tools_of(context) if kind is TOOLS else context.state.directory
         return await directory.page(kind, context, params.cursor)
@@ -122,15 +122,15 @@ async def _call_tool(running: Run[Any], context: Context[JoinedServers], params:
     place = directory.known(TOOLS, params.name, context)
     if place is not None:
         try:
-            return await _at(place, context, params)
+            return await _forward_to(place, context, params)
         except UnknownTool:
             if not directory.is_stale(TOOLS):
                 raise
     # The list may have changed since the client received it.
     current = await directory.look_up(TOOLS, params.name, context)
     if current is None or current == place:
-        raise UnknownTool(f"unknown tool: {params.name[:100]}{absent(context.state.parts)}")
-    return await _at(current, context, params)
+        raise UnknownTool(f"unknown tool: {params.name[:100]}{absence_note(context.state.parts)}")
+    return await _forward_to(current, context, params)
 
 
 async def _task_support(running: Run[Any], context: Context[JoinedServers], name: str) -> ToolTasks:
@@ -142,22 +142,22 @@ async def _task_support(running: Run[Any], context: Context[JoinedServers], name
 
 
 async def _get_prompt(running: Run[Any], context: Context[JoinedServers], params: GetPromptParams) -> dict[str, Any]:
-    return await _at(await _prompt(context, params.name), context, params)
+    return await _forward_to(await _find_prompt(context, params.name), context, params)
 
 
-async def _prompt(context: Context[JoinedServers], name: str) -> Place:
+async def _find_prompt(context: Context[JoinedServers], name: str) -> EntryPlace:
     directory = context.state.directory
     place = directory.known(PROMPTS, name, context) or await directory.look_up(PROMPTS, name, context)
     if place is None:
-        raise InvalidParams(f"unknown prompt: {name[:100]}{absent(context.state.parts)}")
+        raise InvalidParams(f"unknown prompt: {name[:100]}{absence_note(context.state.parts)}")
     return place
 
 
-async def _at(place: Place, context: Context[JoinedServers], params: Any) -> dict[str, Any]:
+async def _forward_to(place: EntryPlace, context: Context[JoinedServers], params: Any) -> dict[str, Any]:
     if params.name != place.own:
         params = params.model_copy(update={"name": place.own})
-    result = await place.part.hand_on(context, context.call.method, params)
-    return context.state.owners.with_shown_uris(place.part, result)
+    result = await place.part.forward(context, context.call.method, params)
+    return context.state.owners.show_uris(place.part, result)
 
 
 async def _read_resource(
@@ -165,22 +165,24 @@ async def _read_resource(
 ) -> dict[str, Any]:
     async def read(part: Part, own: str) -> dict[str, Any]:
         if own == params.uri:
-            return await part.hand_on(context, context.call.method, params)
-        result = await part.hand_on(context, context.call.method, params.model_copy(update={"uri": own}))
-        return with_uris(result, partial(full_uri, part.name))
+            return await part.forward(context, context.call.method, params)
+        result = await part.forward(context, context.call.method, params.model_copy(update={"uri": own}))
+        return rename_uris(result, partial(full_uri, part.name))
 
-    return await context.state.owners.first(context, params.uri, read)
+    return await context.state.owners.first_result(context, params.uri, read)
 
 
 async def _complete(running: Run[Any], context: Context[JoinedServers], params: CompleteParams) -> dict[str, Any]:
     if isinstance(params.ref, PromptReference):
-        place = await _prompt(context, params.ref.name)
+        place = await _find_prompt(context, params.ref.name)
         part = place.part
         params = params.model_copy(update={"ref": params.ref.model_copy(update={"name": place.own})})
     else:
-        template = await context.state.owners.of_template(context, params.ref.uri)
+        template = await context.state.owners.find_template(context, params.ref.uri)
         if template is None:
-            raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}{absent(context.state.parts)}")
+            raise InvalidParams(
+                f"unknown resource or template: {params.ref.uri[:100]}{absence_note(context.state.parts)}"
+            )
         part = template.part
         params = params.model_copy(update={"ref": params.ref.model_copy(update={"uri": template.own})})
     row = part.row(context, "completion/complete")
@@ -196,7 +198,7 @@ async def _set_level(running: Run[Any], context: Context[JoinedServers], params:
     async def set_level(part: Part) -> None:
         # A server that fails here is treated like one without log levels.
         with anyio.move_on_after(LISTING_SECONDS), suppress(McpError):
-            await part.hand_on(context, context.call.method, params)
+            await part.forward(context, context.call.method, params)
 
     async with anyio.create_task_group() as tasks:
         for part in context.state.parts:
@@ -206,12 +208,12 @@ async def _set_level(running: Run[Any], context: Context[JoinedServers], params:
 
 
 _HANDLERS: dict[str, Handler] = {
-    "tools/list": _listing(TOOLS),
+    "tools/list": _list_handler(TOOLS),
     "tools/call": _call_tool,
     "resources/list": _list_resources,
-    "resources/templates/list": _listing(TEMPLATES),
+    "resources/templates/list": _list_handler(TEMPLATES),
     "resources/read": _read_resource,
-    "prompts/list": _listing(PROMPTS),
+    "prompts/list": _list_handler(PROMPTS),
     "prompts/get": _get_prompt,
     "completion/complete": _complete,
     SET_LEVEL.name: _set_level,

@@ -20,7 +20,7 @@ from shared.server.running import Opening
 from .description import capabilities_of, instructions_of, log_level_of, spans_of
 from .directory import Directory, Prefix
 from .extension_methods import ExtensionMethods, methods_of
-from .list_cache import LISTING_SECONDS, sound
+from .list_cache import LISTING_SECONDS, valid_entries
 from .owners import Owners
 from .paging import Pages
 from .part import Member, Part
@@ -45,8 +45,8 @@ class JoinedServers:
         own."""
         parts = [Part(member, opening.settings.principals, is_foreign=member.name in foreign) for member in members]
         self.parts = sorted(parts, key=lambda part: part.is_foreign)
-        self.directory = Directory(self.parts, prefix, self._returned)
-        self._of_hosts = Directory(self.parts, prefix, self._returned)
+        self.directory = Directory(self.parts, prefix, self._announce_complete)
+        self._host_directory = Directory(self.parts, prefix, self._announce_complete)
         self.owners = Owners(self.parts, self.directory, self.tools_of)
         self.extension_methods = ExtensionMethods(self.parts, self.directory, self.owners, self.tools_of)
         self.resources = Pages(self.parts, self._list_resources)
@@ -58,11 +58,11 @@ class JoinedServers:
         )
         self._is_wanted = False
         self._changed_lists: set[str] = set()
-        self._pausing: asyncio.TimerHandle | None = None
+        self._pause_timer: asyncio.TimerHandle | None = None
         self._last_card: tuple[Any, ...] | None = None
 
     @asynccontextmanager
-    async def living(self) -> AsyncIterator[None]:
+    async def watch_parts(self) -> AsyncIterator[None]:
         """Watch the servers during the block."""
         async with AsyncExitStack() as ending:
             ending.push_async_callback(self._tasks.stop)
@@ -70,8 +70,8 @@ class JoinedServers:
             for part in self.parts:
                 presence = _Presence(self, part)
                 ending.callback(presence.end)
-                ending.callback(part.member.watch(presence.look))
-                presence.look()
+                ending.callback(part.member.watch(presence.check))
+                presence.check()
             self._describe()
             self._opening.greet(self.greet)
             yield
@@ -79,47 +79,47 @@ class JoinedServers:
     def tools_of(self, context: Context[Any]) -> Directory:
         """Return the directory of tools that the client of `context` sees. To a client that shows pages, a server may
         list other tools, or more details, which no other client must see."""
-        return self._of_hosts if shows_apps(context) else self.directory
+        return self._host_directory if shows_apps(context) else self.directory
 
     async def want_resources(self) -> None:
         """Register the interest of a client in the list of resources, at each server and at those that open later."""
         self._is_wanted = True
-        tasks = [self._tasks.start(_want(part.running)) for part in self.parts if part.running is not None]
+        tasks = [self._tasks.start(_want_resources(part.running)) for part in self.parts if part.running is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=LISTING_SECONDS)
 
-    def came(self, part: Part) -> None:
+    def on_presence_change(self, part: Part) -> None:
         """Called when `part` has opened, has been replaced, or has closed."""
         self._forget(part, _ALL, is_new=True)
         if part.running is not None:
             self.owners.forget(part)
         self._describe()
         changes = self._opening.changes
-        for tell in (changes.tools, changes.prompts, changes.resources):
-            tell()
+        for notify in (changes.tools, changes.prompts, changes.resources):
+            notify()
         if part.running is not None:
-            self._tasks.start(self._return(part))
+            self._tasks.start(self._renew(part))
 
     def changed(self, part: Part, change: Change) -> None:
         """Handle a change at `part`."""
         if change.uri is not None:
-            base_uri = None if change.part is None else self.owners.shown(part, change.part)
+            base_uri = None if change.part is None else self.owners.shown_uri(part, change.part)
             self.subscriptions.changed(part, change.uri, base_uri)
         elif change.what in LISTS:
             self._forget(part, _KINDS[change.what])
             if change.what == "resources":
                 self.owners.forget(part)
             self._changed_lists.add(change.what)
-            if self._pausing is None:
+            if self._pause_timer is None:
                 self._announce_lists()
 
     def _announce_lists(self) -> None:
         """Notify clients of changed lists, at once and then after each pause, since a server may announce changes
         endlessly."""
-        self._pausing = None
+        self._pause_timer = None
         if not self._changed_lists:
             return
-        self._pausing = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._announce_lists)
+        self._pause_timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._announce_lists)
         # A third-party server with other tools may have been replaced by another.
         self._describe()
         lists, self._changed_lists = self._changed_lists, set()
@@ -138,27 +138,27 @@ class JoinedServers:
         self._opening.changes.announce(message)
 
     def _list_resources(self, part: Part, page: dict[str, Any]) -> None:
-        listed = sound(Resource, page.get("resources") or ())
+        listed = valid_entries(Resource, page.get("resources") or ())
         self.owners.learn(part, listed)
-        page["resources"] = [{**entry, "uri": self.owners.shown(part, entry["uri"])} for entry in listed]
+        page["resources"] = [{**entry, "uri": self.owners.shown_uri(part, entry["uri"])} for entry in listed]
 
     def _forget(self, part: Part, whats: Sequence[str], *, is_new: bool = False) -> None:
-        for directory in (self.directory, self._of_hosts):
+        for directory in (self.directory, self._host_directory):
             directory.forget(part, whats, is_new=is_new)
 
-    def _returned(self, what: str) -> None:
+    def _announce_complete(self, what: str) -> None:
         changes = self._opening.changes
-        tell = {"tools": changes.tools, "prompts": changes.prompts, "resourceTemplates": changes.resources}
-        tell[what]()
+        notify = {"tools": changes.tools, "prompts": changes.prompts, "resourceTemplates": changes.resources}
+        notify[what]()
 
     def _end_pause(self) -> None:
-        if self._pausing is not None:
-            self._pausing.cancel()
+        if self._pause_timer is not None:
+            self._pause_timer.cancel()
 
-    async def _return(self, part: Part) -> None:
+    async def _renew(self, part: Part) -> None:
         running = part.running
         if running is not None and self._is_wanted:
-            await _want(running)
+            await _want_resources(running)
         await self.subscriptions.renew(part)
 
     def _describe(self) -> None:
@@ -179,7 +179,7 @@ class _Presence:
         self._joined, self._part = joined, part
         self._running: Run[Any] | None = None
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Check whether it has opened or closed."""
         running = self._part.running
         if running is self._running:
@@ -188,7 +188,7 @@ class _Presence:
         if running is not None:
             running.changes.join(self)
         self._running = running
-        self._joined.came(self._part)
+        self._joined.on_presence_change(self._part)
 
     def end(self) -> None:
         """Stop watching it."""
@@ -205,5 +205,5 @@ class _Presence:
         self._joined.announce(message)
 
 
-async def _want(running: Run[Any]) -> None:
+async def _want_resources(running: Run[Any]) -> None:
     await running.changes.want_resources()

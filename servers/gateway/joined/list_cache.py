@@ -83,24 +83,24 @@ class ListCache:
         """True if the server failed to list it the last time."""
         self._is_refused = False
         self._age = self._attempts = 0
-        self._patience = float("-inf")
-        self._patience_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
-        self._forgiven = float("-inf")
+        self._next_attempt = float("-inf")
+        self._next_attempt_of: WeakKeyDictionary[ServerSession, float] = WeakKeyDictionary()
+        self._last_reset = float("-inf")
         """The time at which a change last ended the wait."""
-        self._asking = anyio.Lock()
+        self._lock = anyio.Lock()
 
     def forget(self, *, is_new: bool = False) -> None:
         """Invalidate it, so that the next request asks the server again."""
         self.is_fresh = False
         self._age += 1
         now = anyio.current_time()
-        was_late = self._patience > now or any(until > now for until in self._patience_of.values())
+        was_late = self._next_attempt > now or any(until > now for until in self._next_attempt_of.values())
         # A server that was too slow is asked again at once, but only once per `WAIT_SECONDS` unless it is new: one
         # that announces changes endlessly would delay everyone each time.
-        if is_new or (was_late and now >= self._forgiven + WAIT_SECONDS):
-            self._forgiven = self._forgiven if is_new else now
-            self._patience = float("-inf")
-            self._patience_of.clear()
+        if is_new or (was_late and now >= self._last_reset + WAIT_SECONDS):
+            self._last_reset = self._last_reset if is_new else now
+            self._next_attempt = float("-inf")
+            self._next_attempt_of.clear()
 
     def known(self, context: Context[Any]) -> Listing:
         """Return the last list of the client of `context`, as far as it is known."""
@@ -122,20 +122,20 @@ class ListCache:
         if not part.has(self.kind.row.capability[0]):
             return _NOTHING
         if part.differs_by_client:
-            until = self._patience
+            until = self._next_attempt
             if self._has_own(context):
-                until = self._patience_of.get(context.link.session, float("-inf"))
+                until = self._next_attempt_of.get(context.link.session, float("-inf"))
             is_due = anyio.current_time() >= until
-            return await self._learn(context) if is_due else self._shown(context)
+            return await self._learn(context) if is_due else self._visible(context)
         if not self.is_fresh:
             attempts = self._attempts
-            async with self._asking:
+            async with self._lock:
                 # A request that waited for another request's attempt does not try again.
-                if self._attempts == attempts and anyio.current_time() >= self._patience:
+                if self._attempts == attempts and anyio.current_time() >= self._next_attempt:
                     await self._learn(context)
-        return self._shown(context)
+        return self._visible(context)
 
-    def _shown(self, context: Context[Any]) -> Listing:
+    def _visible(self, context: Context[Any]) -> Listing:
         if self.part.differs_by_client:
             # The list of another client may be specific to that one.
             return self._last_of.get(context.link.session, _NOTHING)
@@ -148,7 +148,7 @@ class ListCache:
         age, listing = self._age, None
         with anyio.move_on_after(LISTING_SECONDS) as waiting:
             try:
-                listing = await _whole(self.part, self.kind, context)
+                listing = await _fetch_all(self.part, self.kind, context)
             except (McpError, InputRequired) as error:
                 # Every request asks again until it succeeds: one warning is enough.
                 if not self._is_refused:
@@ -159,17 +159,17 @@ class ListCache:
             if waiting.cancelled_caught:
                 until = anyio.current_time() + WAIT_SECONDS
                 if self._has_own(context):
-                    self._patience_of[context.link.session] = until
+                    self._next_attempt_of[context.link.session] = until
                 else:
-                    self._patience = until
-            return _NOTHING if self._is_refused else self._shown(context)
+                    self._next_attempt = until
+            return _NOTHING if self._is_refused else self._visible(context)
         self.last, self.is_fresh = listing, self._age == age
         if self._has_own(context):
             self._last_of[context.link.session] = listing
         return listing
 
 
-async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
+async def _fetch_all(part: Part, kind: Kind, context: Context[Any]) -> Listing:
     """Fetch all pages of a list. Raises the same errors as `Part.ask`, and InvalidResult for a result that is not a
     list."""
     entries: dict[str, dict[str, Any]] = {}
@@ -180,7 +180,7 @@ async def _whole(part: Part, kind: Kind, context: Context[Any]) -> Listing:
         entries_of_page = page.get(kind.what)
         if not isinstance(entries_of_page, list):
             raise InvalidResult(kind.row.name, kind.what, "is not a list", dict(page))
-        for entry in sound(kind.model, entries_of_page):
+        for entry in valid_entries(kind.model, entries_of_page):
             entries.setdefault(entry[kind.key], entry)
         # A result without these fields, as from servers of the handshake era, must not be cached for long, or by
         # shared caches.
@@ -210,7 +210,7 @@ def fresh_ms_of(page: Mapping[str, Any]) -> int:
     return ttl if isinstance(ttl, int) and ttl >= 0 else 0
 
 
-def sound(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
+def valid_entries(model: type[Wire], entries: Iterable[Any]) -> list[dict[str, Any]]:
     """Return the valid entries. Clients refuse a whole list because of one that is invalid, and here it would include
     the lists of other servers."""
     valid: list[dict[str, Any]] = []

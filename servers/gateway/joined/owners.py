@@ -21,10 +21,10 @@ import anyio
 from shared.errors import InsufficientScope, InvalidParams, McpError, ResourceNotFound, RpcError
 from shared.server.dispatch.context import Context
 
-from .directory import Directory, Place, fits
+from .directory import Directory, EntryPlace, fits
 from .list_cache import TEMPLATES
-from .part import Part, absent, asking_server
-from .uris import full_uri, split_uri, with_uris
+from .part import Part, absence_note, asking_server
+from .uris import full_uri, rename_uris, split_uri
 
 Result = TypeVar("Result")
 Value = TypeVar("Value")
@@ -69,7 +69,7 @@ class Owners:
         for entry in entries:
             _remember(self._listed[part], entry["uri"], None)
 
-    def shown(self, part: Part, uri: str) -> str:
+    def shown_uri(self, part: Part, uri: str) -> str:
         """Return the URI under which clients know the resource of `part` at `uri`: with the name of its server if the
         plain URI would belong to another."""
         if split_uri(uri)[0] in self._names or self._directory.has_full_template(part, uri):
@@ -78,11 +78,11 @@ class Owners:
         owner = owner or next((other for other in self._parts if uri in self._listed[other]), part)
         return uri if owner is part else full_uri(part.name, uri)
 
-    def with_shown_uris(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
+    def show_uris(self, part: Part, result: dict[str, Any]) -> dict[str, Any]:
         """Return a result of `part` with the URIs of resources that clients know."""
-        return with_uris(result, partial(self.shown, part))
+        return rename_uris(result, partial(self.shown_uri, part))
 
-    async def first(
+    async def first_result(
         self,
         context: Context[Any],
         uri: str,
@@ -97,27 +97,27 @@ class Owners:
         other than "not found".
         """
         name, own = split_uri(uri)
-        asking = asking_server(context.call.round)
-        if asking is not None:
-            if asking not in self._names:
+        asker = asking_server(context.call.round)
+        if asker is not None:
+            if asker not in self._names:
                 raise InvalidParams("the server that asked is no longer available")
-            return await attempt(self._names[asking], own if name == asking else uri)
+            return await attempt(self._names[asker], own if name == asker else uri)
         if name in self._names:
             return await attempt(self._names[name], own)
-        claiming = await self._claiming(context, uri)
+        claimants = await self._find_claimants(context, uri)
         missing: list[str] = []
         # No other server answers for one that is closed.
-        for part in [part for part in claiming if part.running is None or serving(part)]:
+        for part in [part for part in claimants if part.running is None or serving(part)]:
             try:
                 return await attempt(part, uri)
             except McpError as error:
                 if not _is_missing(error):
                     raise
                 missing.append(str(error))
-        others = [part for part in self._parts if serving(part) and part not in claiming]
+        others = [part for part in self._parts if serving(part) and part not in claimants]
         return await self._guess(uri, others, attempt, missing)
 
-    async def of_template(self, context: Context[Any], uri: str) -> Place | None:
+    async def find_template(self, context: Context[Any], uri: str) -> EntryPlace | None:
         """Return the server of the template, or of the resource, that clients know as `uri`; None if no server is
         known to have it."""
         await self._directory.entries(TEMPLATES, context)
@@ -126,14 +126,16 @@ class Owners:
             return place
         name, own = split_uri(uri)
         if name in self._names:
-            return Place(self._names[name], own)
-        return next((Place(part, uri) for part in await self._claiming(context, uri) if _has_resources(part)), None)
+            return EntryPlace(self._names[name], own)
+        return next(
+            (EntryPlace(part, uri) for part in await self._find_claimants(context, uri) if _has_resources(part)), None
+        )
 
     async def _guess(
         self, uri: str, parts: Sequence[Part], attempt: Callable[[Part, str], Awaitable[Result]], missing: list[str]
     ) -> Result:
-        """Return the first successful result from `parts`. Raises like `first`. `missing` are the "not found" errors
-        of other servers."""
+        """Return the first successful result from `parts`. Raises like `first_result`. `missing` are the "not found"
+        errors of other servers."""
         failure: McpError | None = None
         parts = sorted(parts, key=lambda part: part is not self._guessed.get(uri))
         for part in parts:
@@ -142,7 +144,7 @@ class Owners:
                 with anyio.fail_after(GUESS_SECONDS if part is not parts[-1] else None):
                     result = await attempt(part, uri)
             except TimeoutError:
-                failure = failure or part.late()
+                failure = failure or part.timeout_error()
             except McpError as error:
                 # A request for another scope does not show that the resource exists, since the server is only a
                 # guess.
@@ -154,9 +156,9 @@ class Owners:
                 _remember(self._guessed, uri, part)
                 return result
         self._guessed.pop(uri, None)
-        raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absent(self._parts))
+        raise failure or ResourceNotFound(uri, next(iter(missing), "resource not found") + absence_note(self._parts))
 
-    async def _claiming(self, context: Context[Any], uri: str) -> list[Part]:
+    async def _find_claimants(self, context: Context[Any], uri: str) -> list[Part]:
         """Return the servers that may own it, most likely first."""
         ranks: dict[Part, int] = {}
         for part in self._parts:

@@ -14,16 +14,16 @@ from shared.server.dispatch.context import Context
 from .list_cache import LISTING_SECONDS, cursor_in, fresh_ms_of
 from .part import Part
 
-Saw = Callable[[Part, dict[str, Any]], None]
+OnPage = Callable[[Part, dict[str, Any]], None]
 
 
 class Pages:
-    """The lists of several servers, one after another. `saw` is called with each page and its server, and may correct
-    the page."""
+    """The lists of several servers, one after another. `on_page` is called with each page and its server, and may
+    correct the page."""
 
-    def __init__(self, parts: Sequence[Part], saw: Saw) -> None:
+    def __init__(self, parts: Sequence[Part], on_page: OnPage) -> None:
         self._parts = parts
-        self._saw = saw
+        self._on_page = on_page
 
     async def page(
         self, context: Context[Any], method: str, cursor: str | None, *, size: int, signer: Signer
@@ -35,7 +35,7 @@ class Pages:
         the last error if no server returns a page.
         """
         listed = context.peer.own_list(method)
-        name, theirs = position_of(cursor, name=listed, signer=signer) or ("", None)
+        name, part_cursor = position_of(cursor, name=listed, signer=signer) or ("", None)
         names = [part.name for part in self._parts]
         later = self._parts[names.index(name) if name in names else 0 :]
         rows = [(part, part.row(context, method)) for part in later]
@@ -45,12 +45,12 @@ class Pages:
         count = 0
         while remaining and count < size:
             part, row = remaining.pop(0)
-            own_cursor = theirs if part.name == name else None
+            own_cursor = part_cursor if part.name == name else None
             try:
                 with anyio.fail_after(LISTING_SECONDS):
                     page = dict(await part.ask(context, row, ListParams(cursor=own_cursor)))
             except TimeoutError:
-                failure = part.late()
+                failure = part.timeout_error()
                 continue
             except InputRequired:
                 failure = part.refusal(row.name)
@@ -58,10 +58,10 @@ class Pages:
             except McpError as error:
                 failure = error
                 continue
-            self._saw(part, page)
+            self._on_page(part, page)
             following = cursor_in(page)
             page.pop("nextCursor", None)
-            result = page if result is None else _joined(result, page)
+            result = page if result is None else _join(result, page)
             count = max((len(value) for value in result.values() if isinstance(value, list)), default=0)
             if following:
                 return {**result, "nextCursor": cursor_at([part.name, following], name=listed, signer=signer)}
@@ -72,7 +72,7 @@ class Pages:
         return result
 
 
-def _joined(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _join(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     joined = {**second, **first}
     for name, value in second.items():
         before = first.get(name)

@@ -25,7 +25,7 @@ from shared.server.features import Handler
 from shared.server.run import Run
 from shared.telemetry.logs import server_name
 
-_OF = "shared.gateway/of"
+_SERVER_KEY = "shared.gateway/of"
 """The key, in a round's state, for the name of the server that asks."""
 
 
@@ -106,7 +106,7 @@ class Part:
             return None
         tasks = tasks_of(running)
         # The list follows its rules, which may give a tool another name than the declared one.
-        return listed if tasks.support is None else await tasks.support_of(_handed(running, context), name)
+        return listed if tasks.support is None else await tasks.support_of(_adapt(running, context), name)
 
     def refusal(self, method: str) -> RpcError | ToolError:
         """Return the error for a request that can't currently be served."""
@@ -114,11 +114,11 @@ class Part:
         text = f"the server {self.name} is not available{': ' if reason else ''}{reason}"
         return ToolError(text) if method == "tools/call" else RpcError(text, code=-32603)
 
-    def late(self) -> RpcError:
+    def timeout_error(self) -> RpcError:
         """Return the error for a response that does not arrive in time."""
         return RpcError(f"the server {self.name} did not answer in time", code=-32603)
 
-    async def hand_on(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
+    async def forward(self, context: Context[Any], row: Method, params: Any) -> dict[str, Any]:
         """Return the server's result for a call, with these params instead of its own.
 
         Raises the errors that the server's own clients get, ToolError for a tool or RpcError for anything else if it
@@ -130,16 +130,16 @@ class Part:
         handler = running.handlers.get(row.handler)
         if handler is None:
             raise MethodNotFound(f"method not found: {row.name[:100]}")
-        return await self._work(running, handler, context, row, params)
+        return await self._run_handler(running, handler, context, row, params)
 
     async def ask(self, context: Context[Any], row: Method, params: Params) -> dict[str, Any]:
         """Send a request that the gateway itself makes for the call of `context`, and return the result.
-        Raises the same errors as `hand_on`."""
-        return await self.hand_on(replace(context, call=context.call.inner(row, params)), row, params)
+        Raises the same errors as `forward`."""
+        return await self.forward(replace(context, call=context.call.inner(row, params)), row, params)
 
-    async def hold(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
+    async def subscribe(self, context: Context[Any], uri: str) -> tuple[Run[Any], str]:
         """Begin a subscription for the call of `context`; return its run and its key. Raises the same errors as
-        `hand_on`, ResourceNotFound if the resource can't be subscribed to, InvalidParams if there are too many
+        `forward`, ResourceNotFound if the resource can't be subscribed to, InvalidParams if there are too many
         subscriptions."""
 
         async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
@@ -155,23 +155,23 @@ class Part:
         if running is None or row is None:
             raise self.refusal("resources/subscribe")
         handler = running.surrounded(row, begin)
-        return running, (await self._work(running, handler, context, row, params))["key"]
+        return running, (await self._run_handler(running, handler, context, row, params))["key"]
 
-    async def _work(
+    async def _run_handler(
         self, running: Run[Any], handler: Handler, context: Context[Any], row: Method, params: Any
     ) -> dict[str, Any]:
         call = context.call
         round_ = call.round
-        if round_.carried is not None and (asking := asking_server(round_)) is not None:
-            if asking != self.name:
+        if round_.carried is not None and (asker := asking_server(round_)) is not None:
+            if asker != self.name:
                 raise InvalidParams("this requestState belongs to a request that went to another server")
             # The server gets the round in the form in which it left it.
             carried = round_.carried
             call.round = Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
         result: dict[str, Any] | None = None
         # A server that closes cancels its work. The call itself belongs to another run, and is still answered.
-        with running.calls.guest() as scope, _Explained(running, self.name, call):
-            result = await handler(running, _handed(running, context), params)
+        with running.calls.guest() as scope, _ErrorTranslation(running, self.name, call):
+            result = await handler(running, _adapt(running, context), params)
             if result is None:
                 raise TypeError(f"the handler of {row.name} returned None")
         if scope.cancelled_caught or result is None:
@@ -179,7 +179,7 @@ class Part:
         return result
 
 
-def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
+def _adapt(running: Run[Any], context: Context[Any]) -> Context[Any]:
     """Return `context` adapted to a call at `running`."""
     call, budget = context.call, running.calls.budget
     if call.task is not None:
@@ -188,7 +188,7 @@ def _handed(running: Run[Any], context: Context[Any]) -> Context[Any]:
     return Context(call, context.link, running, running.state, budget)
 
 
-class _Explained:
+class _ErrorTranslation:
     """Translates exceptions in the block to those that clients of `running` get, and adds the server's name to its
     questions and log records."""
 
@@ -208,14 +208,15 @@ class _Explained:
                     # Without state of its own a round keeps the answers so far; with it they are part of the state.
                     answers = self._call.round.answers if translated.carried is None else {}
                     translated = InputRequired(
-                        translated.requests, {_OF: self._name, "carried": translated.carried, "answers": answers}
+                        translated.requests,
+                        {_SERVER_KEY: self._name, "carried": translated.carried, "answers": answers},
                     )
                 raise translated from None
         finally:
             server_name.reset(self._before)
 
 
-def absent(parts: Iterable[Part]) -> str:
+def absence_note(parts: Iterable[Part]) -> str:
     """Return the end of an error message, which names the unavailable parts as a possible reason; empty if all are
     available."""
     names = [part.name for part in parts if part.running is None or not part.running.hooks.is_there()]
@@ -225,4 +226,4 @@ def absent(parts: Iterable[Part]) -> str:
 def asking_server(round_: Round) -> str | None:
     """Return the name of the server whose questions this round answers; None for a first round."""
     carried = round_.carried
-    return carried.get(_OF) if isinstance(carried, dict) else None
+    return carried.get(_SERVER_KEY) if isinstance(carried, dict) else None

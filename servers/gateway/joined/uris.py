@@ -31,14 +31,14 @@ def split_uri(uri: str) -> tuple[str, str]:
     return (server, scheme + rest) if separator and not scheme.lower().startswith(_WEB) else ("", uri)
 
 
-def with_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
+def rename_uris(result: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
     """Return `result` with the URIs renamed in its contents, and in the resources that its content links or
     embeds."""
     changed: dict[str, Any] = {}
-    for key, renamed in (("contents", _renamed), ("content", _renamed_block), ("messages", _renamed_message)):
+    for key, rename_entry in (("contents", _rename), ("content", _rename_block), ("messages", _rename_message)):
         entries = result.get(key)
         if isinstance(entries, list):
-            others = [renamed(entry, rename) for entry in entries]
+            others = [rename_entry(entry, rename) for entry in entries]
             if others != entries:
                 changed[key] = others
     # An unchanged result may be encoded once for all clients.
@@ -50,25 +50,25 @@ def _scheme_of(uri: str) -> str:
     return "" if match is None else match[0]
 
 
-def _renamed(entry: Any, rename: Callable[[str], str]) -> Any:
+def _rename(entry: Any, rename: Callable[[str], str]) -> Any:
     uri = entry.get("uri") if isinstance(entry, dict) else None
     return {**entry, "uri": rename(uri)} if isinstance(uri, str) else entry
 
 
-def _renamed_block(block: Any, rename: Callable[[str], str]) -> Any:
+def _rename_block(block: Any, rename: Callable[[str], str]) -> Any:
     match block:
         case {"type": "resource_link"}:
-            return _renamed(block, rename)
+            return _rename(block, rename)
         case {"type": "resource", "resource": resource}:
-            return {**block, "resource": _renamed(resource, rename)}
+            return {**block, "resource": _rename(resource, rename)}
         case _:
             return block
 
 
-def _renamed_message(message: Any, rename: Callable[[str], str]) -> Any:
+def _rename_message(message: Any, rename: Callable[[str], str]) -> Any:
     if not isinstance(message, dict):
         return message
     content = message.get("content")
     if isinstance(content, list):
-        return {**message, "content": [_renamed_block(block, rename) for block in content]}
-    return {**message, "content": _renamed_block(content, rename)}
+        return {**message, "content": [_rename_block(block, rename) for block in content]}
+    return {**message, "content": _rename_block(content, rename)}

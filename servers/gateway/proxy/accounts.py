@@ -13,7 +13,7 @@ from shared.client.auth.tokens import Key
 from shared.contracts import Credentials
 from shared.text import plain
 
-from .urls import place_of
+from .urls import display_url
 
 _NEVER = 253_402_300_800
 """The year 10000, beyond the range of datetime."""
@@ -82,6 +82,6 @@ def stored_credentials(url: str, folder: Path) -> Credentials | None:
 
     def how_to_log_in(lacks: Collection[str]) -> str:
         scopes = "".join(f" --scope {scope}" for scope in sorted(lacks))
-        return plain(f"run `mcp-server-bundle login {place_of(url)}{scopes}`")
+        return plain(f"run `mcp-server-bundle login {display_url(url)}{scopes}`")
 
     return OAuth(url, AuthorizationCode(None, advice=how_to_log_in), tokens=accounts.tokens)

@@ -50,6 +50,6 @@ class BridgeProgram:
     def open(self, program: str, options: Options, *, exposed: str | None = None) -> int:
         """Serve until a client or a signal ends the program; return the exit code. `exposed` is the location of a
         secret that other users can read."""
-        extensions = [rules(self._rules)] if self._rules.concern_tools else []
+        extensions = [rules(self._rules)] if self._rules.affect_tools else []
         app = bridge(self._upstream, extensions=extensions)
-        return run_app(program, app, options, exposed=exposed, ready=self._first.made)
+        return run_app(program, app, options, exposed=exposed, ready=self._first.wait)

@@ -35,7 +35,7 @@ class FirstConnection:
         self._connect = connect
         self._seconds = seconds
         self._advice = advice
-        self._end_of_time = inf
+        self._deadline = inf
         self._is_over = anyio.Event()
         self._error: Exception | None = None
 
@@ -43,8 +43,8 @@ class FirstConnection:
     async def connect(self, options: ClientOptions) -> AsyncIterator[Client]:
         """Connect, and yield the client. Raises the same errors as connecting."""
         # The bridge's own message about its first attempt is replaced by one line here.
-        _BRIDGE.addFilter(self._has_begun)
-        self._end_of_time = min(self._end_of_time, anyio.current_time() + self._seconds)
+        _BRIDGE.addFilter(self._was_connected)
+        self._deadline = min(self._deadline, anyio.current_time() + self._seconds)
         # A server that does not know the newest protocol may not answer, and needs time for an older one.
         options = replace(options, probe_seconds=min(options.probe_seconds, self._seconds / 2))
         async with AsyncExitStack() as stack:
@@ -56,9 +56,9 @@ class FirstConnection:
             self._end(None)
             yield client
 
-    async def made(self) -> None:
+    async def wait(self) -> None:
         """Wait until there is a connection. Raises Failed if there is none in time."""
-        with anyio.CancelScope(deadline=self._end_of_time):
+        with anyio.CancelScope(deadline=self._deadline):
             await self._is_over.wait()
         if not self._is_over.is_set():
             raise Failed(
@@ -77,7 +77,7 @@ class FirstConnection:
                 reason += self._advice
             raise Failed(f"no connection to {self._name}: {reason}")
 
-    def _has_begun(self, record: logging.LogRecord) -> bool:
+    def _was_connected(self, record: logging.LogRecord) -> bool:
         return self._is_over.is_set() and self._error is None
 
     def _end(self, error: Exception | None) -> None:

@@ -14,7 +14,7 @@ from shared.program.settings.options import Words, read_options, variable_of
 PREFIX = "MCP"
 """The prefix of the environment variables of these options, as with every server."""
 
-_OF_HTTP = (
+_HTTP_OPTIONS = (
     *("host", "port", "path", "allowed_host", "allowed_origin", "token_file", "token", "no_auth", "cards"),
     *("max_sessions", "idle_seconds", "tokens_file", "public_url", "max_rate", "max_burst"),
     *("trusted_proxy", "access_log"),
@@ -23,7 +23,7 @@ _OF_HTTP = (
     *ReplicaOptions.model_fields,
 )
 # The size of a result depends on the server behind it, and the state of its sessions is in one process.
-_MEANINGLESS = ("settings", "transport", "max_result", "max_entries", "workers")
+_INAPPLICABLE = ("settings", "transport", "max_result", "max_entries", "workers")
 
 
 class Options(process.Options):
@@ -33,10 +33,10 @@ class Options(process.Options):
 
 
 OVER_HTTP: Mapping[str, FieldInfo] = {
-    name: field for name, field in Options.model_fields.items() if name not in _MEANINGLESS
+    name: field for name, field in Options.model_fields.items() if name not in _INAPPLICABLE
 }
 """The options of a program that serves a port."""
-OVER_STDIO: Mapping[str, FieldInfo] = {name: field for name, field in OVER_HTTP.items() if name not in _OF_HTTP}
+OVER_STDIO: Mapping[str, FieldInfo] = {name: field for name, field in OVER_HTTP.items() if name not in _HTTP_OPTIONS}
 """The options of a program that one client starts."""
 
 

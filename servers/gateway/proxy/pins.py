@@ -39,7 +39,7 @@ class Comparison(NamedTuple):
     """The names of the tools that clients may see, by the result of the comparison with their pins; all match if
     nothing is pinned yet."""
 
-    fitting: Sequence[str]
+    matching: Sequence[str]
     changed: Sequence[str]
     new: Sequence[str]
     removed: Sequence[str]
@@ -65,17 +65,17 @@ async def list_tools(client: Client) -> list[dict[str, Any]]:
 
 def compare(pins: Pins, tools: Iterable[Tool], rules: Rules) -> Comparison:
     """Compare the `tools` that the rules allow with the `pins`."""
-    fits = dict[str, bool]()
+    matches = dict[str, bool]()
     for tool in tools:
         name = tool["name"]
-        fits[name] = fits.get(name, True) and (pins.is_new or pins.fits(tool))
-    shown = [name for name in fits if rules.shown(name) is not None]
-    mismatched = [name for name in shown if not fits[name]]
+        matches[name] = matches.get(name, True) and (pins.is_new or pins.matches(tool))
+    shown_name = [name for name in matches if rules.shown_name(name) is not None]
+    mismatched = [name for name in shown_name if not matches[name]]
     return Comparison(
-        [name for name in shown if fits[name]],
+        [name for name in shown_name if matches[name]],
         [name for name in mismatched if pins.digest(name) is not None],
         [name for name in mismatched if pins.digest(name) is None],
-        [name for name in pins.names if name not in fits],
+        [name for name in pins.names if name not in matches],
     )
 
 
@@ -98,7 +98,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
     for part in sorted(part for part in {*before, *after} if before.get(part) != after.get(part)):
         compared = ndiff(_lines(before.get(part)), _lines(after.get(part)))
         lines += [f"{escape(part)}:", *(f"  {line}" for line in compared if line[0] in "-+")]
-    return _bounded(lines)
+    return _truncate(lines)
 
 
 def summary(definition: Mapping[str, Any]) -> list[str]:
@@ -107,7 +107,7 @@ def summary(definition: Mapping[str, Any]) -> list[str]:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     arguments = ", ".join(escape(str(name)) for name in properties) if isinstance(properties, dict) else ""
     lines = [*_lines(definition.get("description")), *([f"arguments: {arguments}"] if arguments else [])]
-    return _bounded([f"  {line}" for line in lines])
+    return _truncate([f"  {line}" for line in lines])
 
 
 def _lines(value: Any) -> list[str]:
@@ -117,7 +117,7 @@ def _lines(value: Any) -> list[str]:
     return [escape(line.expandtabs(4)) for line in text.split("\n")]
 
 
-def _bounded(lines: Sequence[str]) -> list[str]:
-    shown = [line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} ..." for line in lines[:MAX_LINES]]
-    more = len(lines) - len(shown)
-    return [*shown, f"  ... and {format_count(more, 'more line')}"] if more > 0 else shown
+def _truncate(lines: Sequence[str]) -> list[str]:
+    shown_name = [line if len(line) <= MAX_LINE else f"{line[:MAX_LINE]} ..." for line in lines[:MAX_LINES]]
+    more = len(lines) - len(shown_name)
+    return [*shown_name, f"  ... and {format_count(more, 'more line')}"] if more > 0 else shown_name

@@ -41,7 +41,7 @@ class Remote(NamedTuple):
     @property
     def has_token(self) -> bool:
         """True if the headers identify the user."""
-        return _identifies_user(self.headers)
+        return _has_credentials(self.headers)
 
 
 def accounts_folder() -> Path:
@@ -55,14 +55,14 @@ def connect_as_user(
 ) -> AbstractAsyncContextManager[Client]:
     """Return a client of the server at `url` that sends `headers`; if they don't identify the user, it uses the
     stored login. Raises the same errors as `connect`."""
-    if _identifies_user(headers) or not (accounts_folder() / "tokens.json").exists():
+    if _has_credentials(headers) or not (accounts_folder() / "tokens.json").exists():
         return connect(url, options, headers=headers)
     from .accounts import stored_credentials
 
     return connect(url, options, headers=headers, auth=stored_credentials(url, accounts_folder()))
 
 
-def _identifies_user(headers: Mapping[str, str]) -> bool:
+def _has_credentials(headers: Mapping[str, str]) -> bool:
     return not {"authorization", "x-api-key", "cookie"}.isdisjoint(map(str.lower, headers))
 
 

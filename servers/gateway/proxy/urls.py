@@ -10,11 +10,11 @@ def check_url(url: str) -> str:
     of a server."""
     try:
         parts = urlsplit(url)
-        is_place = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
         has_user = "@" in parts.netloc
     except ValueError:  # an invalid port or address
-        is_place = has_user = False
-    if not is_place:
+        is_valid = has_user = False
+    if not is_valid:
         raise ValueError("the URL of a server must start with http://, https://, ws:// or wss:// and have a host")
     if has_user:
         raise ValueError(
@@ -24,7 +24,7 @@ def check_url(url: str) -> str:
     return url
 
 
-def place_of(url: str) -> str:
+def display_url(url: str) -> str:
     """Return the URL without the parts that may be secret: a password, a query."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

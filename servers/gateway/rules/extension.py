@@ -37,16 +37,16 @@ _MAX_PAGES = 1_000
 """The number of pages after which a list counts as endless."""
 
 
-def rules(of: Rules, *, pins: Pins | None = None, name: str = "server") -> Extension[Any]:
+def rules(server_rules: Rules, *, pins: Pins | None = None, name: str = "server") -> Extension[Any]:
     """Return the extension for one server, which its operator calls `name`. With `pins`, tools whose definitions
     differ from the pinned ones are withheld. It must be the last extension that handles tools."""
-    runs = [_Run(of, pins, name)]
+    runs = [_Run(server_rules, pins, name)]
 
     def around(method: Method, handler: Handler) -> Handler:
         # A run calls this for both methods of tools before its first call: a second call for the same method comes
         # from the next run.
         if method.name in runs[-1].handlers:
-            runs[-1] = _Run(of, pins, name)
+            runs[-1] = _Run(server_rules, pins, name)
         return runs[-1].around(method, handler)
 
     return Extension("rules", around=around)
@@ -55,13 +55,13 @@ def rules(of: Rules, *, pins: Pins | None = None, name: str = "server") -> Exten
 class _Run:
     """The rules as applied in one run of the server."""
 
-    def __init__(self, of: Rules, pins: Pins | None, name: str) -> None:
+    def __init__(self, server_rules: Rules, pins: Pins | None, name: str) -> None:
         self.handlers: dict[str, Handler] = {}
         """The original handlers of the methods of tools."""
         self._name = name
-        self._rules = of
+        self._rules = server_rules
         self._has_warned = False
-        self._guard = None if pins is None else Guard(name, of, pins)
+        self._guard = None if pins is None else Guard(name, server_rules, pins)
 
     def around(self, method: Method, handler: Handler) -> Handler:
         """Return the handler of `method` within the rules."""
@@ -70,11 +70,11 @@ class _Run:
         # Results of tasks are already within the limits of their call.
         if method.is_stream or method.built_in or method.name.startswith(_OF_TASKS):
             return handler
-        if self._rules.concern_tools or self._guard is not None:
+        if self._rules.affect_tools or self._guard is not None:
             own: dict[str, Handler] = {_LIST: self._list, _CALL: self._call}
             handler = own.get(method.name, handler)
         if self._rules.seconds is not None or self._rules.result_bytes is not None:
-            handler = _limited(handler, method, self._rules.seconds, self._rules.result_bytes)
+            handler = _limit(handler, method, self._rules.seconds, self._rules.result_bytes)
         return handler
 
     async def _list(self, running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -93,17 +93,17 @@ class _Run:
         version = 0 if self._guard is None else self._guard.version
         result = await self.handlers[_LIST](running, context, params)
         tools = [tool for _, tool in named_tools(result)]
-        replaced = next((tool["name"] for tool in tools if self._rules.takes(tool["name"])), None)
+        replaced = next((tool["name"] for tool in tools if self._rules.is_replaced(tool["name"])), None)
         if replaced is not None and not self._has_warned:
             self._has_warned = True
             log.warning("%s: its tool %s is withheld: another tool was renamed to that", self._name, replaced)
-        tools = [tool for tool in tools if self._rules.shown(tool["name"]) is not None]
+        tools = [tool for tool in tools if self._rules.shown_name(tool["name"]) is not None]
         if self._guard is not None:
-            tools = self._guard.passed(tools, version)
-        return {**result, "tools": [tool for tool in map(self._rules.applied, tools) if tool is not None]}
+            tools = self._guard.select_matching(tools, version)
+        return {**result, "tools": [tool for tool in map(self._rules.apply, tools) if tool is not None]}
 
     async def _call(self, running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any]:
-        name = self._rules.meant(params.name)
+        name = self._rules.original_name(params.name)
         if name is None:
             raise UnknownTool(f"unknown tool: {params.name[:100]}")
         # A later round continues a call that has already been checked.
@@ -117,7 +117,7 @@ class _Run:
             )
         except PeerError as error:
             # The server's own error may name tools that are hidden here, or the old names of renamed ones.
-            if self._rules.concern_tools and error.code == InvalidParams.code:
+            if self._rules.affect_tools and error.code == InvalidParams.code:
                 listed = await self._listing(running, context)()
                 if all(tool["name"] != name for tool in listed):
                     raise UnknownTool(f"unknown tool: {params.name[:100]}") from None
@@ -143,7 +143,7 @@ class _Run:
         return list_all
 
 
-def _limited(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
+def _limit(handler: Handler, method: Method, seconds: float | None, max_bytes: int | None) -> Handler:
     """Wrap `handler` with limits of time and size."""
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:

@@ -51,12 +51,12 @@ class Guard:
         self._rules = rules
         self._pins = pins
         self._running: Run[Any] | None = None
-        self._fitting: set[str] = set()
+        self._matching: set[str] = set()
         self._withheld: dict[str, str] = {}
         """By the name of each tool that differs from its pin, a mark that distinguishes it from others of that
         name."""
         self._is_complete = False
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         """The marks of the tools that were logged as withheld."""
         self._turns: dict[Connection, anyio.Lock] = {}
         """The lock of each connection: one of its calls lists the tools for all of them. No call waits for another
@@ -66,7 +66,7 @@ class Guard:
         """Invalidate all tools if they have changed."""
         if change.what == "tools":
             self.version += 1
-            self._fitting, self._withheld, self._is_complete = set(), {}, False
+            self._matching, self._withheld, self._is_complete = set(), {}, False
 
     def announce(self, message: LogMessage) -> None:
         """Ignore the message: it is not about tools."""
@@ -80,16 +80,16 @@ class Guard:
         if self._pins.refresh():
             running.changes.tools()
         if self._pins.is_new:
-            async with self._turn(link):
+            async with self._listing_turn(link):
                 if self._pins.is_new:
                     self._pin(await listing(), shows_pages=shows_pages)
 
-    def passed(self, tools: Tools, version: int) -> Tools:
+    def select_matching(self, tools: Tools, version: int) -> Tools:
         """Return the tools of a page, listed at that `version`, whose definitions match their pins."""
         wrong = {
             tool["name"]: f"{digest_of(tool)} {definition_of(tool).get('_meta')}"
             for tool in tools
-            if not self._pins.fits(tool)
+            if not self._pins.matches(tool)
         }
         try:
             self._pins.learn_pages([tool for tool in tools if tool["name"] not in wrong])
@@ -97,42 +97,42 @@ class Guard:
             log.warning(_NOT_WRITTEN, self._name, self._pins.path, error.strerror)
         if version == self.version:
             names = {tool["name"] for tool in tools}
-            self._fitting = (self._fitting | names) - wrong.keys()
+            self._matching = (self._matching | names) - wrong.keys()
             self._withheld = {name: mark for name, mark in self._withheld.items() if name not in names} | wrong
-        fresh = [name for name, mark in wrong.items() if self._told.get(name) != mark]
-        logged = {name: digest for name, digest in self._told.items() if name not in self._fitting} | wrong
-        self._told = dict(list(logged.items())[-_MAX_LOGGED:])
+        fresh = [name for name, mark in wrong.items() if self._logged.get(name) != mark]
+        logged = {name: digest for name, digest in self._logged.items() if name not in self._matching} | wrong
+        self._logged = dict(list(logged.items())[-_MAX_LOGGED:])
         if fresh:
             log.warning(
                 "%s; accept with: mcp-server-bundle pin %s --accept", self._withheld_message(fresh), self._name
             )
-        if self._running is not None and self._told:
-            self._running.conditions.begin(_CONDITION, "warning", self._withheld_message(list(self._told)))
+        if self._running is not None and self._logged:
+            self._running.conditions.begin(_CONDITION, "warning", self._withheld_message(list(self._logged)))
         elif self._running is not None:
             self._running.conditions.end(_CONDITION)
         return [tool for tool in tools if tool["name"] not in wrong]
 
-    async def check(self, name: str, shown: str, link: Connection, listing: Listing) -> None:
-        """Check that the server's tool `name`, which the client knows as `shown`, is allowed. If it is unknown, all
-        tools are listed for the call on `link`.
+    async def check(self, name: str, shown_name: str, link: Connection, listing: Listing) -> None:
+        """Check that the server's tool `name`, which the client knows as `shown_name`, is allowed. If it is unknown,
+        all tools are listed for the call on `link`.
 
         Raises ToolError if the tool is withheld, UnknownTool if the server has no such tool, and the same errors as
         `listing`.
         """
-        if not self._knows(name):
-            async with self._turn(link):
+        if not self._is_known(name):
+            async with self._listing_turn(link):
                 await self._list(name, listing)
         if name in self._withheld:
-            is_pinned = self._pins.digest(name) is not None
+            fault = "is not pinned" if self._pins.digest(name) is None else "changed since it was pinned"
             raise ToolError(
-                f"the definition of {shown[:100]} {'changed since it was pinned' if is_pinned else 'is not pinned'}; "
+                f"the definition of {shown_name[:100]} {fault}; "
                 f"its operator can accept it with: mcp-server-bundle pin {self._name} --accept"
             )
-        if name not in self._fitting:
-            raise UnknownTool(f"unknown tool: {shown[:100]}")
+        if name not in self._matching:
+            raise UnknownTool(f"unknown tool: {shown_name[:100]}")
 
     @asynccontextmanager
-    async def _turn(self, link: Connection) -> AsyncIterator[None]:
+    async def _listing_turn(self, link: Connection) -> AsyncIterator[None]:
         lock = self._turns.setdefault(link, anyio.Lock())
         try:
             async with lock:
@@ -141,8 +141,8 @@ class Guard:
             if not lock.locked():
                 self._turns.pop(link, None)
 
-    def _knows(self, name: str) -> bool:
-        if name in self._fitting or name in self._withheld:
+    def _is_known(self, name: str) -> bool:
+        if name in self._matching or name in self._withheld:
             return True
         # A pinned tool that was not listed may be listed in another session.
         return self._is_complete and self._pins.digest(name) is None
@@ -150,12 +150,14 @@ class Guard:
     async def _list(self, name: str, listing: Listing) -> None:
         tools: Tools = []
         for _ in range(_MAX_TRIES):
-            if self._knows(name):
+            if self._is_known(name):
                 return
             version, tools = self.version, await listing()
             if version == self.version:
                 break
-        self.passed([tool for tool in tools if self._rules.shown(tool["name"]) is not None], self.version)
+        self.select_matching(
+            [tool for tool in tools if self._rules.shown_name(tool["name"]) is not None], self.version
+        )
         self._is_complete = True
 
     def _pin(self, tools: Tools, *, shows_pages: bool) -> None:
@@ -170,6 +172,6 @@ class Guard:
             log.info("%s: %d tools are pinned in %s", self._name, len(tools), self._pins.path)
 
     def _withheld_message(self, names: list[str]) -> str:
-        shown = ", ".join(join_lines(name)[:100] for name in names[:_MAX_NAMED_TOOLS])
+        shown_name = ", ".join(join_lines(name)[:100] for name in names[:_MAX_NAMED_TOOLS])
         more = f" and {len(names) - _MAX_NAMED_TOOLS} more" if len(names) > _MAX_NAMED_TOOLS else ""
-        return f"{self._name}: withheld, because their definitions do not match the pins: {shown}{more}"
+        return f"{self._name}: withheld, because their definitions do not match the pins: {shown_name}{more}"

@@ -55,7 +55,7 @@ class Rules:
                 raise ValueError(f"{what} must be greater than 0")
 
     @property
-    def concern_tools(self) -> bool:
+    def affect_tools(self) -> bool:
         """True if they affect the tools."""
         return self.allow is not None or bool(self.deny or self.rename or self.describe)
 
@@ -63,34 +63,34 @@ class Rules:
         """Return True if the server's tool `name` is allowed."""
         return not _matches(name, self.deny) and (self.allow is None or _matches(name, self.allow))
 
-    def shown(self, name: str) -> str | None:
+    def shown_name(self, name: str) -> str | None:
         """Return the name under which clients know the server's tool `name`; None if it is hidden."""
         if not self.allows(name):
             return None
-        return self.rename.get(name) or (None if self.takes(name) else name)
+        return self.rename.get(name) or (None if self.is_replaced(name) else name)
 
-    def meant(self, shown: str) -> str | None:
-        """Return the server's tool that clients know as `shown`; None if there is none."""
+    def original_name(self, shown_name: str) -> str | None:
+        """Return the server's tool that clients know as `shown_name`; None if there is none."""
         for old, new in self.rename.items():
-            if new == shown and self.allows(old):
+            if new == shown_name and self.allows(old):
                 return old
-        return shown if self.allows(shown) and shown not in self.rename else None
+        return shown_name if self.allows(shown_name) and shown_name not in self.rename else None
 
-    def takes(self, name: str) -> bool:
+    def is_replaced(self, name: str) -> bool:
         """Return True if another tool was renamed to `name`, so that the tool of that name is hidden."""
         return name not in self.rename and any(new == name and self.allows(old) for old, new in self.rename.items())
 
-    def applied(self, tool: Mapping[str, Any]) -> dict[str, Any] | None:
+    def apply(self, tool: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a tool of the server's list with the name and the description that clients see; None if it is
         hidden."""
         name = tool["name"]
-        shown = self.shown(name)
-        if shown is None:
+        shown_name = self.shown_name(name)
+        if shown_name is None:
             return None
         described = {"description": self.describe[name]} if name in self.describe else {}
-        return {**tool, "name": shown, **described}
+        return {**tool, "name": shown_name, **described}
 
-    def idle(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    def find_unused(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Return the entries without effect at a server whose tools have these `names`: the rule, and the name or
         pattern in it."""
         existing = list(names)

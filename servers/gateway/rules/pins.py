@@ -73,7 +73,7 @@ class Pins:
         pinned = (self._tools or {}).get(name)
         return None if pinned is None else dict(pinned["definition"])
 
-    def fits(self, tool: Mapping[str, Any]) -> bool:
+    def matches(self, tool: Mapping[str, Any]) -> bool:
         """Return True if a tool matches its pin, even without its page, since some clients do not get it."""
         pinned = (self._tools or {}).get(str(tool["name"]))
         if pinned is None or pinned["sha256"] != digest_of(tool):

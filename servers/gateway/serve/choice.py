@@ -34,10 +34,10 @@ DEFAULTS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """The settings of each server without a configuration, by module: a description, and the values."""
 
 
-_USEFUL = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
+_DEFAULTS_HELP = "; ".join(f"{module.rpartition('.')[2]}: {words}" for module, (words, _) in DEFAULTS.items())
 EPILOG = (
-    f"Without --config: {_USEFUL}. Each option can also be set by the environment variable in brackets, and so can "
-    "those of the servers; see their --help."
+    f"Without --config: {_DEFAULTS_HELP}. Each option can also be set by the environment variable in brackets, and "
+    "so can those of the servers; see their --help."
 )
 """The last part of `--help` of the programs that run them."""
 _SETTINGS_HELP = (
@@ -104,12 +104,12 @@ def choose(
     chosen: list[ChosenServer] = []
     for name in names:
         if name in entries:
-            chosen.append(_chosen(entries[name], configuration, is_local=is_local))
+            chosen.append(_choose_server(entries[name], configuration, is_local=is_local))
             continue
         server, settings = foreign[name], foreign[name].settings
         limits = {"result_bytes": settings.max_result, "seconds": settings.max_seconds}
         budget = {limit: value for limit, value in limits.items() if value is not None}
-        rules = configuration.rules(name, server.written, None)
+        rules = configuration.rules(name, server.file_values, None)
         app = foreign_server(server)
         chosen.append(ChosenServer(name, app, NoSettings(), server.exposed, budget, rules, is_foreign=True))
     return chosen
@@ -159,30 +159,30 @@ def _entry(name: str, catalog: Catalog, configuration: Configuration) -> Entry:
         raise ValueError(f"{configuration.path}: servers.{name}: {reason}") from None
 
 
-def _chosen(entry: Entry, configuration: Configuration, *, is_local: bool) -> ChosenServer:
+def _choose_server(entry: Entry, configuration: Configuration, *, is_local: bool) -> ChosenServer:
     # In a thread, because there any exception is returned as a value.
     with ThreadPoolExecutor(1) as thread:
         loading = thread.submit(import_module, f"{entry.module}.server")
         failure = loading.exception()
     if failure is not None:
         # Its settings can't be checked.
-        return ChosenServer(entry.name, _failing(entry, failure), NoSettings(), None)
+        return ChosenServer(entry.name, _make_failing_server(entry, failure), NoSettings(), None)
     app = getattr(loading.result(), "app", None)
     if not isinstance(app, Server):
         raise ValueError(f"{entry.name}: {entry.module}.server has no server named app")
     fields = {**app.settings_model.model_fields, **TABLES}
-    written = configuration.settings(entry.name, fields)
+    file_values = configuration.settings(entry.name, fields)
     default = ""
     if not configuration.servers:
-        written, default = _defaults(entry, app, is_local=is_local)
+        file_values, default = _defaults(entry, app, is_local=is_local)
     try:
-        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), written)
-        rules = configuration.rules(entry.name, written, settings)
+        settings = read_options(app.settings_model, {}, os.environ, own_prefix(app), file_values)
+        rules = configuration.rules(entry.name, file_values, settings)
     except ValueError as error:
-        named = str(error).startswith(f"{configuration.path}: ")
-        raise ValueError(str(error) if named else f"{entry.name}: {error}") from None
+        has_path = str(error).startswith(f"{configuration.path}: ")
+        raise ValueError(str(error) if has_path else f"{entry.name}: {error}") from None
     return ChosenServer(
-        entry.name, app, settings, configuration.exposed(written, fields), rules=rules, default=default
+        entry.name, app, settings, configuration.exposed(file_values, fields), rules=rules, default=default
     )
 
 
@@ -190,17 +190,17 @@ def _defaults(entry: Entry, app: Server[Any], *, is_local: bool) -> tuple[dict[s
     """Return the settings of a server without a configuration, and a note on them. Raises ValueError if the server
     would open the current directory to other machines, since that may be any directory."""
     words, values = DEFAULTS.get(entry.module, ("", {}))
-    written = {name: FileValue(value, f"the default of {name}") for name, value in values.items()}
+    file_values = {name: FileValue(value, f"the default of {name}") for name, value in values.items()}
     variable = f"{own_prefix(app)}_ROOTS".upper()
     if "roots" not in values or os.environ.get(variable):
-        return written, ""
+        return file_values, ""
     if not is_local:
         reason = f"specify its directories in {variable}, or in the --config file"
         raise ValueError(f"{entry.name}: other machines can reach it, and no directory was chosen: {reason}")
-    return written, f"{entry.name} serves {words}: {Path.cwd()}; set {variable} to serve others"
+    return file_values, f"{entry.name} serves {words}: {Path.cwd()}; set {variable} to serve others"
 
 
-def _failing(entry: Entry, error: BaseException) -> Server[Any]:
+def _make_failing_server(entry: Entry, error: BaseException) -> Server[Any]:
     """Return a replacement for a server that can't be loaded: it fails when it is started."""
     app = Server[None](Implementation(name=entry.name, version=entry.version))
 

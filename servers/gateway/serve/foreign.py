@@ -39,8 +39,8 @@ from ..rules.names import Rules
 from .selection import JOINED
 from .values import Values, read_env_file, read_value
 
-_OF_COMMANDS = ("env", "env_file", "cwd")
-_OF_URLS = ("token", "token_file", "headers")
+_COMMAND_SETTINGS = ("env", "env_file", "cwd")
+_URL_SETTINGS = ("token", "token_file", "headers")
 
 
 class ForeignSettings(BaseModel):
@@ -88,7 +88,7 @@ class Foreign:
     """The configuration. Its directory is the base of paths, and the default working directory of a command."""
     exposed: str | None
     """The location at which other users of the machine can read one of its secrets; None if they can't read any."""
-    written: Mapping[str, FileValue]
+    file_values: Mapping[str, FileValue]
     """All its settings, by key."""
 
     @property
@@ -131,12 +131,12 @@ class Foreign:
     def _environment(self) -> dict[str, str]:
         file = self.settings.env_file
         read = {} if file is None else read_env_file(file)[0]
-        return {**read, **{name: value.now(self.directory) for name, value in self.settings.env.items()}}
+        return {**read, **{name: value.current(self.directory) for name, value in self.settings.env.items()}}
 
     def _headers(self) -> dict[str, str]:
         settings = self.settings
         token = settings.token if settings.token_file is None else read_value(settings.token_file)[0]
-        return fixed_headers(token, {name: value.now(self.directory) for name, value in settings.headers.items()})
+        return fixed_headers(token, {name: value.current(self.directory) for name, value in settings.headers.items()})
 
 
 def is_foreign(content: Mapping[str, Any]) -> bool:
@@ -149,23 +149,23 @@ def read_foreign(name: str, content: Mapping[str, Any], path: Path, *, readable:
     users can read that file. Raises ValueError with a one-line message that contains no secret if settings are
     invalid."""
     where = f"{path}: servers.{name}"
-    with _named(path, f"servers.{name}"):
+    with _locate_errors(path, f"servers.{name}"):
         check_server_name(name)
     if name == JOINED:
         raise ValueError(f"{where}: this name is reserved for the joined servers; choose another")
-    written = settings_in(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
-    settings = read_options(ForeignSettings, {}, file=written)
-    with _named(path, f"servers.{name}"):
-        _check_together(settings, written)
+    file_values = settings_in(content, {**ForeignSettings.model_fields, **TABLES}, path, f"servers.{name}.")
+    settings = read_options(ForeignSettings, {}, file=file_values)
+    with _locate_errors(path, f"servers.{name}"):
+        _check_together(settings, file_values)
         rules = _rules(settings, path, name)
-        exposed = _exposed(settings, where, path.absolute().parent, readable=readable)
-        foreign = Foreign(name, settings, rules, path, exposed, written)
+        exposed = _find_exposed(settings, where, path.absolute().parent, readable=readable)
+        foreign = Foreign(name, settings, rules, path, exposed, file_values)
         foreign.check()
     return foreign
 
 
 @contextmanager
-def _named(path: Path, within: str) -> Iterator[None]:
+def _locate_errors(path: Path, within: str) -> Iterator[None]:
     """Add the location to a ValueError raised in the block, unless it has one."""
     try:
         yield
@@ -174,22 +174,21 @@ def _named(path: Path, within: str) -> Iterator[None]:
         raise ValueError(text if text.startswith(f"{path}: ") else f"{path}: {within}: {text}") from None
 
 
-def _check_together(settings: ForeignSettings, written: Mapping[str, FileValue]) -> None:
+def _check_together(settings: ForeignSettings, file_values: Mapping[str, FileValue]) -> None:
     """Check the settings that depend on each other. Raises ValueError for a wrong combination and for a missing
     library."""
     if (settings.command is None) is (settings.url is None):
         raise ValueError("specify either a command or a url")
-    out_of_place: Sequence[str] = _OF_COMMANDS if settings.command is None else _OF_URLS
-    for name in out_of_place:
-        if name in written:
+    misplaced: Sequence[str] = _COMMAND_SETTINGS if settings.command is None else _URL_SETTINGS
+    for name in misplaced:
+        if name in file_values:
             kind = "command" if settings.command is None else "url"
             raise ValueError(f"{name.replace('_', '-')} is only for a {kind}")
-    says_who = [name for name in ("token", "token_file") if getattr(settings, name) is not None]
-    says_who += [name for name in settings.headers if name.lower() == "authorization"]
-    if len(says_who) > 1:
-        raise ValueError(
-            f"{says_who[0].replace('_', '-')} and {says_who[1].replace('_', '-')} set the same thing: use only one"
-        )
+    credentials = [name for name in ("token", "token_file") if getattr(settings, name) is not None]
+    credentials += [name for name in settings.headers if name.lower() == "authorization"]
+    if len(credentials) > 1:
+        first, second = (name.replace("_", "-") for name in credentials[:2])
+        raise ValueError(f"{first} and {second} set the same thing: use only one")
     library = "websockets" if (settings.url or "").startswith("ws") else "aiohttp"
     if settings.url is not None and find_spec(library) is None:
         raise ValueError(f"a server at a URL: {needs_extra('client')}")
@@ -199,9 +198,9 @@ def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
     within = f"servers.{name}.tools"
     if not isinstance(settings.tools, dict | None):
         raise ValueError(f"{path}: {within}: must be a mapping of allow, deny, rename and describe")
-    written = settings_in(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
-    tools = read_options(_Tools, {}, file=written)
-    with _named(path, within):
+    file_values = settings_in(settings.tools or {}, _Tools.model_fields, path, f"{within}.")
+    tools = read_options(_Tools, {}, file=file_values)
+    with _locate_errors(path, within):
         return Rules(
             allow=None if tools.allow is None else tuple(tools.allow),
             deny=tuple(tools.deny),
@@ -212,7 +211,7 @@ def _rules(settings: ForeignSettings, path: Path, name: str) -> Rules:
         )
 
 
-def _exposed(settings: ForeignSettings, where: str, directory: Path, *, readable: bool) -> str | None:
+def _find_exposed(settings: ForeignSettings, where: str, directory: Path, *, readable: bool) -> str | None:
     """Return the location of a secret that other users can read; None if there is none."""
     if readable and settings.token is not None:
         return f"{where}.token"

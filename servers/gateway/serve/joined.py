@@ -24,15 +24,15 @@ async def wait_until_settled(members: Sequence[SupervisedServer]) -> None:
     """Wait until each of `members` is open or has failed, for at most `OPENING_SECONDS`."""
     with anyio.move_on_after(OPENING_SECONDS):
         for member in members:
-            await _settled(member)
+            await _wait_until_member_settled(member)
 
 
-async def _settled(member: SupervisedServer) -> None:
-    moved = anyio.Event()
-    unwatch = member.watch(moved.set)
+async def _wait_until_member_settled(member: SupervisedServer) -> None:
+    changed = anyio.Event()
+    unwatch = member.watch(changed.set)
     try:
         if member.running is None and not member.pause:
-            await moved.wait()
+            await changed.wait()
     finally:
         unwatch()
 

@@ -72,7 +72,7 @@ def run_all(
         mount.extensions += run_per_principal(
             [server.rules for server in choice.servers if server.name in choice.joined]
         )
-        mount.scopes = partial(_united, members)
+        mount.scopes = partial(_unite_scopes, members)
         mount.before = partial(wait_until_settled, supervised)
         mount.trace = trace and trace.for_server(JOINED)
         mounts.append(mount)
@@ -86,7 +86,7 @@ def run_all(
             records.close()
 
 
-def _united(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
+def _unite_scopes(members: Sequence[Mount]) -> tuple[list[str], list[str]]:
     """Return the scopes of all of them, which their tools need at the joined endpoint too."""
     supported, first = zip(*(member.scopes() for member in members), strict=True)
     return sorted({scope for scopes in supported for scope in scopes}), sorted(

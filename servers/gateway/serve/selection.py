@@ -31,7 +31,7 @@ class Selection(BaseModel):
     )
 
 
-def _all_or_some(value: Any) -> bool | list[str]:
+def _read_join(value: Any) -> bool | list[str]:
     if value in ("0", "1"):  # the values from a command line
         return bool(value == "1")
     if isinstance(value, bool) or (isinstance(value, list) and all(isinstance(item, str) for item in value)):
@@ -42,7 +42,7 @@ def _all_or_some(value: Any) -> bool | list[str]:
 class Joining(BaseModel):
     """Which servers are also offered as one, and how its tools are named."""
 
-    join: Annotated[bool | list[str], PlainValidator(_all_or_some)] = Field(
+    join: Annotated[bool | list[str], PlainValidator(_read_join)] = Field(
         False, description="also offer all of them as one server, at /mcp"
     )
     prefix: Literal["auto", "always"] = Field(

@@ -25,23 +25,23 @@ class Value(NamedTuple):
     """A value and its location."""
 
     kind: Literal["text", "env", "file"]
-    written: str
+    text: str
     """The value itself, or the name of the variable or file that contains it."""
 
-    def now(self, directory: Path) -> str:
+    def current(self, directory: Path) -> str:
         """Return the current value; a path is relative to `directory`. Raises ValueError with a one-line message if
         it is missing."""
         if self.kind == "text":
-            return self.written
+            return self.text
         if self.kind == "env":
-            if self.written not in os.environ:
-                raise ValueError(f"the environment variable {self.written} is not set")
-            return os.environ[self.written]
+            if self.text not in os.environ:
+                raise ValueError(f"the environment variable {self.text} is not set")
+            return os.environ[self.text]
         return read_value(self.path(directory))[0]
 
     def path(self, directory: Path) -> Path:
         """Return the path of its file."""
-        return directory / expand_home(self.written)
+        return directory / expand_home(self.text)
 
     def exposed(self, name: str, directory: Path, *, readable: bool) -> bool:
         """Return True if other users of the machine can read it and its `name` suggests a secret. `readable` is true
@@ -51,7 +51,7 @@ class Value(NamedTuple):
         return readable and self.kind == "text" and redact({name: ""})[name] != ""
 
 
-def _read(content: Any) -> dict[str, Value]:
+def _read_values(content: Any) -> dict[str, Value]:
     if not isinstance(content, dict):
         raise ValueError("must be a mapping of names to values")
     values: dict[str, Value] = {}
@@ -70,7 +70,7 @@ def _read(content: Any) -> dict[str, Value]:
     return values
 
 
-Values = Annotated[dict[str, Value], PlainValidator(_read)]
+Values = Annotated[dict[str, Value], PlainValidator(_read_values)]
 """Values by name, as in a configuration."""
 
 

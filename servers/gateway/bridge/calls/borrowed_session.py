@@ -18,9 +18,9 @@ from shared.protocol.types.client import LogLevel
 from shared.protocol.wire.jsonrpc import Gap
 
 from ..base import OnServerMessage
-from ..forwarding import settled
-from ..tasks import seconds_for, through_task
-from .upstream_call import OF_CALLS, CallOver, UpstreamCall
+from ..forwarding import require_result
+from ..tasks import run_as_task, time_limit_of
+from .upstream_call import CALL_NOTIFICATIONS, CallOver, UpstreamCall
 
 ROOTS_SECONDS = 5.0
 """Seconds after which a request for roots fails during a call whose client can't be asked."""
@@ -56,7 +56,7 @@ class LeasedSession:
         self._session_messages = session_messages
         self._level = identity.log_level
         self._call: UpstreamCall | None = None
-        self._moved = Signal()
+        self._changed = Signal()
 
     @property
     def is_usable(self) -> bool:
@@ -71,7 +71,7 @@ class LeasedSession:
     def lease(self, call: UpstreamCall | None) -> None:
         """Lease it to that call, or to none."""
         self._call = call
-        self._moved.wake()
+        self._changed.wake()
 
     async def exchange(
         self,
@@ -94,9 +94,9 @@ class LeasedSession:
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
             caller = Caller(call, reports)
-            return settled(await client.exchange(method, params, caller, timeout=seconds_for(method)))
+            return require_result(await client.exchange(method, params, caller, timeout=time_limit_of(method)))
 
-        return await through_task(ask, *request, task, call)
+        return await run_as_task(ask, *request, task, call)
 
     # Messages of the server
 
@@ -112,13 +112,13 @@ class LeasedSession:
             return await self._call.answer(request)
         while True:
             call = self._call
-            if call is not None and call.asks:
+            if call is not None and call.can_ask:
                 with suppress(CallOver):
                     return await call.answer(request)
-            seconds = None if call is None or call.asks else ROOTS_SECONDS
+            seconds = None if call is None or call.can_ask else ROOTS_SECONDS
             with anyio.move_on_after(seconds) as patience:
                 while self._call is call:
-                    await self._moved.wait()
+                    await self._changed.wait()
             if patience.cancelled_caught:
                 raise MethodNotFound("the client can't be asked for its roots at the moment")
 
@@ -128,5 +128,5 @@ class LeasedSession:
             return
         if self._call is not None:
             self._call.on_server_message(notice)
-        elif notice.method not in OF_CALLS:
+        elif notice.method not in CALL_NOTIFICATIONS:
             self._session_messages(notice)

@@ -16,8 +16,8 @@ from shared.protocol.wire.jsonrpc import Failure, Gap
 from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 
-from ..repairs import repaired_log
-from ..tasks import OF_TASKS, unrelated, without_task
+from ..repairs import repair_log
+from ..tasks import TASK_NOTIFICATIONS, drop_related_task, drop_task
 
 _SESSION_NOTIFICATIONS = frozenset(
     {
@@ -44,7 +44,7 @@ class CallRelay:
             if request.stream is not None:
                 self._scopes.add(scope)
             try:
-                return await _answer_to(without_task(request), partial(self.context.pass_on, carried=None))
+                return await _answer_to(drop_task(request), partial(self.context.pass_on, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to has ended")
@@ -71,22 +71,26 @@ class CallRelay:
         if isinstance(notice, Gap) or notice.method in _SESSION_NOTIFICATIONS:
             self._session_messages(notice)
             return
-        params = unrelated(notice.params)
+        params = drop_related_task(notice.params)
         if self.is_detached:
             task = self.context.call.task
-            if notice.method == "notifications/progress" and task is not None and (progress := _progress_in(params)):
+            if (
+                notice.method == "notifications/progress"
+                and task is not None
+                and (progress := _read_progress(params))
+            ):
                 task.note(*progress)
             return
-        if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(OF_TASKS):
+        if self.context.call.is_over or self.context.link.is_behind or notice.method.startswith(TASK_NOTIFICATIONS):
             return
         match notice.method:
             case "notifications/progress":
-                if (progress := _progress_in(params)) is not None:
+                if (progress := _read_progress(params)) is not None:
                     self.context.link.session.progress(self.context.call, *progress, params.get("_meta"))
             case "notifications/message":
                 level: Any = params.get("level")
                 if level in LOG_LEVELS and self.context.wants_log(level):
-                    self.context.link.session.notify(self.context.call, "notifications/message", repaired_log(params))
+                    self.context.link.session.notify(self.context.call, "notifications/message", repair_log(params))
             case _:
                 self.context.link.session.notify(self.context.call, notice.method, params)
         self.context.link.soon()
@@ -97,7 +101,7 @@ class CallRelay:
             scope.cancel()
 
 
-def newest_of_one(calls: Sequence[CallRelay]) -> CallRelay | None:
+def newest_of_one_client(calls: Sequence[CallRelay]) -> CallRelay | None:
     """Return the most recent call if all current calls came on one connection, so that the server's messages about
     any of them may go there."""
     return calls[-1] if len({relay.context.link for relay in calls}) == 1 else None
@@ -116,7 +120,7 @@ async def ask_standalone(link: Connection, question: ServerRequest) -> dict[str,
             answers[key] = answer.result
         return answers
 
-    return await _answer_to(without_task(question), ask)
+    return await _answer_to(drop_task(question), ask)
 
 
 async def _answer_to(
@@ -132,12 +136,16 @@ async def _answer_to(
         raise InvalidParams(f"{request.method} has a form that no client can show") from None
 
 
-def _progress_in(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
-    progress, total, message = _number(params.get("progress")), _number(params.get("total")), params.get("message")
+def _read_progress(params: Mapping[str, Any]) -> tuple[float, float | None, str | None] | None:
+    progress, total, message = (
+        _read_number(params.get("progress")),
+        _read_number(params.get("total")),
+        params.get("message"),
+    )
     return None if progress is None else (progress, total, message if isinstance(message, str) else None)
 
 
-def _number(value: object) -> float | None:
+def _read_number(value: object) -> float | None:
     """Return `value` if it is a number in the range of a float, which JSON integers may exceed; else None."""
     if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) > sys.float_info.max:
         return None

@@ -25,8 +25,8 @@ from shared.server.dispatch.context import Context
 from shared.server.dispatch.portions import Portions
 
 from ..base import Base
-from ..forwarding import caller_of, identity_of, params_of, settled, unopened_error
-from ..tasks import OF_TASKS, UpstreamTasks, seconds_for, through_task
+from ..forwarding import caller_of, identity_of, params_of, require_result, unopened_error
+from ..tasks import TASK_NOTIFICATIONS, UpstreamTasks, run_as_task, time_limit_of
 from .call_relay import CallRelay, ask_standalone
 
 
@@ -44,7 +44,7 @@ class SessionListener(Protocol):
         """Restore the state of a session that was lost and reopened."""
 
 
-class _Life:
+class _ServerSession:
     """One session on the server, from its opening to its end."""
 
     def __init__(self) -> None:
@@ -70,9 +70,9 @@ class OwnSession:
         options: ClientOptions,
         tasks: TaskSet,
         listener: SessionListener,
-        room: "_Room | None",
+        process_limit: "_ProcessLimit | None",
     ) -> None:
-        """`room` limits the processes, if each session on the server is a process."""
+        """`process_limit` limits the processes, if each session on the server is a process."""
         self.link = link
         self.level: str | None = None
         """The log level that the client has set."""
@@ -81,10 +81,10 @@ class OwnSession:
         self._options = replace(options, relay=self, mode="handshake", reconnect=False, restart=False)
         self._tasks = tasks
         self._listener = listener
-        self._room = room
+        self._process_limit = process_limit
         self._calls: list[CallRelay] = []
         self._pauses = Pauses()
-        self._life: _Life | None = None
+        self._server_session: _ServerSession | None = None
         self._was_open = False
         self.has_left = False
         """True if the client has disconnected, so that the session is not reopened."""
@@ -92,31 +92,31 @@ class OwnSession:
     @property
     def client(self) -> Client | None:
         """The client of the session while it is open; else None."""
-        life = self._life
-        return None if life is None or life.is_lost else life.client
+        server_session = self._server_session
+        return None if server_session is None or server_session.is_lost else server_session.client
 
     def begin(self) -> None:
         """Start to open it, if it is not open."""
-        if not self.has_left and (self._life is None or self._life.is_lost):
-            self._life = _Life()
-            self._tasks.start(self._live(self._life))
+        if not self.has_left and (self._server_session is None or self._server_session.is_lost):
+            self._server_session = _ServerSession()
+            self._tasks.start(self._run(self._server_session))
 
     async def open(self) -> Client:
         """Return its client once it is open. Raises RpcError with the reason if it can't be opened in time, or soon
         if the server is unavailable."""
         if self.client is None:
-            await self._base.come_up()
+            await self._base.wait_until_up()
         self.begin()
-        life = self._life
-        if life is not None:
+        server_session = self._server_session
+        if server_session is not None:
             with anyio.move_on_after(self._upstream.opening_seconds):
-                await life.settled.wait()
+                await server_session.settled.wait()
         if (client := self.client) is None:
-            raise unopened_error(self._upstream.name, None if life is None else life.error)
+            raise unopened_error(self._upstream.name, None if server_session is None else server_session.error)
         return client
 
     @contextmanager
-    def calling(self, context: Context[Any]) -> Iterator[CallRelay]:
+    def relay_call(self, context: Context[Any]) -> Iterator[CallRelay]:
         """Yield a relay for one call, which is in progress during the block."""
         relay = CallRelay(context, self.on_server_message)
         self._calls.append(relay)
@@ -127,38 +127,38 @@ class OwnSession:
             relay.close()
             self._close_if_unused()
 
-    async def _live(self, life: _Life) -> None:
+    async def _run(self, server_session: _ServerSession) -> None:
         try:
             with anyio.move_on_after(self._pauses.remaining(anyio.current_time())):
-                await life.closing.wait()
+                await server_session.closing.wait()
             if self.has_left:
                 return
             self._pauses.record_start(anyio.current_time())
-            async with nullcontext() if self._room is None else self._room.taken(self):
-                await self._live_connected(life)
+            async with nullcontext() if self._process_limit is None else self._process_limit.reserve(self):
+                await self._run_connected(server_session)
         except (McpError, OSError, ValueError) as error:
-            life.error = error
+            server_session.error = error
         finally:
-            life.error = life.error or ConnectionError("the session has ended")
-            life.settled.set()
+            server_session.error = server_session.error or ConnectionError("the session has ended")
+            server_session.settled.set()
 
     @property
-    def may_give_way(self) -> bool:
+    def is_closable(self) -> bool:
         """True if it is open and could be closed without loss for its client: the next call reopens it."""
         return self.client is not None and not self._calls and not self.link.is_busy
 
-    def give_way(self) -> None:
+    def close(self) -> None:
         """Close it to make room for another session."""
-        if self._life is not None:
-            self._life.closing.set()
+        if self._server_session is not None:
+            self._server_session.closing.set()
 
-    async def _live_connected(self, life: _Life) -> None:
-        async with self._upstream.connect(self._options) as life.client:
+    async def _run_connected(self, server_session: _ServerSession) -> None:
+        async with self._upstream.connect(self._options) as server_session.client:
             if self._was_open:
                 await self._listener.reopened(self)
             self._was_open = True
-            life.settled.set()
-            await first_of(life.client.ended, life.closing.wait)
+            server_session.settled.set()
+            await first_of(server_session.client.ended, server_session.closing.wait)
 
     # Events of the client's connection
 
@@ -170,7 +170,7 @@ class OwnSession:
     def on_client_notification(self, event: UnknownNotification) -> None:
         """Forward a notification from the client to the server, such as the progress of its answer."""
         client = self.client
-        if client is not None and not client.is_behind and not event.method.startswith(OF_TASKS):
+        if client is not None and not client.is_behind and not event.method.startswith(TASK_NOTIFICATIONS):
             client.notify(event.method, event.params)
 
     def on_close(self) -> None:
@@ -181,8 +181,8 @@ class OwnSession:
     def _close_if_unused(self) -> None:
         """Close the session if its client has disconnected and no task is left, since tasks outlive their client's
         connection."""
-        if self.has_left and self._life is not None and not any(relay.is_detached for relay in self._calls):
-            self._life.closing.set()
+        if self.has_left and self._server_session is not None and not any(relay.is_detached for relay in self._calls):
+            self._server_session.closing.set()
 
     # The relay of the session
 
@@ -205,7 +205,7 @@ class OwnSession:
             self._listener.on_session_notification(self.link, notice)
 
 
-class _Room:
+class _ProcessLimit:
     """Limits the number of processes. One client gets at most half of them, and the least recently used session is
     closed to make room for another."""
 
@@ -221,17 +221,17 @@ class _Room:
             self._open[session] = self._open.pop(session)
 
     @asynccontextmanager
-    async def taken(self, session: OwnSession) -> AsyncIterator[None]:
+    async def reserve(self, session: OwnSession) -> AsyncIterator[None]:
         """Reserve a process for `session` during the block. Raises ConnectionError if none is available."""
         client = session.link.client
         while not self._portions.take(client):
-            idle = [other for other in self._open if other.may_give_way]
+            idle = [other for other in self._open if other.is_closable]
             if any(other.link.client == client for other in self._open):
                 # A client that has processes makes room for itself.
                 idle = [other for other in idle if other.link.client == client]
             if not idle:
                 raise ConnectionError("this client has the maximum number of processes for one client; end a session")
-            idle[0].give_way()
+            idle[0].close()
             await self._left.wait()
         self._open[session] = None
         try:
@@ -251,7 +251,7 @@ class OwnSessions:
         self._listener = listener
         self._upstream_tasks = upstream_tasks
         max_processes = base.upstream.processes
-        self._room = None if max_processes is None else _Room(max_processes)
+        self._process_limit = None if max_processes is None else _ProcessLimit(max_processes)
         self._by_link: dict[Connection, OwnSession] = {}
 
     def of(self, link: Connection) -> OwnSession:
@@ -261,9 +261,9 @@ class OwnSessions:
         if session is None:
             identity = identity_of(link.session.peer)
             options = ClientOptions(info=identity.info, capabilities=identity.capabilities)
-            session = OwnSession(self._base, link, options, self._tasks, self._listener, self._room)
+            session = OwnSession(self._base, link, options, self._tasks, self._listener, self._process_limit)
             self._by_link[link] = session
-            link.watchers = (*link.watchers, session, _Leaving(lambda: self._by_link.pop(link, None)))
+            link.watchers = (*link.watchers, session, _CloseListener(lambda: self._by_link.pop(link, None)))
         return session
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
@@ -273,8 +273,8 @@ class OwnSessions:
         session.
         """
         session = self.of(context.link)
-        if self._room is not None:
-            self._room.use(session)
+        if self._process_limit is not None:
+            self._process_limit.use(session)
         client = await session.open()
         try:
             return await self._exchange(session, client, context, params)
@@ -288,17 +288,17 @@ class OwnSessions:
         self, session: OwnSession, client: Client, context: Context[Any], params: Any
     ) -> dict[str, Any]:
         task_params = await self._upstream_tasks.task_param(client, context, getattr(params, "name", None))
-        with session.calling(context) as relay:
+        with session.relay_call(context) as relay:
 
             async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
                 caller = caller_of(context, relay)
-                return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
+                return require_result(await client.exchange(method, sent, caller, timeout=time_limit_of(method)))
 
             method = context.call.method.name
-            return await through_task(ask, method, params_of(context, params), task_params, relay)
+            return await run_as_task(ask, method, params_of(context, params), task_params, relay)
 
 
-class _Leaving:
+class _CloseListener:
     """A listener that forgets a connection when it closes."""
 
     def __init__(self, forget: Callable[[], object]) -> None:

@@ -20,7 +20,7 @@ from ..forwarding import GONE
 from .upstream_call import UpstreamCall
 from .visiting import VISIT_SECONDS, PageVisits
 
-PARKED_SECONDS = 300.0
+PENDING_SECONDS = 300.0
 """Seconds that a call waits for its client to return."""
 AWAY_SECONDS = 20.0
 """Seconds that a call waits for its client while other calls wait for its session."""
@@ -30,13 +30,13 @@ GATHER_SECONDS = 0.02
 """Seconds to wait for further questions after the first, since servers send them one after another."""
 
 
-class Parking:
+class PendingCalls:
     """The calls whose clients are away. It ends with `close`."""
 
     def __init__(
         self,
         *,
-        seconds: float = PARKED_SECONDS,
+        seconds: float = PENDING_SECONDS,
         away_seconds: float = AWAY_SECONDS,
         max_calls: int = MAX_WAITING_CALLS,
         gather_seconds: float = GATHER_SECONDS,
@@ -49,12 +49,12 @@ class Parking:
         self._calls: dict[str, UpstreamCall] = {}
         self._gather_seconds = gather_seconds
         self._max_calls = max_calls
-        self._clocks = ExpiryQueue(seconds, self._expired)
+        self._clocks = ExpiryQueue(seconds, self._expire)
 
     def __len__(self) -> int:
         return len(self._calls)
 
-    async def take_up(self, context: Context[Any]) -> UpstreamCall | None:
+    async def resume(self, context: Context[Any]) -> UpstreamCall | None:
         """Return the call that a round continues, after passing on its answers; None if the call must be made.
 
         Raises InvalidParams if that call has ended or belongs to another client, and for invalid answers; and the
@@ -70,7 +70,7 @@ class Parking:
         self._clocks.stop(id_)
         self._calls.pop(id_, None)
         try:
-            call.answered(context.call.round.answers)
+            call.store_answers(context.call.round.answers)
         except InvalidParams:
             call.stop()
             raise
@@ -85,7 +85,7 @@ class Parking:
         """
         goes_on = False
         try:
-            while questions := await call.attend(context, self._gather_seconds):
+            while questions := await call.wait_for_questions(context, self._gather_seconds):
                 if context.call.round.number >= MAX_ROUNDS:
                     raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
                 if len(self._calls) >= self._max_calls:
@@ -98,7 +98,7 @@ class Parking:
                     self._calls[id_], goes_on = call, True
                     self._clocks.start(id_)
                     raise
-                call.answered(answers)
+                call.store_answers(answers)
             return call.result()
         except PeerError as error:
             await self.visiting.request_visits(context, error)
@@ -112,20 +112,20 @@ class Parking:
         id_ = self._id_of(call)
         return None if id_ is None else self._clocks.waited(id_)
 
-    def give_up(self, call: UpstreamCall | None) -> None:
+    def abandon(self, call: UpstreamCall | None) -> None:
         """Stop `call` if it is parked. Its client gets an error if it returns."""
         if (id_ := self._id_of(call)) is not None:
             self._clocks.stop(id_)
-            self._expired(id_)
+            self._expire(id_)
 
     def close(self) -> None:
         """Stop all parked calls."""
         for id_ in tuple(self._calls):
-            self._expired(id_)
+            self._expire(id_)
         self._clocks.close()
 
     def _id_of(self, call: UpstreamCall | None) -> str | None:
-        return next((id_ for id_, parked in self._calls.items() if parked is call), None)
+        return next((id_ for id_, pending in self._calls.items() if pending is call), None)
 
-    def _expired(self, id: str) -> None:
+    def _expire(self, id: str) -> None:
         self._calls.pop(id).stop()

@@ -25,7 +25,7 @@ from ..forwarding import identity_of, params_of, unopened_error
 from ..tasks import UpstreamTasks
 from ..upstream import Upstream
 from .borrowed_session import LeasedSession
-from .pending_input import Parking
+from .pending_input import PendingCalls
 from .upstream_call import Exchange, UpstreamCall
 
 IDLE_SECONDS = 60.0
@@ -43,14 +43,14 @@ class Pool:
         tasks: TaskSet,
         session_messages: OnServerMessage,
         *,
-        parking: Parking | None = None,
+        pending_calls: PendingCalls | None = None,
         max_sessions: int = MAX_SESSIONS,
         idle_seconds: float = IDLE_SECONDS,
     ) -> None:
         """The tasks of sessions run in `tasks`; `session_messages` is called with messages from a server that belong
         to no call. `max_sessions` is the maximum number of sessions, three quarters of which one client may have. An
         unused session is closed after `idle_seconds`."""
-        self.parking = Parking() if parking is None else parking
+        self.pending_calls = PendingCalls() if pending_calls is None else pending_calls
         """The calls whose clients are away."""
         self.upstream_tasks = UpstreamTasks()
         """The support for tasks of the tools."""
@@ -71,14 +71,14 @@ class Pool:
         """Return the server's result, or raise its next questions. If there is no free session, the call waits within
         its time limit.
 
-        Raises the same errors as `Client.exchange`, opening a session, and `Parking`.
+        Raises the same errors as `Client.exchange`, opening a session, and `PendingCalls`.
         """
-        call = await self.parking.take_up(context)
+        call = await self.pending_calls.resume(context)
         if call is None:
             identity, call_info = identity_of(context.peer), context.call
             request = (call_info.method.name, params_of(context, params))
             call = UpstreamCall(context, self._on_server_message)
-            session = await self._leased(context.owner, identity)
+            session = await self._lease(context.owner, identity)
             session.lease(call)
             task_params, is_known = None, False
             try:
@@ -93,18 +93,18 @@ class Pool:
             exchange = partial(
                 session.exchange, request, call_info.token is not None, identity.log_level, task_params
             )
-            self._tasks.start(self._make(session, call, exchange))
-        return await self.parking.round(context, call)
+            self._tasks.start(self._make_call(session, call, exchange))
+        return await self.pending_calls.round(context, call)
 
     def close(self) -> None:
         """Stop the calls whose clients are away, and close unused sessions."""
-        self.parking.close()
+        self.pending_calls.close()
         for session in tuple(self._idle):
             self._idle.stop(session)
             _close(session)
         self._idle.close()
 
-    async def _make(self, session: LeasedSession, call: UpstreamCall, exchange: Exchange) -> None:
+    async def _make_call(self, session: LeasedSession, call: UpstreamCall, exchange: Exchange) -> None:
         ended = False
         try:
             ended = await call.run(exchange)
@@ -118,23 +118,23 @@ class Pool:
 
     def _on_server_message(self, notice: Notified | Gap) -> None:
         if isinstance(notice, Notified):
-            self.parking.visiting.on_server_message(notice)
+            self.pending_calls.visiting.on_server_message(notice)
         self._session_messages(notice)
 
     # Sessions
 
-    async def _leased(self, owner: str, identity: ClientIdentity) -> LeasedSession:
+    async def _lease(self, owner: str, identity: ClientIdentity) -> LeasedSession:
         """Return an open session for a call of `owner`. Raises RpcError with the reason if it can't be opened in
         time."""
         key = digest([owner, identity.info, identity.capabilities])
         session = self._take_idle(key)
-        while session is None and (candidates := self._crowded(owner)):
+        while session is None and (candidates := self._find_candidates(owner)):
             await self._wait_for_room(candidates)
             session = self._take_idle(key)
         if session is None:
             session = LeasedSession(owner, key, identity, self._on_server_message)
             self._sessions.add(session)
-            self._tasks.start(self._live(session))
+            self._tasks.start(self._run_session(session))
         if session.settled.is_set():
             return session
         is_open = False
@@ -152,7 +152,7 @@ class Pool:
             raise unopened_error(self._upstream.name, session.error)
         return session
 
-    def _crowded(self, owner: str) -> list[LeasedSession]:
+    def _find_candidates(self, owner: str) -> list[LeasedSession]:
         """Return the sessions from which one must be closed before `owner` may open another, or an empty list if
         there is room."""
         own = [session for session in self._sessions if session.owner == owner]
@@ -161,7 +161,7 @@ class Pool:
             return own
         return list(self._sessions) if len(self._sessions) >= self._max_sessions else []
 
-    async def _live(self, session: LeasedSession) -> None:
+    async def _run_session(self, session: LeasedSession) -> None:
         try:
             async with self._upstream.connect(session.options) as session.client:
                 session.settled.set()
@@ -184,8 +184,8 @@ class Pool:
             self._changed.wake()
 
     def _take_idle(self, key: str) -> LeasedSession | None:
-        fitting = (session for session in reversed(self._idle) if session.key == key and session.is_usable)
-        idle: LeasedSession | None = next(fitting, None)
+        matching = (session for session in reversed(self._idle) if session.key == key and session.is_usable)
+        idle: LeasedSession | None = next(matching, None)
         if idle is not None:
             self._idle.stop(idle)
         return idle
@@ -212,14 +212,16 @@ class Pool:
         """End the call of the candidate whose client has been away longest, if that is too long; return the seconds
         until the next check."""
         away = {
-            session: seconds for session in candidates if (seconds := self.parking.away(session.call)) is not None
+            session: seconds
+            for session in candidates
+            if (seconds := self.pending_calls.away(session.call)) is not None
         }
         longest = max(away, key=away.__getitem__, default=None)
-        limit = self.parking.away_seconds
+        limit = self.pending_calls.away_seconds
         if longest is not None and away[longest] < limit:
             return limit - away[longest]
         if longest is not None:
-            self.parking.give_up(longest.call)
+            self.pending_calls.abandon(longest.call)
             _close(longest)
         return limit
 

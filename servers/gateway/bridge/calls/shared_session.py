@@ -21,11 +21,11 @@ from shared.server.dispatch.connection import Connection
 from shared.server.dispatch.context import Context
 
 from ..base import Base
-from ..forwarding import caller_of, params_of, settled
+from ..forwarding import caller_of, params_of, require_result
 from ..log_level import SharedLevel
-from ..tasks import UpstreamTasks, related_task, seconds_for, through_task
+from ..tasks import UpstreamTasks, related_task, run_as_task, time_limit_of
 from .call_relay import CallRelay
-from .pending_input import Parking
+from .pending_input import PendingCalls
 from .upstream_call import UpstreamCall
 
 SHARED_CAPABILITIES: Mapping[str, Any] = {
@@ -59,9 +59,9 @@ class _AttributedCall:
         self.inner.on_status(task)
 
     @property
-    def asks(self) -> bool:
+    def can_ask(self) -> bool:
         """True if its client can be asked."""
-        return isinstance(self.inner, CallRelay) or self.inner.asks
+        return isinstance(self.inner, CallRelay) or self.inner.can_ask
 
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer. Raises RpcError like `inner`."""
@@ -81,10 +81,10 @@ class SharedSession:
     """Makes all calls in the session of the bridge itself, and is the relay of messages in it that belong to no call.
     It ends with `close`."""
 
-    def __init__(self, tasks: TaskSet, *, parking: Parking | None = None) -> None:
+    def __init__(self, tasks: TaskSet, *, pending_calls: PendingCalls | None = None) -> None:
         self.options = ClientOptions(capabilities=SHARED_CAPABILITIES, relay=self)
         """The options with which the bridge opens it."""
-        self.parking = Parking() if parking is None else parking
+        self.pending_calls = PendingCalls() if pending_calls is None else pending_calls
         """The calls whose clients are away."""
         self._tasks = tasks
         self.upstream_tasks = UpstreamTasks()
@@ -101,22 +101,22 @@ class SharedSession:
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Raises the same errors as `Client.exchange`, RpcError while there is no
-        session, and the errors raised by `Parking` and `Context.pass_on`."""
+        session, and the errors raised by `PendingCalls` and `Context.pass_on`."""
         if context.peer.lasts:
             relay = CallRelay(context, self._base.on_server_message)
             try:
                 return await self._exchange(context, params_of(context, params), relay)
             finally:
                 relay.close()
-        call = await self.parking.take_up(context)
+        call = await self.pending_calls.resume(context)
         if call is None:
             call = UpstreamCall(context, self._base.on_server_message)
             self._tasks.start(self._run_call(call, context, params_of(context, params)))
-        return await self.parking.round(context, call)
+        return await self.pending_calls.round(context, call)
 
     def close(self) -> None:
         """Stop the calls whose clients are away."""
-        self.parking.close()
+        self.pending_calls.close()
 
     async def _run_call(self, call: UpstreamCall, context: Context[Any], params: dict[str, Any]) -> None:
         await call.run(partial(self._exchange, context, params))
@@ -134,12 +134,12 @@ class SharedSession:
 
         async def ask(method: str, sent: dict[str, Any]) -> dict[str, Any]:
             caller = caller_of(context, relay)
-            return settled(await client.exchange(method, sent, caller, timeout=seconds_for(method)))
+            return require_result(await client.exchange(method, sent, caller, timeout=time_limit_of(method)))
 
         self._calls_in_progress.append(relay)
         try:
             task_params = await self.upstream_tasks.task_param(client, context, params.get("name"))
-            return await through_task(ask, context.call.method.name, params, task_params, relay)
+            return await run_as_task(ask, context.call.method.name, params, task_params, relay)
         finally:
             self._calls_in_progress.remove(relay)
 
@@ -157,7 +157,7 @@ class SharedSession:
         if not self._has_one_client:
             raise InternalError("it is unknown which client this question is for")
         newest = next(
-            (relay for relay in reversed(self._calls_in_progress) if relay.asks), self._calls_in_progress[-1]
+            (relay for relay in reversed(self._calls_in_progress) if relay.can_ask), self._calls_in_progress[-1]
         )
         with ExitStack() as paused:
             # Any of these may wait for the answer.
@@ -174,7 +174,7 @@ class SharedSession:
         if notice.method == _LOGGED and self._has_one_client:
             self._calls_in_progress[-1].on_server_message(notice)
         elif notice.method == _VISITED:
-            self.parking.visiting.on_server_message(notice)
+            self.pending_calls.visiting.on_server_message(notice)
             link = self._visits.pop(str(notice.params.get("elicitationId")), None)
             if link is not None:
                 link.session.notify_session(notice.method, notice.params)

@@ -12,14 +12,14 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
 from ..base import Base
-from ..forwarding import GONE, caller_of, params_of, settled
-from ..tasks import has_tasks, reject_question, seconds_for
-from .call_relay import CallRelay, newest_of_one
+from ..forwarding import GONE, caller_of, params_of, require_result
+from ..tasks import has_tasks, reject_question, time_limit_of
+from .call_relay import CallRelay, newest_of_one_client
 
 _Requests = dict[str, tuple[str, dict[str, Any]]]
 
 
-class StatelessPlace:
+class StatelessCalls:
     """Makes the requests of all clients, of either era."""
 
     def __init__(self, base: Base) -> None:
@@ -35,7 +35,7 @@ class StatelessPlace:
         """
         sent, round_ = params_of(context, params), context.call.round
         if isinstance(round_.carried, dict) and "task" in round_.carried:
-            return await self._followed(context, round_.carried["task"], None)
+            return await self._follow(context, round_.carried["task"], None)
         if round_.carried is not None and "state" not in round_.carried:
             raise InvalidParams(GONE)  # the server had sessions during the previous round
         inputs = _inputs(round_.answers, None if round_.carried is None else round_.carried["state"])
@@ -53,23 +53,25 @@ class StatelessPlace:
                 if result.get("resultType") != "task":
                     return result
                 task = read_state("tools/call", result)
-                return await self._followed(context, task.id, task)
-            requests = _with_ids(result.requests) if context.peer.lasts else result.requests
+                return await self._follow(context, task.id, task)
+            requests = _add_visit_ids(result.requests) if context.peer.lasts else result.requests
             inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
 
-    async def _followed(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
+    async def _follow(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
         """Return the result of a task that runs at the server, known from an earlier round or from `first`. If the
         client has neither tasks nor sessions, each question ends a round, and the task continues."""
         relay, answers = CallRelay(context, self._base.on_server_message), context.call.round.answers
 
         async def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
             caller = replace(caller_of(context, relay, tasks=True), wants_progress=False)
-            return settled(await self._base.client.exchange(method, params, caller, timeout=seconds_for(method)))
+            return require_result(
+                await self._base.client.exchange(method, params, caller, timeout=time_limit_of(method))
+            )
 
         async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
             requests = dict(questions)
-            return await context.pass_on(_with_ids(requests) if context.peer.lasts else requests, {"task": id})
+            return await context.pass_on(_add_visit_ids(requests) if context.peer.lasts else requests, {"task": id})
 
         self._calls.append(relay)
         try:
@@ -85,7 +87,7 @@ class StatelessPlace:
     def _on_server_message(self, notice: Notified | Gap) -> None:
         # On a pipe a log message can't be attributed to a request.
         if isinstance(notice, Notified) and notice.method == "notifications/message":
-            relay = newest_of_one(self._calls)
+            relay = newest_of_one_client(self._calls)
             if relay is not None:
                 relay.on_server_message(notice)
 
@@ -97,7 +99,7 @@ def _inputs(answers: dict[str, Any], state: str | None) -> dict[str, Any]:
     return inputs if state is None else {**inputs, "requestState": state}
 
 
-def _with_ids(requests: _Requests) -> _Requests:
+def _add_visit_ids(requests: _Requests) -> _Requests:
     """Return the server's requests, with the id for each page visit that clients with sessions need."""
     return {
         key: (

@@ -15,10 +15,10 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.context import Context
 
 from ..base import OnServerMessage
-from ..tasks import without_task
+from ..tasks import drop_task
 from .call_relay import CallRelay
 
-OF_CALLS = ("notifications/progress", "notifications/message")
+CALL_NOTIFICATIONS = ("notifications/progress", "notifications/message")
 """The notifications that belong to a call, and only to its client."""
 
 
@@ -44,7 +44,7 @@ class UpstreamCall:
     def __init__(self, context: Context[Any], session_messages: OnServerMessage) -> None:
         """`session_messages` is called with messages of the call that belong to no call."""
         self.owner = context.owner
-        self.asks = context.call.method.multi_round
+        self.can_ask = context.call.method.multi_round
         """True if its client can be asked, since only some requests have rounds."""
         self.is_over = False
         self._peer = context.peer
@@ -54,7 +54,7 @@ class UpstreamCall:
         self._question_count = 0
         self._is_task = self._is_settled = False
         self._outcome: dict[str, Any] | McpError | OSError | None = None
-        self._moved = Signal()
+        self._changed = Signal()
         self._scope = CancelScope()
 
     async def run(self, exchange: "Exchange") -> bool:
@@ -66,7 +66,7 @@ class UpstreamCall:
             self._outcome = error
         finally:
             self.is_over = True
-            self._moved.wake()
+            self._changed.wake()
         return self._outcome is not None
 
     def stop(self) -> None:
@@ -79,9 +79,9 @@ class UpstreamCall:
         """Called when the server has turned the call into a task. Returns once it is one of the bridge's tasks, or if
         its client supports none."""
         self._is_task = True
-        self._moved.wake()
+        self._changed.wake()
         while not self._is_settled and self._relay is not None:
-            await self._moved.wait()
+            await self._changed.wait()
 
     def on_status(self, task: TaskState) -> None:
         """Copy the status message of the server's task to the bridge's task."""
@@ -91,19 +91,19 @@ class UpstreamCall:
     async def answer(self, request: ServerRequest) -> dict[str, Any]:
         """Return the client's answer, from this round or the next. Raises CallOver if the call ends before that, and
         RpcError for a request that this client can't answer."""
-        request = without_task(request)
+        request = drop_task(request)
         question = question_of(request.method, request.params)
-        if not self.asks or missing_capability(question, self._peer) is not None:
+        if not self.can_ask or missing_capability(question, self._peer) is not None:
             raise MethodNotFound(f"the client that called can't be asked: {request.method}")
         if self._relay is not None and self._relay.is_detached:
             return await self._relay.answer(request)
         self._question_count += 1
         key, pending = f"q{self._question_count}", _Pending(request, question)
         self._pending[key] = pending
-        self._moved.wake()
+        self._changed.wake()
         try:
             while pending.answer is None and not self.is_over:
-                await self._moved.wait()
+                await self._changed.wait()
         finally:
             self._pending.pop(key, None)
         if pending.answer is None:
@@ -116,22 +116,24 @@ class UpstreamCall:
             return
         if self._relay is not None:
             self._relay.on_server_message(notice)
-        elif notice.method not in OF_CALLS:
+        elif notice.method not in CALL_NOTIFICATIONS:
             self._session_messages(notice)
 
     # Rounds of its client
 
-    def answered(self, answers: Mapping[str, Any]) -> None:
+    def store_answers(self, answers: Mapping[str, Any]) -> None:
         """Store the answers of a round. Raises InvalidParams for an answer that does not match its question."""
-        brought = [(key, waiting, answers[key]) for key, waiting in self._pending.items() if key in answers]
-        for _, pending, answer in brought:
+        given = [(key, waiting, answers[key]) for key, waiting in self._pending.items() if key in answers]
+        for _, pending, answer in given:
             read_answer(pending.question, answer)
-        for key, pending, answer in brought:
+        for key, pending, answer in given:
             pending.answer = answer
             del self._pending[key]
-        self._moved.wake()
+        self._changed.wake()
 
-    async def attend(self, context: Context[Any], gather_seconds: float) -> dict[str, tuple[str, dict[str, Any]]]:
+    async def wait_for_questions(
+        self, context: Context[Any], gather_seconds: float
+    ) -> dict[str, tuple[str, dict[str, Any]]]:
         """Wait for questions to the client, which meanwhile gets the server's notifications; return none if the call
         has ended. After the first question it waits `gather_seconds` for further ones."""
         self._relay = CallRelay(context, self._session_messages)
@@ -140,9 +142,9 @@ class UpstreamCall:
                 if self._is_task and not self._is_settled:
                     await self._relay.became_task()
                     self._is_settled = True
-                    self._moved.wake()
+                    self._changed.wake()
                 if not self._pending:
-                    await self._moved.wait()
+                    await self._changed.wait()
                     continue
                 await self._gather(gather_seconds)
                 if self._pending:  # not cancelled in the meantime
@@ -156,7 +158,7 @@ class UpstreamCall:
     async def _gather(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             while not self.is_over:
-                await self._moved.wait()
+                await self._changed.wait()
 
     def result(self) -> dict[str, Any]:
         """Return the result of the call, which has ended. Raises the error of the call."""

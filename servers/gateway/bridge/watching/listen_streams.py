@@ -33,23 +33,23 @@ class _Batch:
 
     def __init__(self) -> None:
         self.uris: dict[str, None] = {}
-        self.over = anyio.Event()
+        self.done = anyio.Event()
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
 
 
 class _Stream:
-    """One listen stream, and the resources in it that are still needed. `tell` is called for each resource that
+    """One listen stream, and the resources in it that are still needed. `report` is called for each resource that
     changes, or may have changed."""
 
-    def __init__(self, uris: Iterable[str], tell: Callable[[Change], None]) -> None:
+    def __init__(self, uris: Iterable[str], report: Callable[[Change], None]) -> None:
         self.uris = dict.fromkeys(uris)
         self.opened = anyio.Event()
         """Set when it is open for the first time, or has failed."""
         self.refused: frozenset[str] = frozenset()
         self.error: Exception | None = ConnectionError("the bridge is closed")
         """The reason that it could not be opened."""
-        self._tell = tell
+        self._report = report
         self._scope = anyio.CancelScope()
 
     def end(self) -> None:
@@ -60,19 +60,19 @@ class _Stream:
         """Report changes until `end` is called or the connection ends."""
         try:
             with self._scope:
-                await self._once(client)
+                await self._run_once(client)
                 while self.error is None and client.connected:
                     await anyio.sleep(PAUSE_SECONDS)
-                    await self._once(client)
+                    await self._run_once(client)
         finally:
             self.opened.set()
 
-    async def _once(self, client: Client) -> None:
+    async def _run_once(self, client: Client) -> None:
         try:
             async with client.changes(tuple(self.uris), lists=False) as changes:
                 refused = frozenset(changes.refused)
                 if self.opened.is_set():
-                    self._missed()
+                    self._report_all()
                 else:
                     self.error, self.refused = None, refused
                     self.opened.set()
@@ -85,22 +85,22 @@ class _Stream:
 
     def _on_change(self, change: Change) -> None:
         if change.kind == "missed":
-            self._missed()
+            self._report_all()
         else:
-            self._tell(change)
+            self._report(change)
 
-    def _missed(self) -> None:
+    def _report_all(self) -> None:
         for uri in tuple(self.uris):
-            self._tell(Change("resource", uri))
+            self._report(Change("resource", uri))
 
 
-class Listening:
-    """The streams of one client. `tell` is called for each resource that changes, or may have changed."""
+class ListenStreams:
+    """The streams of one client. `report` is called for each resource that changes, or may have changed."""
 
-    def __init__(self, client: Client, tasks: TaskSet, tell: Callable[[Change], None]) -> None:
+    def __init__(self, client: Client, tasks: TaskSet, report: Callable[[Change], None]) -> None:
         self.client = client
         self._tasks = tasks
-        self._tell = tell
+        self._report = report
         self._batch: _Batch | None = None
         self._opening = anyio.Lock()
         self._streams: dict[str, _Stream] = {}
@@ -109,17 +109,17 @@ class Listening:
     @property
     def streams(self) -> int:
         """The number of open streams."""
-        return len(self._open())
+        return len(self._open_streams())
 
     async def add(self, uri: str) -> bool:
         """Request notifications about `uri` from the server; return False if it refuses. Raises PeerError,
         ConnectionError and TimeoutError if no stream can be opened."""
         if self._batch is None:
             self._batch = _Batch()
-            self._tasks.start(self._open_soon(self._batch))
+            self._tasks.start(self._open_batch(self._batch))
         batch = self._batch
         batch.uris[uri] = None
-        await batch.over.wait()
+        await batch.done.wait()
         if batch.error is not None:
             raise batch.error
         return uri not in batch.refused
@@ -135,10 +135,10 @@ class Listening:
             if not stream.uris:
                 stream.end()
 
-    def _open(self) -> dict[_Stream, None]:
+    def _open_streams(self) -> dict[_Stream, None]:
         return dict.fromkeys(self._streams.values())
 
-    async def _open_soon(self, batch: _Batch) -> None:
+    async def _open_batch(self, batch: _Batch) -> None:
         # One at a time: resources added while one is opened share the next.
         try:
             async with self._opening:
@@ -146,40 +146,40 @@ class Listening:
                 self._batch = None
                 uris = list(batch.uris)
                 for start in range(0, len(uris), MAX_URIS):
-                    batch.refused |= await self._open_one(uris[start : start + MAX_URIS])
+                    batch.refused |= await self._open_stream(uris[start : start + MAX_URIS])
             batch.error = None
         except (McpError, OSError) as error:
             batch.error = error
             for uri in batch.uris:
                 self._drop(uri)
         finally:
-            batch.over.set()
+            batch.done.set()
 
-    async def _open_one(self, uris: Collection[str]) -> frozenset[str]:
+    async def _open_stream(self, uris: Collection[str]) -> frozenset[str]:
         """Open a stream for `uris` that takes over the resources of smaller ones; return the URIs among them that the
         server refuses."""
         size = len(uris)
         before = []
-        for stream in sorted(self._open(), key=lambda stream: len(stream.uris)):
+        for stream in sorted(self._open_streams(), key=lambda stream: len(stream.uris)):
             if len(stream.uris) > size or size + len(stream.uris) > MAX_URIS:
                 break
             size += len(stream.uris)
             before.append(stream)
         requested = frozenset(uris)
-        new = _Stream([*uris, *(uri for stream in before for uri in stream.uris)], self._tell)
+        new = _Stream([*uris, *(uri for stream in before for uri in stream.uris)], self._report)
         self._tasks.start(new.run(self.client))
         await new.opened.wait()
         if new.error is not None:
             raise new.error
-        given_up = {uri for uri in new.uris if uri not in requested and uri not in self._streams}
-        for uri in new.refused | given_up:
+        dropped = {uri for uri in new.uris if uri not in requested and uri not in self._streams}
+        for uri in new.refused | dropped:
             del new.uris[uri]
         for stream in before:
             stream.end()
-        for uri in new.refused - requested - given_up:
+        for uri in new.refused - requested - dropped:
             # Its changes were reported until now: a client that reads it again gets its current state.
             del self._streams[uri]
-            self._tell(Change("resource", uri))
+            self._report(Change("resource", uri))
         self._streams.update(dict.fromkeys(new.uris, new))
         if not new.uris:
             new.end()

@@ -21,15 +21,15 @@ from shared.protocol.wire.jsonrpc import Gap
 from shared.server.dispatch.changes import Changes
 
 from ..base import Base
-from .listen_streams import Listening
+from .listen_streams import ListenStreams
 
 MAX_CONCURRENT_REQUESTS = 32
 """Maximum number of concurrent requests to subscribe."""
 MAX_LEVELS = 256
 """Maximum number of slashes considered in a URI, since a malicious one may have thousands."""
-HEARING_SECONDS = 2.0
+LISTS_SECONDS = 2.0
 """Seconds that clients wait at the start until the bridge receives changes."""
-FAREWELL_SECONDS = 5.0
+UNSUBSCRIBE_SECONDS = 5.0
 """The time limit for ending a subscription at the server; the caller waits for it."""
 
 
@@ -46,22 +46,22 @@ class Subscriber(Protocol):
         """End the notifications about `uri`; errors are ignored."""
 
 
-class _Subscribing:
+class _SessionSubscriber:
     """`Subscriber` at a server with sessions: one request for each resource."""
 
     def __init__(self, client: Client, seconds: float) -> None:
         self.client = client
         self._seconds = seconds
-        self._places = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        self._slots = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def add(self, uri: str) -> bool:
-        async with self._places:
+        async with self._slots:
             await self.client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
         return True
 
     async def remove(self, uri: str) -> None:
         with suppress(McpError, OSError):
-            await self.client.request("resources/unsubscribe", {"uri": uri}, timeout=FAREWELL_SECONDS)
+            await self.client.request("resources/unsubscribe", {"uri": uri}, timeout=UNSUBSCRIBE_SECONDS)
 
 
 class Watching:
@@ -79,46 +79,46 @@ class Watching:
         self.watches_lists = anyio.Event()
         """Set when changes to the lists are received, or never will be."""
         self._is_served = False
-        self._held: set[str] = set()
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._watched: set[str] = set()
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         """Locks that keep the requests about one URI in order."""
 
     async def begin(self) -> None:
         """Start serving clients."""
         # A change before the list is watched would be lost.
-        with anyio.move_on_after(HEARING_SECONDS):
+        with anyio.move_on_after(LISTS_SECONDS):
             await self.watches_lists.wait()
         self._is_served = True
 
     async def hold(self, uri: str) -> bool:
         """Watch `uri`, if it is not watched yet; return False if the server refuses. Raises PeerError,
         ConnectionError and TimeoutError, and RpcError while it is down."""
-        async with self._turn(uri):
-            if uri not in self._held:
+        async with self._lock_of(uri):
+            if uri not in self._watched:
                 # Here, the caller can't be cancelled.
                 with anyio.fail_after(self._seconds):
                     is_accepted = await self._current().add(uri)
                 if not is_accepted:
                     return False
-                self._held.add(uri)
+                self._watched.add(uri)
         return True
 
     async def release(self, uri: str) -> None:
         """Stop watching `uri` if `changes` shows that no client needs it anymore."""
-        async with self._turn(uri):
-            if uri in self._held and not self._changes.has_subscribers(key_of(uri)):
-                self._held.discard(uri)
+        async with self._lock_of(uri):
+            if uri in self._watched and not self._changes.has_subscribers(key_of(uri)):
+                self._watched.discard(uri)
                 if self.subscriber is not None and self._base.up:
                     await self.subscriber.remove(uri)
 
-    def turned(self) -> None:
+    def on_connection_change(self) -> None:
         """Called when the connection came up or went down: the lists may have changed."""
         if self._base.up:
-            self._tasks.start(self._again())
+            self._tasks.start(self._resubscribe())
         if self._base.up and self._base.stateless:
             self._tasks.start(self._watch_lists(self._base.client))
         else:
-            self._watching_lists()
+            self._on_lists_watched()
 
     def on_server_message(self, notice: Notified | Gap) -> None:
         """Handle a message from the server that belongs to no request. The streams of a stateless server handle their
@@ -129,27 +129,27 @@ class Watching:
         if change is not None:
             self._report(change)
 
-    def _turn(self, uri: str) -> asyncio.Lock:
-        lock = self._turns.get(uri)
+    def _lock_of(self, uri: str) -> asyncio.Lock:
+        lock = self._locks.get(uri)
         if lock is None:
-            lock = self._turns[uri] = asyncio.Lock()
+            lock = self._locks[uri] = asyncio.Lock()
         return lock
 
     def _current(self) -> Subscriber:
         client = self._base.client
         if self.subscriber is None or self.subscriber.client is not client:
             if self._base.stateless:
-                self.subscriber = Listening(client, self._tasks, self._report)
+                self.subscriber = ListenStreams(client, self._tasks, self._report)
             else:
-                self.subscriber = _Subscribing(client, self._seconds)
+                self.subscriber = _SessionSubscriber(client, self._seconds)
         return self.subscriber
 
-    async def _again(self) -> None:
+    async def _resubscribe(self) -> None:
         """Subscribe to all resources again, and report that each may have changed in the meantime."""
 
         async def subscribe(uri: str) -> None:
-            async with self._turn(uri):
-                if uri in self._held:
+            async with self._lock_of(uri):
+                if uri in self._watched:
                     # A resource that is refused now is requested again on the next connection; a client that reads it
                     # gets the reason.
                     with suppress(McpError, OSError):
@@ -157,7 +157,7 @@ class Watching:
             self._changes.resource(key_of(uri))
 
         async with anyio.create_task_group() as tasks:
-            for uri in tuple(self._held):
+            for uri in tuple(self._watched):
                 tasks.start_soon(subscribe, uri)
 
     async def _watch_lists(self, client: Client) -> None:
@@ -165,13 +165,13 @@ class Watching:
         with suppress(PeerError, OSError):
             async with client.changes() as changes:
                 # Changes before this were not reported to anyone.
-                self._watching_lists()
+                self._on_lists_watched()
                 async for change in changes:
                     self._report(change)
             return
-        self._watching_lists()
+        self._on_lists_watched()
 
-    def _watching_lists(self) -> None:
+    def _on_lists_watched(self) -> None:
         self.watches_lists.set()
         if self._is_served:
             self._report_lists()
@@ -183,10 +183,10 @@ class Watching:
     def _report(self, change: Change) -> None:
         match change.kind:
             case "resource" if change.uri is not None:
-                for uri in covering(change.uri, self._held.__contains__):
+                for uri in find_covering(change.uri, self._watched.__contains__):
                     self._changes.resource(key_of(uri), None if uri == change.uri else change.uri)
             case "missed":
-                for uri in tuple(self._held):
+                for uri in tuple(self._watched):
                     self._changes.resource(key_of(uri))
                 self._report_lists()
             case "tools":
@@ -202,16 +202,16 @@ def key_of(uri: str) -> str:
     return f"all {uri}"
 
 
-def covering(uri: str, is_held: Callable[[str], bool]) -> Iterator[str]:
+def find_covering(uri: str, is_watched: Callable[[str], bool]) -> Iterator[str]:
     """Yield the watched URIs that `uri` equals or is a part of (2025-11-25, Resources, Subscriptions), up to
     `MAX_LEVELS` levels."""
-    if is_held(uri):
+    if is_watched(uri):
         yield uri
-    at = uri.find("/")
+    end = uri.find("/")
     for _ in range(MAX_LEVELS):
-        if at < 0:
+        if end < 0:
             return
-        for whole in (uri[:at], uri[: at + 1]):
-            if whole != uri and is_held(whole):
+        for whole in (uri[:end], uri[: end + 1]):
+            if whole != uri and is_watched(whole):
                 yield whole
-        at = uri.find("/", at + 1)
+        end = uri.find("/", end + 1)

@@ -24,7 +24,7 @@ from shared.server.dispatch.changes import Changes
 from shared.server.dispatch.context import Context
 
 from ..calls.own_sessions import OwnSession
-from .resources import FAREWELL_SECONDS, MAX_CONCURRENT_REQUESTS, Watching, covering, key_of
+from .resources import MAX_CONCURRENT_REQUESTS, UNSUBSCRIBE_SECONDS, Watching, find_covering, key_of
 
 
 class _SessionSubscriptions:
@@ -34,7 +34,7 @@ class _SessionSubscriptions:
         self.session = session
         self.number = number
         self.keys: dict[str, str] = {}
-        self.keeper: asyncio.Task[None] | None = None
+        self.reopener: asyncio.Task[None] | None = None
         """The task that opens the session again when it is lost."""
 
 
@@ -65,7 +65,7 @@ class Subscriptions:
             subscriptions = self._by_session.get(session)
             if subscriptions is None:
                 subscriptions = self._by_session[session] = _SessionSubscriptions(session, next(self._numbers))
-                subscriptions.keeper = self._tasks.start(self._keep_open(subscriptions))
+                subscriptions.reopener = self._tasks.start(self._keep_open(subscriptions))
             key = subscriptions.keys[uri] = f"session {subscriptions.number} {uri}"
             self._by_key[key] = (subscriptions, uri)
             return key
@@ -88,15 +88,15 @@ class Subscriptions:
         del subscriptions.keys[uri]
         if not subscriptions.keys:
             del self._by_session[subscriptions.session]
-            if subscriptions.keeper is not None:
-                subscriptions.keeper.cancel()
+            if subscriptions.reopener is not None:
+                subscriptions.reopener.cancel()
         client = subscriptions.session.client
         if client is not None and not subscriptions.session.has_left:
             with suppress(McpError, OSError):
-                await client.request("resources/unsubscribe", {"uri": uri}, timeout=FAREWELL_SECONDS)
+                await client.request("resources/unsubscribe", {"uri": uri}, timeout=UNSUBSCRIBE_SECONDS)
 
     @asynccontextmanager
-    async def subscribed_ahead(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
+    async def subscribe_ahead(self, context: Context[Any], uris: Collection[str]) -> AsyncIterator[None]:
         """Subscribe to all `uris` at the same time, for a block that subscribes to them one after another."""
         refused: set[str] = set()
 
@@ -132,10 +132,10 @@ class Subscriptions:
             return
         uri = change.uri
         if uri is None:
-            self._missed(subscriptions)
+            self._report_all(subscriptions)
             return
         # The server may spell it differently from its client; either way, it was subscribed to.
-        for whole in [*covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
+        for whole in [*find_covering(uri, subscriptions.keys.__contains__)] or [*subscriptions.keys][:1]:
             self._changes.resource(subscriptions.keys[whole], None if whole == uri else uri)
 
     async def reopened(self, session: OwnSession, client: Client) -> None:
@@ -144,18 +144,18 @@ class Subscriptions:
         subscriptions = self._by_session.get(session)
         if subscriptions is None:
             return
-        places = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        slots = anyio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
-        async def again(uri: str) -> None:
-            async with places:
+        async def subscribe(uri: str) -> None:
+            async with slots:
                 # A refused resource is reported as changed: a client that reads it gets the reason.
                 with suppress(McpError, OSError):
                     await client.request("resources/subscribe", {"uri": uri}, timeout=self._seconds)
 
         async with anyio.create_task_group() as tasks:
             for uri in tuple(subscriptions.keys):
-                tasks.start_soon(again, uri)
-        self._missed(subscriptions)
+                tasks.start_soon(subscribe, uri)
+        self._report_all(subscriptions)
 
     async def _keep_open(self, subscriptions: _SessionSubscriptions) -> None:
         """Reopen the session when it is lost, while it has subscriptions, since there may be no call that would do
@@ -168,6 +168,6 @@ class Subscriptions:
                 with suppress(McpError):
                     await session.open()
 
-    def _missed(self, subscriptions: _SessionSubscriptions) -> None:
+    def _report_all(self, subscriptions: _SessionSubscriptions) -> None:
         for key in tuple(subscriptions.keys.values()):
             self._changes.resource(key)

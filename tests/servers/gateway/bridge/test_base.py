@@ -113,7 +113,7 @@ async def test_a_request_reconnects_at_once_despite_the_pause(monkeypatch: pytes
         await base.settled.wait()
         await anyio.wait_all_tasks_blocked()
         behind.is_away = False
-        await base.come_up()
+        await base.wait_until_up()
         assert base.up
 
 
@@ -137,7 +137,7 @@ async def test_a_crashing_process_is_not_restarted_by_each_request(monkeypatch: 
             base._pauses._pause = PATIENCE  # as after several starts
             await anyio.wait_all_tasks_blocked()
             with pytest.raises(RpcError, match="it ended at once"):
-                await base.come_up()
+                await base.wait_until_up()
             while attempts < expected:
                 await anyio.lowlevel.checkpoint()
             await anyio.wait_all_tasks_blocked()
@@ -157,7 +157,7 @@ async def test_concurrent_requests_share_one_failed_attempt(monkeypatch: pytest.
 
     async def ask(base: Base) -> None:
         with pytest.raises(RpcError, match="time 2"):
-            await base.come_up()
+            await base.wait_until_up()
 
     async with living(Upstream("away", connect)) as base:
         await base.settled.wait()

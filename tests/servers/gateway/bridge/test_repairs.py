@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from servers.gateway.bridge.repairs import repaired, repaired_log
+from servers.gateway.bridge.repairs import repair, repair_log
 
 SCHEMA = {"type": "object", "properties": {"at": {"default": None}}}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
@@ -100,8 +100,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_results_that_strict_hosts_refuse_are_repaired(
     method: str, result: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert repaired(method, result) == expected
+    assert repair(method, result) == expected
 
 
 def test_a_log_message_keeps_data_that_is_null() -> None:
-    assert repaired_log({"level": "info", "logger": None, "data": None}) == {"level": "info", "data": None}
+    assert repair_log({"level": "info", "logger": None, "data": None}) == {"level": "info", "data": None}

@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.gateway.joined.list_cache import LISTING_SECONDS, sound
+from servers.gateway.joined.list_cache import LISTING_SECONDS, valid_entries
 from shared import Context, RpcError, Run
 from shared.protocol.types.tools import Tool
 from tests.clock import forward
@@ -64,7 +64,7 @@ async def names_in_vain(peer: Peer) -> list[str]:
 
 def test_a_tool_with_arguments_that_are_no_object_is_omitted() -> None:
     tools = [{"name": kind, "inputSchema": {"type": kind}} for kind in ("array", "object")]
-    assert sound(Tool, [*tools, {"name": "none", "inputSchema": {}}, {"name": "no schema"}]) == tools[1:]
+    assert valid_entries(Tool, [*tools, {"name": "none", "inputSchema": {}}, {"name": "no schema"}]) == tools[1:]
 
 
 async def test_a_slow_member_is_omitted_until_it_announces_a_change() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.gateway.joined.uris import full_uri, split_uri, with_uris
+from servers.gateway.joined.uris import full_uri, rename_uris, split_uri
 
 FULL = {
     "prompt://hello": "prompt://team__hello",
@@ -39,8 +39,8 @@ def test_a_result_is_copied_only_if_a_uri_changes() -> None:
         "messages": [{"role": "user", "content": link}, {"content": [link]}, None],
         "contents": [{"uri": "a"}, {"uri": 5}],
     }
-    assert with_uris(result, str) is result
-    changed = with_uris(result, str.upper)
+    assert rename_uris(result, str) is result
+    changed = rename_uris(result, str.upper)
     assert changed["content"][0] == result["content"][0]
     assert [changed["content"][1]["uri"], changed["content"][2]["resource"]["uri"]] == ["A", "A"]
     assert [changed["messages"][0]["content"]["uri"], changed["messages"][1]["content"][0]["uri"]] == ["A", "A"]

@@ -17,34 +17,41 @@ SHOWN = [
 
 
 def test_shown_names_follow_allow_deny_and_rename():
-    assert [(rules, [rules.shown(name) for name in NAMES if rules.shown(name)]) for rules, _ in SHOWN] == SHOWN
+    assert [
+        (rules, [rules.shown_name(name) for name in NAMES if rules.shown_name(name)]) for rules, _ in SHOWN
+    ] == SHOWN
 
 
 def test_a_shown_name_resolves_to_its_tool():
     rules = Rules(deny=("c",), rename={"a": "x", "c": "d"}, allow=("a", "b", "c", "new"))
-    meant = {"x": "a", "a": None, "b": "b", "c": None, "d": None, "new": "new"}
-    assert {shown: rules.meant(shown) for shown in meant} == meant
+    original_name = {"x": "a", "a": None, "b": "b", "c": None, "d": None, "new": "new"}
+    assert {shown_name: rules.original_name(shown_name) for shown_name in original_name} == original_name
 
 
 def test_a_tool_is_hidden_by_another_renamed_to_its_name():
     rules = Rules(rename={"a": "b"})
-    assert (rules.shown("a"), rules.shown("b"), rules.meant("b"), rules.takes("b")) == ("b", None, "a", True)
+    assert (rules.shown_name("a"), rules.shown_name("b"), rules.original_name("b"), rules.is_replaced("b")) == (
+        "b",
+        None,
+        "a",
+        True,
+    )
 
 
 def test_a_name_that_a_denied_tool_would_have_is_free():
     rules = Rules(deny=("a",), rename={"a": "b"})
-    assert (rules.shown("b"), rules.meant("b")) == ("b", "b")
+    assert (rules.shown_name("b"), rules.original_name("b")) == ("b", "b")
 
 
 def test_two_tools_may_change_names():
     rules = Rules(rename={"a": "b", "b": "a"})
-    assert [(rules.shown(name), rules.meant(name)) for name in "ab"] == [("b", "b"), ("a", "a")]
+    assert [(rules.shown_name(name), rules.original_name(name)) for name in "ab"] == [("b", "b"), ("a", "a")]
 
 
 def test_rules_change_only_the_name_and_the_description():
     tool = {"name": "a", "title": "A", "description": "Does.", "inputSchema": {"type": "object"}}
     rules = Rules(rename={"a": "x"}, describe={"a": "Does it."})
-    assert rules.applied(tool) == {**tool, "name": "x", "description": "Does it."}
+    assert rules.apply(tool) == {**tool, "name": "x", "description": "Does it."}
 
 
 @pytest.mark.parametrize(
@@ -64,5 +71,5 @@ def test_contradictory_rules_are_refused(given, said):
 
 def test_rules_without_effect_are_reported():
     rules = Rules(allow=("a*", "z*"), deny=("ab", "y"), rename={"ab": "x", "aa": "w"}, describe={"gone": "Is gone."})
-    found = list(rules.idle(["aa", "ab"]))
+    found = list(rules.find_unused(["aa", "ab"]))
     assert found == [("allow", "z*"), ("deny", "y"), ("rename", "ab"), ("describe", "gone")]

@@ -82,19 +82,19 @@ def test_a_pinned_page_is_optional_for_clients_without_pages(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([PAGE], shows_pages=True)
     assert pins.definition("a") == {**TOOL, "_meta": {"ui": {"resourceUri": "ui://a/b"}}}
-    assert [pins.fits(tool) for tool in (PAGE, TOOL, OTHER_PAGE, FLAT_PAGE)] == [True, True, False, False]
+    assert [pins.matches(tool) for tool in (PAGE, TOOL, OTHER_PAGE, FLAT_PAGE)] == [True, True, False, False]
 
 
 def test_a_page_added_later_does_not_match(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([TOOL], shows_pages=True)
-    assert not pins.fits(PAGE)
+    assert not pins.matches(PAGE)
 
 
 def test_a_page_is_pinned_when_it_is_first_seen(tmp_path):
     pins = Pins(tmp_path / "a.pins.json")
     pins.record([TOOL, {**TOOL, "name": "b"}], shows_pages=False)
-    assert pins.fits(PAGE)
+    assert pins.matches(PAGE)
     pins.learn_pages([PAGE, {**TOOL, "name": "b"}])
     later = Pins(tmp_path / "a.pins.json")
-    assert (later.names, later.fits(PAGE), later.fits(OTHER_PAGE)) == (["a", "b"], True, False)
+    assert (later.names, later.matches(PAGE), later.matches(OTHER_PAGE)) == (["a", "b"], True, False)

@@ -197,7 +197,7 @@ def test_values_in_files_are_trimmed_and_unquoted(tmp_path: Path) -> None:
     """An empty file is refused; only paired quotes are removed."""
     of_owner(tmp_path, "empty", " \n")
     with pytest.raises(ValueError, match="is empty"):
-        Value("file", "empty").now(tmp_path)
+        Value("file", "empty").current(tmp_path)
     path = of_owner(tmp_path, "vars", "A='x'\nB=\"y\"\nC='\nD=\"z'\nE=$HOME # no comment\n")
     read: Any = read_env_file(path)[0]
     assert read == {"A": "x", "B": "y", "C": "'", "D": "\"z'", "E": "$HOME # no comment"}

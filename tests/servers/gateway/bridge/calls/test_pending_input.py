@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
-from servers.gateway.bridge.calls.pending_input import Parking
+from servers.gateway.bridge.calls.pending_input import PendingCalls
 from servers.gateway.bridge.calls.pool import Pool
 from shared import Run
 from shared.protocol.identity import Principal
@@ -36,20 +36,20 @@ THOUGHT: Json = {"role": "assistant", "content": {"type": "text", "text": "thoug
 
 @asynccontextmanager
 async def _parking(
-    parking: Parking | None = None, capabilities: Json = FORMS
-) -> AsyncIterator[tuple[Asking, Peer, Parking]]:
+    pending_calls: PendingCalls | None = None, capabilities: Json = FORMS
+) -> AsyncIterator[tuple[Asking, Peer, PendingCalls]]:
     """A server, a stateless client of it, and the parking of its calls."""
-    asking, parking = Asking(), Parking(gather_seconds=0) if parking is None else parking
+    asking, pending_calls = Asking(), PendingCalls(gather_seconds=0) if pending_calls is None else pending_calls
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
         talking(running, STATELESS, capabilities) as peer,
     ):
-        yield asking, peer, parking
+        yield asking, peer, pending_calls
 
 
 async def test_a_question_ends_the_round_and_its_answer_continues_the_call() -> None:
-    async with _parking() as (asking, peer, parking):
+    async with _parking() as (asking, peer, pending_calls):
         first = await round_of(peer, "greet")
         assert first["result"]["inputRequests"]["q1"]["params"]["message"] == "Your first name?"
         second = await round_of(peer, "greet", first, q1=named("Ada"))
@@ -60,7 +60,7 @@ async def test_a_question_ends_the_round_and_its_answer_continues_the_call() -> 
         assert (error["code"], error["message"]) == (-32602, gone)
         assert text(await round_of(peer, "greet", second, q2=named("Lovelace"))) == "Ada Lovelace"
         # Nothing else shows that no time runs any more.
-        assert (asking.opened, len(parking), list(parking._clocks)) == (1, 0, [])
+        assert (asking.opened, len(pending_calls), list(pending_calls._clocks)) == (1, 0, [])
 
 
 @asynccontextmanager
@@ -77,10 +77,10 @@ async def _called(running: Run[Any], client: str) -> AsyncIterator[Peer]:
 
 
 async def test_a_parked_call_continues_only_for_the_same_address() -> None:
-    asking, parking = Asking(), Parking(gather_seconds=0)
+    asking, pending_calls = Asking(), PendingCalls(gather_seconds=0)
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
         _called(running, "@192.0.2.1") as ada,
         _called(running, "@192.0.2.2") as eve,
     ):
@@ -91,7 +91,7 @@ async def test_a_parked_call_continues_only_for_the_same_address() -> None:
 
 @pytest.mark.slow
 async def test_concurrent_questions_are_sent_together() -> None:
-    async with _parking(Parking(gather_seconds=1), EVERYTHING) as (_, peer, _parked):
+    async with _parking(PendingCalls(gather_seconds=1), EVERYTHING) as (_, peer, _parked):
         first = await round_of(peer, "ask_all")
         assert asked(first) == {"q1": "elicitation/create", "q2": "sampling/createMessage", "q3": "roots/list"}
         last = await round_of(peer, "ask_all", first, q1=named("Ada"), q2=THOUGHT, q3=ROOTS)
@@ -122,10 +122,10 @@ async def test_notifications_reach_the_current_round() -> None:
 
 
 async def test_a_parked_call_continues_only_for_the_same_principal() -> None:
-    asking, parking = Asking(), Parking()
+    asking, pending_calls = Asking(), PendingCalls()
     async with (
         asking.app.open() as asking.running,
-        placed(lambda crew: Pool(asking.upstream(), crew, ignore, parking=parking)) as running,
+        placed(lambda crew: Pool(asking.upstream(), crew, ignore, pending_calls=pending_calls)) as running,
         talking(running, STATELESS, FORMS, principal=Principal("ada")) as ada,
         talking(running, STATELESS, FORMS, principal=Principal("eve")) as eve,
     ):
@@ -143,38 +143,38 @@ async def test_cancelling_a_round_cancels_the_call() -> None:
 
 
 async def test_a_parked_call_is_cancelled_when_its_client_does_not_return() -> None:
-    async with _parking(Parking(seconds=0.01, gather_seconds=0)) as (asking, peer, parking):
+    async with _parking(PendingCalls(seconds=0.01, gather_seconds=0)) as (asking, peer, pending_calls):
         first = await round_of(peer, "ask_then_wait")
         await asking.cancelled.wait()
-        assert len(parking) == 0
+        assert len(pending_calls) == 0
         assert "is gone" in (await round_of(peer, "ask_then_wait", first, q1=named("Ada")))["error"]["message"]
 
 
 async def test_the_number_of_parked_calls_is_limited() -> None:
-    async with _parking(Parking(max_calls=1, gather_seconds=0)) as (_, peer, parking):
+    async with _parking(PendingCalls(max_calls=1, gather_seconds=0)) as (_, peer, pending_calls):
         first = await round_of(peer, "greet")
         assert (await round_of(peer, "greet"))["error"]["code"] == -32603
-        assert len(parking) == 1
+        assert len(pending_calls) == 1
         assert asked(await round_of(peer, "greet", first, q1=named("Ada"))) == {"q2": "elicitation/create"}
 
 
 async def test_a_call_that_asks_endlessly_is_stopped_after_ten_rounds() -> None:
-    async with _parking() as (asking, peer, parking):
+    async with _parking() as (asking, peer, pending_calls):
         answer = await round_of(peer, "ask_for_ever")
         for number in range(1, 10):
             answer = await round_of(peer, "ask_for_ever", answer, **{f"q{number}": named("Ada")})
         assert answer["error"]["message"] == "this request was not completed within 10 rounds"
         await asking.cancelled.wait()
-        assert len(parking) == 0
+        assert len(pending_calls) == 0
 
 
 async def test_an_invalid_answer_ends_the_call() -> None:
-    async with _parking() as (asking, peer, parking):
+    async with _parking() as (asking, peer, pending_calls):
         first = await round_of(peer, "ask_then_wait")
         answer = await round_of(peer, "ask_then_wait", first, q1={"action": "perhaps"})
         assert answer["error"]["code"] == -32602
         await asking.cancelled.wait()
-        assert len(parking) == 0
+        assert len(pending_calls) == 0
 
 
 async def test_a_question_that_the_client_did_not_declare_is_refused() -> None:
@@ -184,27 +184,27 @@ async def test_a_question_that_the_client_did_not_declare_is_refused() -> None:
 
 
 async def test_a_later_round_that_declares_less_ends_the_call() -> None:
-    async with _parking() as (_, peer, parking):
+    async with _parking() as (_, peer, pending_calls):
         first = await round_of(peer, "ask_both")
         peer.capabilities = {}
         answer = await round_of(peer, "ask_both", first, q1=named("Ada"))
         assert answer["error"]["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
-        assert len(parking) == 0
+        assert len(pending_calls) == 0
 
 
 async def test_a_call_that_requires_a_visit_is_repeated_after_it() -> None:
-    async with _parking(Parking(visit_seconds=1_000), EVERYTHING) as (asking, peer, parking):
+    async with _parking(PendingCalls(visit_seconds=1_000), EVERYTHING) as (asking, peer, pending_calls):
         first = await round_of(peer, "enter")
         assert first["result"]["inputRequests"]["v1"]["params"]["url"] == "https://example.org/in"
         id_ = await begun(peer, "enter", first, v1={"action": "accept"})
         assert await peer.text("add", a=1, b=2) == "3"
         asking.visit_over()
         assert text(await peer.answer(id_)) == "entered"
-        assert (asking.opened, len(parking)) == (1, 0)
+        assert (asking.opened, len(pending_calls)) == (1, 0)
 
 
 async def test_a_visit_that_is_never_completed_is_requested_again() -> None:
-    async with _parking(Parking(visit_seconds=0), EVERYTHING) as (_, peer, _parked):
+    async with _parking(PendingCalls(visit_seconds=0), EVERYTHING) as (_, peer, _parked):
         first = await round_of(peer, "enter")
         assert asked(await round_of(peer, "enter", first, v1={"action": "accept"})) == {"v1": "elicitation/create"}
 

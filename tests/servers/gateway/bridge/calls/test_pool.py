@@ -9,7 +9,7 @@ import pytest
 
 from servers.gateway.bridge import Upstream
 from servers.gateway.bridge.calls.borrowed_session import ROOTS_SECONDS
-from servers.gateway.bridge.calls.pending_input import Parking
+from servers.gateway.bridge.calls.pending_input import PendingCalls
 from servers.gateway.bridge.calls.pool import Pool
 from servers.gateway.bridge.forwarding import GONE
 from shared import Context, Run
@@ -141,12 +141,15 @@ async def test_a_call_waits_for_a_free_session() -> None:
 
 
 async def test_a_session_parked_for_an_absent_client_is_freed_for_others() -> None:
-    parking = Parking(away_seconds=0.01)
-    async with _pooled(max_sessions=1, parking=parking) as (asking, running, pool), _talking(running) as peer:
+    pending_calls = PendingCalls(away_seconds=0.01)
+    async with (
+        _pooled(max_sessions=1, pending_calls=pending_calls) as (asking, running, pool),
+        _talking(running) as peer,
+    ):
         first = await round_of(peer, "greet")
         assert await peer.text("add", a=1, b=2) == "3"
         assert (await round_of(peer, "greet", first, q1=named("Ada")))["error"]["message"] == GONE
-        assert (asking.opened, len(pool), len(parking)) == (2, 1, 0)
+        assert (asking.opened, len(pool), len(pending_calls)) == (2, 1, 0)
 
 
 async def test_an_idle_session_is_replaced_for_another_client() -> None:

@@ -1,4 +1,4 @@
-"""`Listening`: the number of streams, and the resources of each."""
+"""`ListenStreams`: the number of streams, and the resources of each."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from servers.gateway.bridge.watching import listen_streams
-from servers.gateway.bridge.watching.listen_streams import Listening
+from servers.gateway.bridge.watching.listen_streams import ListenStreams
 from shared.client.connection import changes
 from shared.client.connection.subscription import Change
 from shared.concurrency import TaskSet
@@ -27,13 +27,13 @@ class Heard(Small):
         """Resources that are served no longer."""
 
     @asynccontextmanager
-    async def listening(self) -> AsyncIterator[Listening]:
+    async def listening(self) -> AsyncIterator[ListenStreams]:
         """The streams of one client."""
         failures: list[BaseException] = []
         crew = TaskSet(failures.append)
         async with self.connected(mode="stateless") as client:
             try:
-                yield Listening(client, crew, self.told.append)
+                yield ListenStreams(client, crew, self.told.append)
             finally:
                 await crew.stop()
         assert failures == []
@@ -57,7 +57,7 @@ def uris(first: int, last: int) -> list[str]:
     return [f"memo://{number}" for number in range(first, last)]
 
 
-async def added(streams: Listening, wanted: list[str]) -> dict[str, bool]:
+async def added(streams: ListenStreams, wanted: list[str]) -> dict[str, bool]:
     found: dict[str, bool] = {}
 
     async def add(uri: str) -> None:

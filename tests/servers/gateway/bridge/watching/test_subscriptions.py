@@ -7,7 +7,7 @@ import pytest
 
 from servers.gateway.bridge import Bridge
 from servers.gateway.bridge.session_messages import ANSWER_SECONDS
-from servers.gateway.bridge.watching.listen_streams import Listening
+from servers.gateway.bridge.watching.listen_streams import ListenStreams
 from shared.server.run import Run
 from tests.clock import forward
 from tests.servers.gateway.bridge.telling import MODES, Telling, until
@@ -211,7 +211,7 @@ async def test_subscriptions_are_refused_while_the_server_is_unavailable(mode: s
 def streams_of(running: Run[Bridge]) -> int:
     """The number of listen streams for resources at the server."""
     asking = running.state.session_messages.watching.subscriber
-    return asking.streams if isinstance(asking, Listening) else 0
+    return asking.streams if isinstance(asking, ListenStreams) else 0
 
 
 @pytest.mark.parametrize("mode", MODES)
