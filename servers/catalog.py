@@ -159,7 +159,9 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         reason = describe_value_error(first["type"], first["msg"])
-        raise ValueError(": ".join(filter(None, [str(path), _place(document, first["loc"]), reason]))) from None
+        raise ValueError(
+            ": ".join(filter(None, [str(path), _format_location(document, first["loc"]), reason]))
+        ) from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not valid UTF-8") from None
     except YamlError as error:
@@ -171,16 +173,16 @@ def load_catalog(path: Path = CATALOG) -> Catalog:
     # In a wheel the bundle's own catalog is one directory deeper than in a checkout; the files that it refers to are
     # not.
     directory = _SERVERS.parent if path == CATALOG else path.absolute().parent
-    above = PACKAGE.removesuffix("servers") if path == CATALOG else ""
+    package_prefix = PACKAGE.removesuffix("servers") if path == CATALOG else ""
     servers = []
     for entry in catalog.servers:
         named = {"icon": entry.icon, "documentation": entry.documentation}
-        placed = {key: str(directory / name) for key, name in named.items() if name and "://" not in name}
-        servers.append(entry.model_copy(update={**placed, "module": above + entry.module}))
+        absolute_paths = {key: str(directory / name) for key, name in named.items() if name and "://" not in name}
+        servers.append(entry.model_copy(update={**absolute_paths, "module": package_prefix + entry.module}))
     return Catalog(servers=servers)
 
 
-def _place(document: Any, location: Sequence[int | str]) -> str:
+def _format_location(document: Any, location: Sequence[int | str]) -> str:
     """Return the keys that lead to `location`. List entries are identified by name or, if they have none, by
     position, counting from 1."""
     keys: list[str] = []

@@ -31,13 +31,13 @@ def start(package: str, *, epilog: str = "") -> NoReturn:
     # Imported modules are never freed, so scanning them for garbage is wasted work: 3 % of the instructions at
     # startup.
     gc.disable()
-    put_off()
+    make_modules_lazy()
     from shared.program.run import run
 
     sys.exit(run(import_module(f"{package}.server").app, epilog=epilog))
 
 
-def put_off() -> None:
+def make_modules_lazy() -> None:
     """Make modules lazy that a server on stdio may never need, except those that are already imported. Exits the
     program if the `shared` on the path does not belong to the bundle."""
     refuse_foreign()
@@ -62,9 +62,9 @@ def refuse_foreign() -> None:
     """Exit with one line on stderr if Python finds another `shared` before the bundle's. In a wheel, no package of
     the bundle has that name."""
     spec = PathFinder.find_spec("shared") if __package__ == "servers" else None
-    place = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
-    ours = Path(__file__).resolve().parents[1] / "shared"
-    if place and not ours.samefile(place):
-        reason = f"Python finds {place} before {ours}, and both are named `shared`"
+    other_path = spec and next(iter(spec.submodule_search_locations or ()), spec.origin)
+    own_path = Path(__file__).resolve().parents[1] / "shared"
+    if other_path and not own_path.samefile(other_path):
+        reason = f"Python finds {other_path} before {own_path}, and both are named `shared`"
         fix = "start it in another directory, without that one in PYTHONPATH, or install the bundle as a wheel"
         sys.exit(f"{sys.argv[0]}: {reason}: {fix}")

@@ -1,6 +1,6 @@
 """The program of the bundle: `python -m servers`, also installed as `mcp-server-bundle`, and its commands.
 
-Nothing from `shared` is imported before `main` has called `put_off` or `refuse_foreign`.
+Nothing from `shared` is imported before `main` has called `make_modules_lazy` or `refuse_foreign`.
 """
 
 import errno
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
 
-from ..start import put_off, refuse_foreign
+from ..start import make_modules_lazy, refuse_foreign
 from .program_name import program_name
 
 COMMANDS = {
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The encoding of a pipe may lack characters of a path.
         sys.stdout.reconfigure(errors="backslashreplace")
     if "_ARGCOMPLETE" in os.environ:  # the shell requests completions
-        put_off()
+        make_modules_lazy()
         from .completion import complete
 
         complete(program_name(), list(COMMANDS))
@@ -124,7 +124,7 @@ def _refuse(words: Sequence[str]) -> int:
 
 
 def _run(name: str, words: Sequence[str]) -> int:
-    put_off()
+    make_modules_lazy()
     try:
         module, function = _ELSEWHERE.get(name, (name, "main"))
         code: int = getattr(import_module(f".commands.{module}", __package__), function)(words)

@@ -1,4 +1,4 @@
-"""The bench server: one tool, prompt or resource for each feature that a client may meet on the wire.
+"""The test server: one tool, prompt or resource for each feature that a client may meet on the wire.
 
 Its domain is the protocol itself, so it consists only of features, which clients see in this order.
 """

@@ -1,9 +1,9 @@
-"""The bench's settings."""
+"""The settings of the test server."""
 
 from pydantic import BaseModel, Field
 
 
 class Settings(BaseModel):
-    """Whether the user is asked first."""
+    """The only option."""
 
     confirm: bool = Field(False, description="ask the user before changing a list or the watched resource")

@@ -2,12 +2,12 @@
 
 import sys
 
-from servers.start import put_off
+from servers.start import make_modules_lazy
 
 
 def main() -> None:
     """Run the servers, and exit with their code."""
-    put_off()
+    make_modules_lazy()
     from shared.program.messages import exit_with_error, needs_extra, program_name
 
     from .program import run_gateway

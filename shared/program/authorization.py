@@ -60,8 +60,8 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
     from ..auth.possession import Possession
     from ..auth.web import Web
 
-    web, several = Web(), len(options.auth_issuer) > 1
-    rules = ClaimRules(options.auth_skew, options.auth_principal_claim, several)
+    web, has_several_issuers = Web(), len(options.auth_issuer) > 1
+    rules = ClaimRules(options.auth_skew, options.auth_principal_claim, has_several_issuers)
     try:
         issuers = [Issuer(url, web) for url in options.auth_issuer]
     except AuthError as error:
@@ -78,9 +78,9 @@ def authenticator_of(options: ProtectionOptions, own: StaticTokens) -> "Authenti
         tokens = JwtTokens(issuers, rules, options.auth_algorithm or ALGORITHMS)
         contact = FirstContact({issuer.url: issuer.load_keys for issuer in issuers})
         return OAuthTokens(tokens, possession, own=own, contact=contact, keep=_CACHE_SECONDS)
-    if several:
+    if has_several_issuers:
         raise ValueError("--auth-client-id: introspection needs exactly one --auth-issuer")
-    introspection = Introspection(issuers[0], options.auth_client_id, _secret_of(options), rules, web)
+    introspection = Introspection(issuers[0], options.auth_client_id, _read_client_secret(options), rules, web)
     contact = FirstContact({issuers[0].url: issuers[0].metadata})
     return OAuthTokens(introspection, possession, own=own, contact=contact, keep=_ANSWER_CACHE_SECONDS)
 
@@ -104,11 +104,11 @@ def check_public_url(url: str) -> str:
 
     parts, is_well_formed = urlsplit(url), re.fullmatch(r"[!#-\[\]-~]+", url)
     try:
-        is_place = bool(parts.hostname) and parts.port != 0
+        has_address = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_place = False
+        has_address = False
     if (
-        not (is_well_formed and is_place)
+        not (is_well_formed and has_address)
         or parts.scheme.lower() not in ("http", "https")
         or parts.query
         or parts.fragment
@@ -119,7 +119,7 @@ def check_public_url(url: str) -> str:
     return canonical(url).rstrip("/")
 
 
-def _secret_of(options: ProtectionOptions) -> str:
+def _read_client_secret(options: ProtectionOptions) -> str:
     path: Path | None = options.auth_client_secret_file
     if path is None:
         secret = options.auth_client_secret or ""

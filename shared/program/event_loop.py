@@ -12,8 +12,8 @@ from importlib.util import find_spec
 log = logging.getLogger("shared.program")
 
 
-def new_event_loop(is_over: Callable[[], bool], *, fast: bool) -> asyncio.AbstractEventLoop:
-    """Return a new loop; with `fast`, a uvloop loop if uvloop is installed. Once `is_over` returns True, SystemExit
+def new_event_loop(has_ended: Callable[[], bool], *, fast: bool) -> asyncio.AbstractEventLoop:
+    """Return a new loop; with `fast`, a uvloop loop if uvloop is installed. Once `has_ended` returns True, SystemExit
     ends it."""
     if fast and find_spec("uvloop") is not None:
         import uvloop
@@ -28,7 +28,7 @@ def new_event_loop(is_over: Callable[[], bool], *, fast: bool) -> asyncio.Abstra
             try:
                 run_forever()
             except SystemExit:
-                if is_over():
+                if has_ended():
                     raise
                 log.warning("sys.exit() was called in a task, which ends the task, but not the server")
             else:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 NAME = "mcp-server-bundle"
-_HERE = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[2]
 # Directories in uv's cache that contain whole environments.
 _EPHEMERAL = re.compile(r"(archive|environments|builds)-v\d+")
 # With other conditions, a library may legitimately be missing.
@@ -35,10 +35,10 @@ class Installation(NamedTuple):
     """The directory of packages that contains the bundle; None for a checkout."""
 
     @classmethod
-    def in_site(cls, python: Path, site: Path) -> "Installation":
+    def from_site(cls, python: Path, site: Path) -> "Installation":
         """Return the installation whose packages are in `site`."""
-        note = next(site.glob(_info("direct_url.json")), None)
-        direct_url = json.loads(note.read_text(encoding="utf-8")) if note is not None else {}
+        record = next(site.glob(_dist_info_glob("direct_url.json")), None)
+        direct_url = json.loads(record.read_text(encoding="utf-8")) if record is not None else {}
         return cls(python, _source(direct_url), direct_url.get("dir_info", {}).get("editable", False), site)
 
     @property
@@ -58,19 +58,21 @@ class Installation(NamedTuple):
     def install_command(self, *extras: str, reinstall: bool = False) -> str:
         """Return the command that adds `extras` to the installed extras, or with `reinstall`, the command that
         reinstalls the bundle's own files."""
-        words, keeps = self._installer(reinstall)
-        had = [] if keeps else [extra for extra, libraries in self.lacking().items() if not libraries]
-        requested = list(extras) if keeps else sorted({*had, *extras})
+        words, keeps_extras = self._installer(reinstall)
+        installed_extras = (
+            [] if keeps_extras else [extra for extra, libraries in self.missing_libraries().items() if not libraries]
+        )
+        requested = list(extras) if keeps_extras else sorted({*installed_extras, *extras})
         requested = ["all"] if "all" in requested else requested
         try:
-            requirement, where = self.specification(*requested), ""
+            requirement, suffix = self.specification(*requested), ""
         except ValueError:
-            requirement, where = (
+            requirement, suffix = (
                 f"WHEEL[{','.join(requested)}]" if requested else "WHEEL",
                 ", where WHEEL is the bundle's wheel",
             )
         program = [Path(sys.argv[0]).name] if self.is_ephemeral else []
-        return shell_line([*words, requirement, *program]) + where
+        return shell_line([*words, requirement, *program]) + suffix
 
     def _installer(self, reinstall: bool) -> tuple[list[str], bool]:
         """Return the command without the requirement, and True if installed extras are kept."""
@@ -87,25 +89,25 @@ class Installation(NamedTuple):
             words, force = ["uv", "pip", "install", "--python", str(self.python)], "--reinstall"
         return [*words, *([force, "--no-deps"] if reinstall else []), *(["-e"] if self.editable else [])], True
 
-    def lacking(self) -> dict[str, list[str]]:
+    def missing_libraries(self) -> dict[str, list[str]]:
         """Return the missing libraries of each extra, ignoring versions; empty for a checkout."""
-        note = None if self.site is None else next(self.site.glob(_info("METADATA")), None)
-        if self.site is None or note is None:
+        record = None if self.site is None else next(self.site.glob(_dist_info_glob("METADATA")), None)
+        if self.site is None or record is None:
             return {}
-        there = {path.name.partition("-")[0].lower() for path in self.site.glob("*.dist-info")}
+        present = {path.name.partition("-")[0].lower() for path in self.site.glob("*.dist-info")}
         missing: dict[str, list[str]] = {}
-        for library, extra in _REQUIRED.findall(note.read_text(encoding="utf-8")):
-            is_there = re.sub(r"[-_.]+", "_", library).lower() in there
-            missing.setdefault(extra, []).extend([] if is_there else [library])
+        for library, extra in _REQUIRED.findall(record.read_text(encoding="utf-8")):
+            is_present = re.sub(r"[-_.]+", "_", library).lower() in present
+            missing.setdefault(extra, []).extend([] if is_present else [library])
         return missing
 
 
 def this_installation() -> Installation:
     """Return the running installation."""
     python = Path(sys.executable)
-    if (_HERE / "pyproject.toml").is_file():
-        return Installation(python, str(_HERE), editable=True)
-    return Installation.in_site(python, _HERE)
+    if (_ROOT / "pyproject.toml").is_file():
+        return Installation(python, str(_ROOT), editable=True)
+    return Installation.from_site(python, _ROOT)
 
 
 def is_ephemeral(path: Path) -> bool:
@@ -120,7 +122,7 @@ def shell_line(words: Sequence[str]) -> str:
     return " ".join(f'"{word}"' if re.search(r"[^\w.:\\/@=+-]", word) else word for word in words)
 
 
-def _info(file: str) -> str:
+def _dist_info_glob(file: str) -> str:
     return f"{NAME.replace('-', '_')}-*.dist-info/{file}"
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..telemetry.otel import Telemetry
 
 
-def _receiver(url: str) -> str:
+def _check_receiver(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError("the URL of a receiver must start with http:// or https://, without a query")
@@ -25,7 +25,7 @@ def _receiver(url: str) -> str:
 class ObservationOptions(BaseModel, defer_build=True):
     """Options of every server for observing it."""
 
-    otlp: Annotated[str, AfterValidator(_receiver)] | None = option(
+    otlp: Annotated[str, AfterValidator(_check_receiver)] | None = option(
         None, "OTLP/HTTP collector of traces and metrics, such as http://localhost:4318", "URL"
     )
     access_log: bool = Field(False, description="log a line for each HTTP request, regardless of the log level")

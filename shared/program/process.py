@@ -134,7 +134,7 @@ def _read_token(path: Path) -> str:
         raise ValueError(f"--token-file: {error}") from None
 
 
-def _network(text: str) -> str:
+def _check_network(text: str) -> str:
     try:
         return str(ip_network(text, strict=False))
     except ValueError:
@@ -170,7 +170,7 @@ def http_options(options: Options, token: str | None) -> "HttpOptions":
         issuers=issuers_of(options),
         public_url=options.public_url and check_public_url(options.public_url),
         cards=options.cards,
-        trusted_proxies=tuple(map(_network, options.trusted_proxy)),
+        trusted_proxies=tuple(map(_check_network, options.trusted_proxy)),
         limits=replace(limits, body_bytes=options.max_message or limits.body_bytes),
         listener=None if worker is None else worker.listener,
         siblings=None if worker is None else worker.siblings,
@@ -289,29 +289,29 @@ def run_to_the_end(program: str, main: Callable[[], Awaitable[None]], *, fast: b
 
 
 @contextmanager
-def ending_signals(stop: Callable[[], None]) -> Iterator[None]:
+def stop_on_signals(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` at SIGTERM or SIGINT. A second signal ends the program at once, even if the loop is blocked."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     loop = asyncio.get_running_loop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    # Set at once, in the handler, since the loop itself may hang.
-    # A worker leaves that to its parent, since a signal to all processes would reach it twice.
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    # A second signal ends the program by its default action, since the loop itself may hang. A worker leaves that to
+    # its parent: a signal to all processes would reach the worker twice.
     second = signal.SIG_DFL if this_worker() is None else signal.SIG_IGN
 
     def end(number: int, _frame: object) -> None:
-        for signal_number in before:
+        for signal_number in handlers:
             signal.signal(signal_number, second)
-            before[signal_number] = second
+            handlers[signal_number] = second
         loop.call_soon_threadsafe(_end, number, stop)
 
-    for number in before:
+    for number in handlers:
         signal.signal(number, end)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -331,7 +331,7 @@ def bound(options: Options, tasks: TaskGroup, drain_seconds: float) -> Iterator[
             tasks.start_soon(worker.siblings.serve_parent, stop.set)
             stack.callback(worker.siblings.send_last_counts)
         tasks.start_soon(end_in_time, stop, 2 * drain_seconds)
-        stack.enter_context(ending_signals(stop.set))
+        stack.enter_context(stop_on_signals(stop.set))
         stack.enter_context(starting(f"can't listen on {options.host} port {options.port}"))
         yield stop
 

@@ -19,7 +19,7 @@ class RuledOptions(BaseModel, defer_build=True):
         """The rules of access to the server."""
         return self._rules
 
-    def keep_to(self, rules: Rules) -> None:
+    def set_rules(self, rules: Rules) -> None:
         """Set the rules."""
         self._rules = rules
 

@@ -45,11 +45,11 @@ def stores_of(options: ReplicaOptions) -> StoresOf | None:
     from ..stores.redis.address import client_factory
     from ..stores.redis.stores import Stores
 
-    connect = client_factory(options.store, _password(options.store_password_file))
+    connect = client_factory(options.store, _read_password(options.store_password_file))
     return Stores(connect, options.store_prefix, options.store_lease, key.encode()).named
 
 
-def _password(path: Path | None) -> str | None:
+def _read_password(path: Path | None) -> str | None:
     if path is None:
         return None
     try:

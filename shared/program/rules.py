@@ -8,7 +8,7 @@ from ..extensions.narrowing import narrowing
 from ..server.extension import Extension
 
 
-def keeping_to(rules: Rules, name: str, *, tokens_have_scopes: bool) -> list[Extension[Any]]:
+def rule_extensions(rules: Rules, name: str, *, tokens_have_scopes: bool) -> list[Extension[Any]]:
     """Return the extensions for the server called `name`; empty if there are no rules."""
     extensions = [narrowing(rules.narrowed)] if rules.narrowed else []
     if rules or tokens_have_scopes:

@@ -37,7 +37,6 @@ from .process import (
     announce,
     bound,
     end_in_time,
-    ending_signals,
     explain_in_terminal,
     http_options,
     missing_extra,
@@ -46,10 +45,11 @@ from .process import (
     set_limits,
     set_up_process,
     starting,
+    stop_on_signals,
     token_of,
 )
 from .replication import StoresOf, stores_of
-from .rules import keeping_to
+from .rules import rule_extensions
 from .settings.option_parser import OptionParser
 from .settings.options import FileValue, Group, Words, option_spellings, read_options
 from .worker import has_workers
@@ -149,12 +149,12 @@ def read_arguments(
     Ends the program, which is called `program`, if an option is unknown or has no value. Raises ValueError with a
     one-line message for a bad value; errors that only occur at startup are not detected.
     """
-    words = _parser(app, program, epilog).read(arguments)
-    file, exposed = _settings_file(app, words, environment)
+    words = _make_parser(app, program, epilog).read(arguments)
+    file, exposed = _read_settings(app, words, environment)
     # Most servers are started without any, and what validates a hundred options takes 3 % of a start and 1 MiB.
     options = read_options(Options, words, environment, "MCP", file, has_valid_defaults=True)
     settings = read_options(app.settings_model, words, environment, own_prefix(app), file)
-    options.keep_to(_rules(file, options.settings, settings))
+    options.set_rules(_read_rules(file, options.settings, settings))
     return options, settings, exposed
 
 
@@ -164,7 +164,7 @@ def own_prefix(app: Server[Any]) -> str:
     return f"MCP_{re.sub(r'[^A-Za-z0-9_]', '_', app.implementation.name)}"
 
 
-def _parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
+def _make_parser(app: Server[Any], program: str, epilog: str = "") -> OptionParser:
     _check_settings(app.settings_model)
     implementation = app.implementation
     name = implementation.name
@@ -194,7 +194,7 @@ def _check_settings(model: type[BaseModel]) -> None:
                 )
 
 
-def _settings_file(
+def _read_settings(
     app: Server[Any], words: Words, environment: Mapping[str, str]
 ) -> tuple[Mapping[str, FileValue], str | None]:
     """Return the values in the file of settings, and the secret in it that others can read, if any. Raises
@@ -206,11 +206,11 @@ def _settings_file(
     from .settings.tables import TABLES
 
     # It can't name another such file.
-    own = {name: field for name, field in Options.model_fields.items() if name != "settings"}
-    return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **own, **TABLES})
+    common_fields = {name: field for name, field in Options.model_fields.items() if name != "settings"}
+    return read_settings_file(Path(str(path)), {**app.settings_model.model_fields, **common_fields, **TABLES})
 
 
-def _rules(file: Mapping[str, FileValue], path: Path | None, settings: BaseModel) -> Rules:
+def _read_rules(file: Mapping[str, FileValue], path: Path | None, settings: BaseModel) -> Rules:
     """Return the rules in the tables of the file of settings. Raises ValueError."""
     if path is None or not file:
         return Rules()
@@ -287,27 +287,27 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
     telemetry.watch({server: metrics}, figures)
 
 
-async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
+async def _run(served: _App, options: Options, http: "HttpOptions | None", trace: Any) -> None:
     async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         # Tasks that wait for a signal or a timer would keep the program running after its client has disconnected.
         stack.callback(tasks.cancel_scope.cancel)
-        name = what.app.implementation.name
-        rules = keeping_to(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
-        extensions = [*([DIALECTS] if options.dialects == "on" else []), *rules, *recording(what.audit, name)]
-        stores = None if what.stores is None else what.stores(name)
-        extensions += tracing(what.telemetry, name, over_http=http is not None)
+        name = served.app.implementation.name
+        rules = rule_extensions(options.rules, name, tokens_have_scopes=options.tokens_have_scopes)
+        extensions = [*([DIALECTS] if options.dialects == "on" else []), *rules, *recording(served.audit, name)]
+        stores = None if served.stores is None else served.stores(name)
+        extensions += tracing(served.telemetry, name, over_http=http is not None)
         with starting():
             running = await stack.enter_async_context(
-                what.app.open(what.settings, extensions=extensions, stores=stores)
+                served.app.open(served.settings, extensions=extensions, stores=stores)
             )
         running.hooks.trace = trace
-        if what.ready is not None and not await is_ready(what.ready):
+        if served.ready is not None and not await is_ready(served.ready):
             return
         if http is None:
-            count(what.telemetry, running, name)
+            count(served.telemetry, running, name)
             await run_stdio(running, options, tasks)
         else:
-            http = replace(http, audit=what.audit, telemetry=what.telemetry)
+            http = replace(http, audit=served.audit, telemetry=served.telemetry)
             from ..transports.http.server import run_http
 
             def started(host: str, port: int) -> None:
@@ -319,7 +319,7 @@ async def _run(what: _App, options: Options, http: "HttpOptions | None", trace: 
 
 async def is_ready(ready: Callable[[], Awaitable[None]]) -> bool:
     """Return True if it became ready before a signal ended the program."""
-    with anyio.CancelScope() as waiting, ending_signals(waiting.cancel):
+    with anyio.CancelScope() as waiting, stop_on_signals(waiting.cancel):
         await ready()
     return not waiting.cancelled_caught
 
@@ -344,5 +344,5 @@ async def run_stdio(running: Run[Any], options: Options, tasks: TaskGroup) -> No
                 serving.cancel()
 
             tasks.start_soon(cancel_when_gone)
-            with ending_signals(stop):
+            with stop_on_signals(stop):
                 await serve(running, transport)

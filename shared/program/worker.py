@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..telemetry.siblings import Siblings
 
 VARIABLE = "MCP_WORKER"
-"""The environment variable that contains them; not an option."""
+"""The environment variable with the number and the descriptors, which a parent sets for its workers."""
 
 
 class Worker(NamedTuple):

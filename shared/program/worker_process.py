@@ -31,6 +31,7 @@ REPORT_SECONDS = 1.0
 MARGIN_SECONDS = 2.0
 """Seconds beyond the maximum time to end, after which a worker is killed."""
 _MAX_LINE = 64 * 1_048_576
+"""Maximum number of bytes of one message from a worker."""
 
 Ask = Callable[[], Awaitable[Totals]]
 
@@ -41,12 +42,12 @@ class WorkerProcess:
     def __init__(self, number: int, process: Process, channel: socket.socket) -> None:
         self.number = number
         self.pid = process.pid
-        self.begun = anyio.current_time()
+        self.started_at = anyio.current_time()
         self.is_ready = False
         """True once it has served."""
         self.is_leaving = False
         """True if it was told to end."""
-        self.text = ""
+        self.announcement = ""
         """Its message once it serves."""
         self.code: int | None = None
         """Its exit code, or the number of a signal, negative."""
@@ -97,10 +98,10 @@ class WorkerProcess:
                 self._writer.close()
                 self._writer = None
             self._channel.close()
-            for waited_for in (self._reported, self.settled, self.ended):
-                waited_for.set()
+            for event in (self._reported, self.settled, self.ended):
+                event.set()
 
-    async def tell(self) -> None:
+    async def request_figures(self) -> None:
         """Request its counts, and wait briefly for them."""
         if self._writer is None:
             return
@@ -150,7 +151,7 @@ class WorkerProcess:
             self.figures = from_json(message["figures"])
             self._reported.set()
         elif "ready" in message:
-            self.is_ready, self.text, self._drain_seconds = True, message["ready"], message["drain"]
+            self.is_ready, self.announcement, self._drain_seconds = True, message["ready"], message["drain"]
             self.settled.set()
         return message.get("ask")
 

@@ -38,7 +38,7 @@ STEADY_SECONDS = 60.0
 REFUSED = 2
 """The exit code of a program with invalid settings, for which a restart would fail as well."""
 
-_KEY = "MCP_STATE_KEY"
+_STATE_KEY = "MCP_STATE_KEY"
 
 
 def check_workers(options: Options) -> None:
@@ -79,15 +79,17 @@ class _Parent:
         self._listener: socket.socket
         self._tasks: TaskGroup
         self._serving: CancelScope
-        self._places = [_Place(self, number) for number in range(1, options.workers + 1)]
+        self._slots = [_Slot(self, number) for number in range(1, options.workers + 1)]
         self._workers: set[WorkerProcess] = set()
         self._ended_figures: list[Figures] = []
         self._restarts = 0
         self._renewal = anyio.Event()
         self._environment = dict(os.environ)
-        if not self._environment.get(_KEY):
-            log.warning("%s is not set: using a random secret, which replicas on other machines do not know", _KEY)
-            self._environment[_KEY] = secrets.token_urlsafe(32)
+        if not self._environment.get(_STATE_KEY):
+            log.warning(
+                "%s is not set: using a random secret, which replicas on other machines do not know", _STATE_KEY
+            )
+            self._environment[_STATE_KEY] = secrets.token_urlsafe(32)
 
     async def run(self) -> None:
         """Run the workers until a signal ends them, or they can't be started."""
@@ -126,15 +128,15 @@ class _Parent:
                 signal.raise_signal(number)
 
     async def _serve(self) -> None:
-        async with anyio.create_task_group() as keeping:
+        async with anyio.create_task_group() as slot_tasks:
             # The first one finds errors in the settings, and is the only one to report them.
-            keeping.start_soon(self._places[0].keep)
-            await self._places[0].serves.wait()
-            for place in self._places[1:]:
-                keeping.start_soon(place.keep)
-            for place in self._places:
-                await place.serves.wait()
-            announce(self._options, next(worker.text for worker in self._workers if worker.is_ready))
+            slot_tasks.start_soon(self._slots[0].run)
+            await self._slots[0].has_served.wait()
+            for slot in self._slots[1:]:
+                slot_tasks.start_soon(slot.run)
+            for slot in self._slots:
+                await slot.has_served.wait()
+            announce(self._options, next(worker.announcement for worker in self._workers if worker.is_ready))
             while True:
                 await self._renewal.wait()
                 self._renewal = anyio.Event()
@@ -143,8 +145,8 @@ class _Parent:
     async def _renew(self) -> None:
         """Replace one worker after another. If a new one can't serve, the old ones stay."""
         log.info("SIGHUP: replacing the workers one after another")
-        for place in self._places:
-            if not await place.replace():
+        for slot in self._slots:
+            if not await slot.replace():
                 log.error("the new worker failed to start: the remaining workers are not replaced")
                 return
         log.info("all workers were replaced")
@@ -164,7 +166,7 @@ class _Parent:
 
     async def _watch(self, worker: WorkerProcess) -> None:
         try:
-            await worker.watch(self._totals)
+            await worker.watch(self._collect_totals)
         finally:
             self._workers.discard(worker)
             # Counters must not decrease, so the counts of an ended worker are kept.
@@ -176,17 +178,17 @@ class _Parent:
         unavailable store."""
         self._restarts += 1
         code = worker.code or 0
-        if code == REFUSED and not any(place.serves.is_set() for place in self._places):
+        if code == REFUSED and not any(slot.has_served.is_set() for slot in self._slots):
             self.code = REFUSED
             self._serving.cancel()
             return
         how = f"ended with code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
         log.error("worker %d %s; restarting it in %g s", worker.number, how, pause)
 
-    async def _totals(self) -> Totals:
-        async with anyio.create_task_group() as telling:
+    async def _collect_totals(self) -> Totals:
+        async with anyio.create_task_group() as requests:
             for worker in self._workers:
-                telling.start_soon(worker.tell)
+                requests.start_soon(worker.request_figures)
         serving = [item for item in self._workers if item.is_ready and not item.is_leaving]
         others = [item for worker in self._workers - {*serving} for item in worker.figures]
         # Workers that finish their last calls still count them, but don't report the state of the server.
@@ -196,30 +198,30 @@ class _Parent:
         return Totals(figures, {**processes, "parent": os.getpid()}, self._restarts)
 
 
-class _Place:
+class _Slot:
     """A slot for one worker, and for its successors."""
 
     def __init__(self, parent: _Parent, number: int) -> None:
-        self.serves = anyio.Event()
+        self.has_served = anyio.Event()
         """Set when a worker has served here."""
         self._parent = parent
         self._number = number
         self._worker: WorkerProcess | None = None
-        self._taking = anyio.Lock()
+        self._lock = anyio.Lock()
 
-    async def keep(self) -> None:
-        """Keep a worker running here at all times, except for a pause after one has died."""
+    async def run(self) -> None:
+        """Run a worker here at all times, except for a pause after one has died."""
         pause = 0.0
         while True:
-            worker = await self._filled()
+            worker = await self._ensure_worker()
             if worker is not None:
                 await worker.settled.wait()
                 if worker.is_ready:
-                    self.serves.set()
+                    self.has_served.set()
                 await worker.ended.wait()
                 if worker is not self._worker:
                     continue  # it was replaced
-                if anyio.current_time() - worker.begun >= STEADY_SECONDS:
+                if anyio.current_time() - worker.started_at >= STEADY_SECONDS:
                     pause = 0.0
             pause = min(MAX_PAUSE_SECONDS, 2 * pause) or FIRST_SECONDS
             if worker is not None:
@@ -234,15 +236,15 @@ class _Place:
         await worker.settled.wait()
         if not worker.is_ready:
             return False
-        async with self._taking:
-            before, self._worker = self._worker, worker
-        if before is not None:
-            await before.end()
+        async with self._lock:
+            previous, self._worker = self._worker, worker
+        if previous is not None:
+            await previous.end()
         return True
 
-    async def _filled(self) -> WorkerProcess | None:
+    async def _ensure_worker(self) -> WorkerProcess | None:
         """Return the current worker, or a new one if it has ended."""
-        async with self._taking:
+        async with self._lock:
             if self._worker is None or self._worker.ended.is_set():
                 self._worker = await self._parent.start(self._number)
             return self._worker

@@ -25,7 +25,7 @@ from .memory_log import MemoryLog
 from .memory_tasks import MemoryTasks
 
 _ENDED = refuse(404, "the session has ended")
-_NOBODY = -1
+_NO_REPLICA = -1
 
 
 class _Session:
@@ -94,7 +94,7 @@ class Stores:
             self._tasks = MemoryTasks(limits)
         return self._tasks
 
-    def tell(self, session: _Session, notice: Notice, sender: int | None) -> None:
+    def notify(self, session: _Session, notice: Notice, sender: int | None) -> None:
         """Notify the replicas that hold a session, except the sender."""
         for holder in session.holders:
             if holder != sender:
@@ -106,7 +106,9 @@ class Stores:
         session.holders = tuple(holder for holder in session.holders if holder != number)
         if session.watched is not None:
             # Not deleted: the client has subscribed, and another replica must notify it.
-            session.watched = {uri: _NOBODY if at == number else at for uri, at in session.watched.items()}
+            session.watched = {
+                uri: _NO_REPLICA if holder == number else holder for uri, holder in session.watched.items()
+            }
         if not session.holders:
             # One queue for all: the sessions of one server have the same idle time.
             self.orphans.seconds = session.record.idle_seconds
@@ -156,11 +158,11 @@ class MemorySessions:
         self._stores = stores
         self._sessions = stores.sessions
         self._number = number
-        self._alone = (number,)
+        self._only_holder = (number,)
 
     async def create(self, record: SessionRecord) -> None:
         """Add a session that this replica holds."""
-        self._sessions[record.id] = _Session(record, self._alone)
+        self._sessions[record.id] = _Session(record, self._only_holder)
 
     async def enter(
         self, id: str, principal: Principal | None, ids: Sequence[RequestId] = ()
@@ -175,7 +177,7 @@ class MemorySessions:
         # It is in use: replicas that reported a lapse before must report it again.
         session.lapsed = ()
         if self._number not in session.holders:
-            session.holders = (*session.holders, self._number) if session.holders else self._alone
+            session.holders = (*session.holders, self._number) if session.holders else self._only_holder
             self._stores.orphans.stop(id)
         claims, is_free = session.claims, True
         if claims is None:
@@ -206,7 +208,7 @@ class MemorySessions:
             merged = merge(session.record.snapshot, before, after)
             session.record = replace(session.record, snapshot=merged)
             # Also to this replica, if the merged state differs from its own.
-            self._stores.tell(session, Notice(id, snapshot=merged), self._number if merged is after else None)
+            self._stores.notify(session, Notice(id, snapshot=merged), self._number if merged is after else None)
 
     def watch(self, id: str, uri: str, *, is_watched: bool) -> None:
         """Make this replica report changes to the resource, or stop reporting them."""
@@ -227,7 +229,7 @@ class MemorySessions:
         session = self._sessions.get(id)
         if session is None or session.watched is None:
             return ()
-        uris = [uri for uri, at in session.watched.items() if at == _NOBODY]
+        uris = [uri for uri, holder in session.watched.items() if holder == _NO_REPLICA]
         session.watched.update(dict.fromkeys(uris, self._number))
         return uris
 
@@ -255,7 +257,7 @@ class MemorySessions:
         """End a session."""
         session = self._sessions.pop(id, None)
         if session is not None:
-            self._stores.tell(session, Notice(id), self._number)
+            self._stores.notify(session, Notice(id), self._number)
 
     async def settle(self) -> None:
         """Do nothing: calls take effect at once here."""

@@ -18,37 +18,37 @@ _ROUNDING = 1e-9
 class MemoryLimiter:
     """A `Limiter` in memory. Its methods never suspend."""
 
-    __slots__ = ("_clock", "_look_at", "_rests")
+    __slots__ = ("_cleanup_size", "_clock", "_full_at")
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._rests: dict[str, float] = {}
-        self._look_at = CLEANUP_THRESHOLD
+        self._full_at: dict[str, float] = {}
+        self._cleanup_size = CLEANUP_THRESHOLD
 
     def __len__(self) -> int:
-        return len(self._rests)
+        return len(self._full_at)
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
         """Take `cost` from the allowance of `key` under `rate`. Return 0 if the action may be done now; otherwise
         nothing is taken, and the result is the number of seconds to wait. An action that costs more than the burst is
         allowed once the allowance is full."""
         now = self._clock()
-        rests = max(self._rests.get(key, now), now) + cost / rate.per_second
-        wait = rests - now - max(rate.burst, cost) / rate.per_second
+        full_at = max(self._full_at.get(key, now), now) + cost / rate.per_second
+        wait = full_at - now - max(rate.burst, cost) / rate.per_second
         if wait > _ROUNDING:
             return wait
         if cost:
-            self._note(key, rests, now)
+            self._store(key, full_at, now)
         return 0.0
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
         """Take `cost` for an action that has already been done, even beyond the allowance."""
         now = self._clock()
-        self._note(key, max(self._rests.get(key, now), now) + cost / rate.per_second, now)
+        self._store(key, max(self._full_at.get(key, now), now) + cost / rate.per_second, now)
 
-    def _note(self, key: str, rests: float, now: float) -> None:
-        self._rests[key] = rests
-        if len(self._rests) >= self._look_at:
+    def _store(self, key: str, full_at: float, now: float) -> None:
+        self._full_at[key] = full_at
+        if len(self._full_at) >= self._cleanup_size:
             # A dict that has shrunk keeps its room, so it is replaced.
-            self._rests = {name: at for name, at in self._rests.items() if at > now}
-            self._look_at = max(CLEANUP_THRESHOLD, 2 * len(self._rests))
+            self._full_at = {name: at for name, at in self._full_at.items() if at > now}
+            self._cleanup_size = max(CLEANUP_THRESHOLD, 2 * len(self._full_at))

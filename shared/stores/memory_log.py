@@ -4,7 +4,7 @@ messages.
 Messages are numbered; the id of an event is the stream's name and the number, so that `Last-Event-ID` gives the
 position to resume from. Names are random: an id of another session names nothing here.
 
-put ──▶ │ sent, for clients that reconnect │ unsent │ ──▶ take
+    put ──▶ │ sent, for clients that reconnect │ unsent │ ──▶ take
 
 Putting never waits. A reader that falls too far behind is cut off, the stream continues. Storage is bounded by
 stream, by session and over all sessions: the oldest messages go first, and a client that reconnects for them is
@@ -36,13 +36,13 @@ class MemoryStream:
     """The messages of one POST, or of no request."""
 
     __slots__ = (
-        "_behind",
         "_dropped",
         "_events",
         "_limits",
         "_messages",
         "_sent",
         "_size",
+        "_untaken_bytes",
         "answered",
         "ids",
         "is_lost",
@@ -64,7 +64,7 @@ class MemoryStream:
         self._size = 0
         self._dropped = 0
         self._sent = 0
-        self._behind = 0
+        self._untaken_bytes = 0
 
     # Writing
 
@@ -75,7 +75,7 @@ class MemoryStream:
         if self.is_over or self.is_lost or is_duplicate:
             return
         if self.crowds(message) and self.reader is not None:
-            log.warning("a stream was closed: its client is %d bytes behind", self._behind)
+            log.warning("a stream was closed: its client is %d bytes behind", self._untaken_bytes)
             self.reader.cut()
             self.leave(self.reader)
         self._add(message)
@@ -84,7 +84,9 @@ class MemoryStream:
     def crowds(self, message: bytes) -> bool:
         """Return True if `message` would exceed the limit on messages that its reader has not taken yet."""
         return (
-            self.reader is not None and bool(self._behind) and self._behind + len(message) > self._limits.stream_bytes
+            self.reader is not None
+            and bool(self._untaken_bytes)
+            and self._untaken_bytes + len(message) > self._limits.stream_bytes
         )
 
     def answer(self, message: bytes) -> None:
@@ -97,7 +99,7 @@ class MemoryStream:
     def _add(self, message: bytes) -> None:
         self._messages.append(message)
         self._count(len(message) + _OVERHEAD_BYTES)
-        self._behind += len(message)
+        self._untaken_bytes += len(message)
         if self.reader is not None:
             self.reader.wake()
 
@@ -115,7 +117,7 @@ class MemoryStream:
         if self.reader is not None:
             self.reader.wake()
         else:
-            self._events.rest(self)
+            self._events.start_expiry(self)
 
     def pause(self, retry_ms: int) -> None:
         """Pause the reader, if there is one."""
@@ -136,7 +138,7 @@ class MemoryStream:
             self._events.log.unread.stop(self)
         # Without an id the client wants the messages that were not taken; those dropped in the meantime are lost.
         self._sent = max(self._sent, self._dropped) if after is None else after
-        self._behind = sum(map(len, islice(self._messages, self._sent - self._dropped, None)))
+        self._untaken_bytes = sum(map(len, islice(self._messages, self._sent - self._dropped, None)))
         self.reader = reader
 
     def leave(self, reader: EventReader) -> None:
@@ -149,7 +151,7 @@ class MemoryStream:
                 self.forget()
                 return
             self._trim()
-        self._events.rest(self)
+        self._events.start_expiry(self)
 
     def show(self) -> str:
         """Return the name, which is sent with its events: from now on any replica finds the stream, and the client
@@ -169,7 +171,7 @@ class MemoryStream:
         numbered = enumerate(unsent, self._sent + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
         self._sent = self._last
-        self._behind = 0
+        self._untaken_bytes = 0
         self._trim()
         if self.reader is not None:
             self.reader.wake()
@@ -209,10 +211,10 @@ class MemoryStream:
             self._events.drop(self)
             return True
         while self._dropped < self._sent:
-            self.shed()
+            self.drop_oldest()
         return False
 
-    def shed(self) -> bool:
+    def drop_oldest(self) -> bool:
         """Delete the oldest message, unless a reader still needs it; return False if there was none."""
         if not self._messages or (self.reader is not None and self._dropped >= self._sent):
             return False
@@ -242,7 +244,7 @@ class MemoryStream:
         limits = self._limits
         while self._size > limits.replay_bytes or len(self._messages) > limits.replay_events:
             unsent = self._dropped >= self._sent
-            if (self.answered and len(self._messages) == 1) or not self.shed():
+            if (self.answered and len(self._messages) == 1) or not self.drop_oldest():
                 return
             if unsent and not self.ids:
                 log.warning("no one reads the messages of a session; the oldest of %d was dropped", self._last)
@@ -251,12 +253,12 @@ class MemoryStream:
 class MemoryEvents(TakenMessages):
     """The streams of one session."""
 
-    __slots__ = ("_own", "_shown", "_used", "log")
+    __slots__ = ("_own", "_shown", "_stored_bytes", "log")
 
     def __init__(self, log: "MemoryLog") -> None:
         super().__init__()
         self.log = log
-        self._used = 0
+        self._stored_bytes = 0
         self._shown: dict[str, MemoryStream] | None = None  # by name, once there is one
         self._own: MemoryStream | None = None
 
@@ -286,21 +288,21 @@ class MemoryEvents(TakenMessages):
 
     def add(self, size: int) -> None:
         """Add `size` to the number of stored bytes; it may be negative."""
-        self._used += size
-        self.log.used += size
+        self._stored_bytes += size
+        self.log.stored_bytes += size
 
     def make_room(self) -> None:
         """Delete the oldest messages of the oldest streams while they exceed the limits."""
         for stream in list((self._shown or {}).values()) if self._is_full else ():
-            while self._is_full and stream.shed():
+            while self._is_full and stream.drop_oldest():
                 pass
 
     @property
     def _is_full(self) -> bool:
         limits = self.log.limits
-        return self._used > limits.session_replay_bytes or self.log.used > limits.total_replay_bytes
+        return self._stored_bytes > limits.session_replay_bytes or self.log.stored_bytes > limits.total_replay_bytes
 
-    def rest(self, stream: MemoryStream) -> None:
+    def start_expiry(self, stream: MemoryStream) -> None:
         """Start the time until `stream` is deleted, if it has no reader. Only the last few of the streams that have
         ended are stored."""
         if stream.reader is not None:
@@ -339,8 +341,8 @@ class MemoryLog:
 
     def __init__(self, limits: ReplayLimits) -> None:
         self.limits = limits
-        self.used = 0
-        """The number of bytes stored in all of them."""
+        self.stored_bytes = 0
+        """The number of bytes that all streams store."""
         self.unread = ExpiryQueue(limits.replay_seconds, MemoryStream.expire)
         """The streams without a reader, which are deleted after a while."""
         self._sessions: dict[str, MemoryEvents] = {}

@@ -20,10 +20,10 @@ class MemoryTasks:
         self._limits = limits
         self._tasks: dict[str, TaskRecord] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._shares: Counter[str] = Counter()
+        self._counts_by_client: Counter[str] = Counter()
         self._sizes: dict[str, int] = {}
         self._bytes = 0
-        self._bytes_of: Counter[str] = Counter()
+        self._bytes_by_client: Counter[str] = Counter()
         self._listeners: dict[str, tuple[Wake, ...]] = {}
 
     def __len__(self) -> int:
@@ -32,10 +32,10 @@ class MemoryTasks:
     async def create(self, task: TaskRecord) -> bool:
         """Store a new task; return False if there are too many."""
         limits = self._limits
-        if len(self._tasks) >= limits.total or self._shares[task.client] >= limits.of_one_client:
+        if len(self._tasks) >= limits.total or self._counts_by_client[task.client] >= limits.of_one_client:
             return False
         self._tasks[task.id] = task
-        self._shares[task.client] += 1
+        self._counts_by_client[task.client] += 1
         self._timers[task.id] = asyncio.get_running_loop().call_later(task.seconds, self._drop, task.id)
         return True
 
@@ -50,17 +50,24 @@ class MemoryTasks:
             return False
         if after.outcome is not before.outcome:
             size, client = 0 if after.outcome is None else len(json_of(after.outcome)), self._tasks[after.id].client
-            more = size - self._sizes.get(after.id, 0)
-            remaining, own = self._limits.result_bytes - self._bytes - more, self._bytes_of[client] + more
+            added_bytes = size - self._sizes.get(after.id, 0)
+            remaining, client_bytes = (
+                self._limits.result_bytes - self._bytes - added_bytes,
+                self._bytes_by_client[client] + added_bytes,
+            )
             is_small = after.outcome is None or ("error" in after.outcome and size <= SMALL_BYTES)
             # At most as much as remains for other clients, so one of several clients may have half. If there is only
             # one client, it may have everything.
-            if not is_small and (remaining < 0 or (client and own > remaining)):
+            if not is_small and (remaining < 0 or (client and client_bytes > remaining)):
                 raise OverflowError(
                     f"storing this result would exceed the limit of {self._limits.result_bytes:,} bytes for task "
                     "results"
                 )
-            self._bytes, self._bytes_of[client], self._sizes[after.id] = self._bytes + more, own, size
+            self._bytes, self._bytes_by_client[client], self._sizes[after.id] = (
+                self._bytes + added_bytes,
+                client_bytes,
+                size,
+            )
         self._tasks[after.id] = after
         self._wake(after.id)
         return True
@@ -101,10 +108,10 @@ class MemoryTasks:
             timer.cancel()
         size = self._sizes.pop(id, 0)
         self._bytes -= size
-        self._bytes_of[task.client] -= size
-        self._shares[task.client] -= 1
-        if not self._shares[task.client]:
-            del self._shares[task.client], self._bytes_of[task.client]
+        self._bytes_by_client[task.client] -= size
+        self._counts_by_client[task.client] -= 1
+        if not self._counts_by_client[task.client]:
+            del self._counts_by_client[task.client], self._bytes_by_client[task.client]
         self._wake(id)
 
     def _wake(self, id: str) -> None:

@@ -73,8 +73,8 @@ def report_libraries(argv: Sequence[str]) -> int:
 def check_libraries(installation: Installation) -> Iterator[Finding]:
     """Yield the installed and the missing libraries of an installation."""
     yield fine(str(installation.python), f"Python {platform.python_version()}, with {NAME} {__version__}")
-    lacking = installation.lacking()
-    for extra, libraries in sorted(lacking.items()):
+    missing_libraries = installation.missing_libraries()
+    for extra, libraries in sorted(missing_libraries.items()):
         if extra == _OWN or extra in _OTHERS:
             continue
         if libraries:
@@ -82,6 +82,6 @@ def check_libraries(installation: Installation) -> Iterator[Finding]:
             yield warning(extra, what, installation.install_command(extra))
         else:
             yield fine(extra, f"the libraries of its extra {extra!r} are installed")
-    missing = ", ".join(lacking.get(_OWN, [])) or "libraries of its own"
+    missing = ", ".join(missing_libraries.get(_OWN, [])) or "libraries of its own"
     what = f"clients and servers were not checked, because the extra {_OWN!r} is not installed: {missing}"
     yield fault("doctor", what, installation.install_command(_OWN))

@@ -35,7 +35,7 @@ class CheckedInstallation(NamedTuple):
         if self.distribution is None:
             return installation.this_installation().install_command(*extras)
         site = Path(str(self.distribution.locate_file("")))
-        return installation.Installation.in_site(self.python, site).install_command(*extras, reinstall=reinstall)
+        return installation.Installation.from_site(self.python, site).install_command(*extras, reinstall=reinstall)
 
 
 def this_installation() -> CheckedInstallation:

@@ -1,4 +1,4 @@
-"""The features of the bench, in a file for each side of the protocol."""
+"""The features of the test server, in a file for each part of the protocol."""
 
 from shared import Context
 

@@ -34,9 +34,9 @@ def user_message(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": {"type": "text", "text": text}}], "maxTokens": MAX_TOKENS}
 
 
-def _told(what: str, answer: Answer[Any]) -> str:
+def _describe_answer(title: str, answer: Answer[Any]) -> str:
     content = answer.data.model_dump_json(by_alias=True) if isinstance(answer.data, BaseModel) else "{}"
-    return f"{what}: action={answer.action}, content={content}"
+    return f"{title}: action={answer.action}, content={content}"
 
 
 @features.tool(title="Sampling", read_only=True)
@@ -57,25 +57,29 @@ async def sample_with_tools(ctx: Ctx, prompt: str = "What is the weather in Pari
 @features.tool(title="Elicitation", read_only=True)
 async def test_elicitation(ctx: Ctx, message: str = "Please say who you are.") -> str:
     """Ask the user for a name and an address, both required."""
-    return _told("User response", await ctx.ask("contact", message, Contact))
+    return _describe_answer("User response", await ctx.ask("contact", message, Contact))
 
 
 @features.tool(title="Elicitation with defaults", read_only=True)
 async def test_elicitation_sep1034_defaults(ctx: Ctx) -> str:
     """Show a form whose text, two numbers, choice and switch are already filled in."""
-    return _told("Elicitation completed", await ctx.ask("defaults", "Please review these values.", Defaults))
+    return _describe_answer(
+        "Elicitation completed", await ctx.ask("defaults", "Please review these values.", Defaults)
+    )
 
 
 @features.tool(title="Elicitation with choices", read_only=True)
 async def test_elicitation_sep1330_enums(ctx: Ctx) -> str:
     """Show a form with every kind of choice: one or several, with titles or without."""
-    return _told("Elicitation completed", await ctx.ask("choices", "Please choose.", Choices))
+    return _describe_answer("Elicitation completed", await ctx.ask("choices", "Please choose.", Choices))
 
 
 @features.tool(title="Elicitation with restrictions", read_only=True)
 async def elicit_every_field(ctx: Ctx) -> str:
     """Show a form with formats, lengths, ranges, and a choice of one or two out of three."""
-    return _told("Elicitation completed", await ctx.ask("profile", "Please describe yourself.", Everything))
+    return _describe_answer(
+        "Elicitation completed", await ctx.ask("profile", "Please describe yourself.", Everything)
+    )
 
 
 @features.tool(title="URL elicitation", read_only=True)
@@ -93,7 +97,7 @@ async def test_streaming_elicitation(ctx: Ctx) -> str:
     await ctx.progress(1, 2, "about to ask")
     answer = await ctx.ask("contact", "Please say who you are.", Contact)
     await ctx.progress(2, 2, "answered")
-    return _told("User response", answer)
+    return _describe_answer("User response", answer)
 
 
 @features.tool(title="Show the roots", read_only=True)

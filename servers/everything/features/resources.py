@@ -75,52 +75,52 @@ async def extra_resource() -> str:
     return "I am here for the moment."
 
 
-async def _agreed(ctx: Ctx, name: str) -> None:
+async def _ask_permission(ctx: Ctx, name: str) -> None:
     if ctx.settings.confirm:
         await ctx.confirm(f"Change {name} for all clients?")
 
 
-def _told(name: str, removed: bool) -> str:
+def _describe_change(name: str, removed: bool) -> str:
     return f"{'Removed' if removed else 'Added'} {name}"
 
 
 @features.tool(title="Change the tools", destructive=False)
 async def test_trigger_tool_change(ctx: Ctx) -> str:
     """Add or remove the tool `extra_tool`, and announce the change."""
-    await _agreed(ctx, "extra_tool")
+    await _ask_permission(ctx, "extra_tool")
     removed = ctx.running.features.tools.remove("extra_tool")
     if not removed:
         ctx.running.features.tool(title="Extra tool", read_only=True)(extra_tool)
     ctx.changes.tools()
-    return _told("extra_tool", removed)
+    return _describe_change("extra_tool", removed)
 
 
 @features.tool(title="Change the prompts", destructive=False)
 async def test_trigger_prompt_change(ctx: Ctx) -> str:
     """Add or remove the prompt `extra_prompt`, and announce the change."""
-    await _agreed(ctx, "extra_prompt")
+    await _ask_permission(ctx, "extra_prompt")
     removed = ctx.running.features.prompts.remove("extra_prompt")
     if not removed:
         ctx.running.features.prompt(title="Extra prompt")(extra_prompt)
     ctx.changes.prompts()
-    return _told("extra_prompt", removed)
+    return _describe_change("extra_prompt", removed)
 
 
 @features.tool(title="Change the resources", destructive=False)
 async def trigger_resource_change(ctx: Ctx) -> str:
     """Add or remove the resource `test://extra-resource`, and announce the change."""
-    await _agreed(ctx, EXTRA)
+    await _ask_permission(ctx, EXTRA)
     removed = ctx.running.features.resources.remove(EXTRA)
     if not removed:
         ctx.running.features.resource(EXTRA, mime_type="text/plain")(extra_resource)
     ctx.changes.resources()
-    return _told(EXTRA, removed)
+    return _describe_change(EXTRA, removed)
 
 
 @features.tool(title="Change the watched resource", destructive=False)
 async def trigger_resource_update(ctx: Ctx) -> str:
     """Change `test://watched-resource`, and notify its subscribers."""
-    await _agreed(ctx, WATCHED.uri)
+    await _ask_permission(ctx, WATCHED.uri)
     WATCHED.version += 1
     ctx.changes.resource(WATCHED.uri)
     return f"{WATCHED.uri} is now at version {WATCHED.version}"

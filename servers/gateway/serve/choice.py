@@ -14,7 +14,7 @@ from servers.catalog import PACKAGE, Catalog, Entry
 from shared import Implementation, Server
 from shared.auth.policy import Rules
 from shared.program.process import Options, set_limits
-from shared.program.rules import keeping_to
+from shared.program.rules import rule_extensions
 from shared.program.run import own_prefix
 from shared.program.settings.options import FileValue, Words, read_options
 from shared.program.settings.tables import TABLES
@@ -65,7 +65,7 @@ class ChosenServer(NamedTuple):
 
     def extensions(self, options: Options) -> list[Extension[Any]]:
         """Return the extensions that enforce its rules."""
-        return keeping_to(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
+        return rule_extensions(self.rules, self.name, tokens_have_scopes=options.tokens_have_scopes)
 
     def limit(self, options: Options) -> None:
         """Apply the limits of the operator."""

@@ -30,7 +30,7 @@ else:
     _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 
 _BLOCK_BYTES = 1024 * 1024
-_FRESH = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
+_TEMPORARY_NAME = re.compile(r"\.mcp-[0-9a-f]{16}\.tmp")
 Put = Callable[[Entry, Entry], object]
 """Gives the first entry the second entry's name."""
 
@@ -47,7 +47,7 @@ def fresh_name(stem: str = ".mcp-") -> str:
 
 def is_fresh_name(name: str) -> bool:
     """Return True if `name` has the form that `beside` returns; a killed process leaves such files."""
-    return _FRESH.fullmatch(name) is not None
+    return _TEMPORARY_NAME.fullmatch(name) is not None
 
 
 def replace(
@@ -102,14 +102,14 @@ def prepare_replacement(
     has these `attributes`, if they were read. `mode` is the mode of a file that replaces nothing; the umask applies.
     `fresh` is its name, from `beside`. Raises OSError."""
     fresh = fresh or beside(entry)
-    # Private until it has the mode of the file it replaces.
+    # Only its owner may read it until it has the mode of the file that it replaces.
     descriptor = create(fresh, mode if existing is None else 0o600)
     with ExitStack() as on_failure:
         on_failure.callback(discard, fresh)
         try:
             write_all(descriptor, data)
             if existing is not None:
-                _take_over(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
+                _copy_metadata(descriptor, existing, attributes_at(entry) if attributes is None else attributes)
             # The clock of the file system may stand still for milliseconds: two versions could then have the same
             # etag.
             SYSTEM.touch(descriptor, fresh.directory, fresh.name)
@@ -265,7 +265,7 @@ def sync_directory(entry: Entry) -> None:
             os.close(descriptor)
 
 
-def _take_over(descriptor: int, existing: os.stat_result, attributes: Attributes) -> None:
+def _copy_metadata(descriptor: int, existing: os.stat_result, attributes: Attributes) -> None:
     """Give a file the metadata of another file, except for owner and group if the system does not allow that. Raises
     MetadataError, OSError."""
     lost = {*give_metadata(descriptor, existing, attributes)} - {"owner", "group"}

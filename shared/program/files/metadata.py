@@ -17,7 +17,7 @@ from .system import SYSTEM
 
 _INHERITED = ("system.posix_acl_access", "system.posix_acl_default")
 """The access control lists, which a new file may inherit from its directory although it must have none."""
-_OF_THE_FILE_ITSELF = {"security.capability", "security.ima", "security.evm"}
+_NOT_COPIED = {"security.capability", "security.ima", "security.evm"}
 """Any write removes the first attribute, like set-user-id; the others are checksums of contents and inode."""
 _HAS_OWNERS = hasattr(os, "fchown")
 """False on Windows, where an open file can't be given an owner or a mode."""
@@ -37,7 +37,7 @@ def attributes_of(file: int | str) -> Attributes:
         if error.errno in (errno.ENOTSUP, errno.ENOSYS):
             return {}
         raise
-    selected = (name for name in names if name not in _OF_THE_FILE_ITSELF)
+    selected = (name for name in names if name not in _NOT_COPIED)
     return {name: os.getxattr(file, name, follow_symlinks=follow) for name in selected}
 
 
@@ -81,7 +81,7 @@ def give_metadata(descriptor: int, original: os.stat_result, attributes: Attribu
         lost.append("group")
         # Another group must not be able to read what only the previous group could.
         mode &= ~stat.S_IRWXG
-    lost += _give_attributes(descriptor, attributes)
+    lost += _set_attributes(descriptor, attributes)
     if any(name in attributes and (name in lost or "group" in lost) for name in _INHERITED):
         raise MetadataError("its access control list")
     os.chmod(descriptor, mode)
@@ -121,7 +121,7 @@ def _set_owner(descriptor: int, owner: int, group: int) -> bool:
     return True
 
 
-def _give_attributes(descriptor: int, attributes: Attributes) -> list[str]:
+def _set_attributes(descriptor: int, attributes: Attributes) -> list[str]:
     """Set the attributes of the file, and remove those inherited from its directory. Return those that can't be
     set."""
     if sys.platform != "linux":

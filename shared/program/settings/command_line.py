@@ -61,8 +61,8 @@ def spellings(name: str, option: str, *, is_switch: bool, choices: Iterable[str]
     if not is_switch:
         return {option: Spelling(name, None, tuple(choices))}
     # Nobody would look for `--no-no-x`.
-    back = {} if option.startswith("--no-") else {f"--no-{option.removeprefix('--')}": Spelling(name, "0")}
-    return {option: Spelling(name, "1"), **back}
+    negated = {} if option.startswith("--no-") else {f"--no-{option.removeprefix('--')}": Spelling(name, "0")}
+    return {option: Spelling(name, "1"), **negated}
 
 
 def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> CommandLine:
@@ -79,7 +79,7 @@ def read_command_line(words: Sequence[str], options: Mapping[str, Spelling]) -> 
         else:
             number = _read_option(line, words[:end], number, option, options)
         number += 1
-    line.given.extend(GivenValue(None, word, place, place, 0) for place, word in enumerate(words) if place > end)
+    line.given.extend(GivenValue(None, word, number, number, 0) for number, word in enumerate(words) if number > end)
     return line
 
 

@@ -19,24 +19,24 @@ def help_text(
     version: str | None,
 ) -> str:
     """Return all options of `program`, as wide as the terminal; `usage` replaces the line made from the fields."""
-    # Not built from all options, which would be long.
+    # A usage line with all options would be long.
     parser = argparse.ArgumentParser(program, "%(prog)s [OPTION ...]", description, epilog)
     if version is not None:
         parser.add_argument("--version", action="version", version=version)
     for group in groups:
-        place = parser if group.title is None else parser.add_argument_group(group.title)
-        unnamed = positional_field(group.fields)
+        section = parser if group.title is None else parser.add_argument_group(group.title)
+        positional = positional_field(group.fields)
         for name, field in group.fields.items():
             variable = None if group.prefix is None else variable_of(name, group.prefix)
-            if name == unnamed:
+            if name == positional:
                 metavar = extra_of(field)["positional"]
                 text = _with_variable(
                     field.description or "", variable and f"{variable}, separated by {os.pathsep!r}"
                 )
                 parser.usage = f"{parser.usage} [{metavar} ...]"
-                place.add_argument(name, nargs="*", metavar=metavar, help=text)
+                section.add_argument(name, nargs="*", metavar=metavar, help=text)
             elif not is_secret(field):
-                place.add_argument(flag_of(name), **_shape(name, field), help=_help(field, variable))
+                section.add_argument(flag_of(name), **_argument_keywords(name, field), help=_help(field, variable))
     if usage is not None:
         parser.usage = f"%(prog)s {usage}"
     return parser.format_help()
@@ -44,18 +44,18 @@ def help_text(
 
 def _help(field: FieldInfo, variable: str | None) -> str:
     default = field.get_default(call_default_factory=True, validated_data={})
-    shown = "" if default in (None, False, []) else f" (default: {default})"
+    suffix = "" if default in (None, False, []) else f" (default: {default})"
     if field.is_required():
-        shown = " (required)"
-    several = "; may be repeated" if get_origin(field.annotation) is list else ""
-    return _with_variable(f"{field.description or ''}{several}{shown}".lstrip("; "), variable)
+        suffix = " (required)"
+    repetition = "; may be repeated" if get_origin(field.annotation) is list else ""
+    return _with_variable(f"{field.description or ''}{repetition}{suffix}".lstrip("; "), variable)
 
 
 def _with_variable(text: str, variable: str | None) -> str:
     return (text if variable is None else f"{text} [{variable}]".lstrip()).replace("%", "%%")
 
 
-def _shape(name: str, field: FieldInfo) -> dict[str, Any]:
+def _argument_keywords(name: str, field: FieldInfo) -> dict[str, Any]:
     # The default that argparse would add to the help is suppressed.
     if field.annotation is bool:
         action: Any = "store_true" if name.startswith("no_") else argparse.BooleanOptionalAction

@@ -32,7 +32,7 @@ class OptionParser:
         self.version: str | None = None
         """The text for `--version`; without it, the option does not exist."""
         self._fields = {name: field for group in groups for name, field in group.fields.items()}
-        self._unnamed = positional_field(self._fields)
+        self._positional = positional_field(self._fields)
 
     def read(self, arguments: Sequence[str] | None) -> Words:
         """Return the given values by field. Ends the program if an option is unknown, has no value, or asks for
@@ -48,7 +48,7 @@ class OptionParser:
         self._end_early(words, line, options)
         values: dict[str, str | list[str]] = {}
         for name, value, *_ in line.given:
-            field = name or self._unnamed
+            field = name or self._positional
             if field is None:
                 continue
             if get_origin(self._fields[field].annotation) is list:
@@ -69,8 +69,8 @@ class OptionParser:
     def _end_early(self, words: Sequence[str], line: CommandLine, options: Mapping[str, Spelling]) -> None:
         """End the program with the help or version if requested, or with the first error."""
         requested = [(item.first, item.name) for item in line.given if item.name in (_HELP, _HELP_ALL, _VERSION)]
-        wrong = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
-        for _, what in sorted([*requested, *wrong])[:1]:
+        errors = [(fault.word, fault.reason) for fault in line.faults if fault.reason]
+        for _, what in sorted([*requested, *errors])[:1]:
             if what in (_HELP, _HELP_ALL):
                 sys.stdout.write(self.format_help(with_rare=what == _HELP_ALL))
                 sys.exit(0)
@@ -79,7 +79,7 @@ class OptionParser:
                 sys.exit(0)
             exit_with_error(self.program, f"{what}; see --help")
         unknown = [fault.word for fault in line.faults]
-        if self._unnamed is None:
+        if self._positional is None:
             unknown += [item.word for item in line.given if item.name is None]
         if unknown:
             first = words[min(unknown)].removeprefix("--").partition("=")[0]

@@ -34,7 +34,7 @@ _INSTRUCTIONS = {
 }
 """Advice for an invalid value, by pydantic's error type."""
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class FieldError(ValueError):
@@ -126,9 +126,9 @@ def variable_of(name: str, prefix: str) -> str:
 def read_options(
     model: type[Model],
     words: Words,
-    environment: Mapping[str, str] = _NOTHING,
+    environment: Mapping[str, str] = _EMPTY,
     prefix: str = "",
-    file: Mapping[str, FileValue] = _NOTHING,
+    file: Mapping[str, FileValue] = _EMPTY,
     *,
     has_valid_defaults: bool = False,
 ) -> Model:

@@ -40,7 +40,7 @@ def read_settings_file(path: Path, fields: Mapping[str, FieldInfo]) -> SettingsF
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from None
     options = settings_in(content, fields, path)
-    secret = next((written.source for name, written in options.items() if is_secret(fields[name])), None)
+    secret = next((file_value.source for name, file_value in options.items() if is_secret(fields[name])), None)
     return SettingsFile(options, secret if exposed else None)
 
 
@@ -82,15 +82,15 @@ def make_absolute(value: Any, field: FieldInfo, directory: Path, source: str) ->
 
     Raises ValueError, which names `source`, for an unknown home directory.
     """
-    before = paths_after(field)
-    if before is None:
+    prefix = paths_after(field)
+    if prefix is None:
         return value
     if isinstance(value, list):
         # Nested lists are not converted: they would be refused anyway, and in YAML a list may contain itself.
         return [item if isinstance(item, list) else make_absolute(item, field, directory, source) for item in value]
     if not isinstance(value, str):
         return value
-    start = value.find(before) + len(before)
+    start = value.find(prefix) + len(prefix)
     path = value[start:]
     # A value without a file name, such as "", ":rw" or ":memory:", must not become one.
     if not path.partition(":")[0]:

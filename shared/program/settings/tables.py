@@ -34,7 +34,7 @@ class _Tables(BaseModel):
 
 
 TABLES: Mapping[str, FieldInfo] = _Tables.model_fields
-"""The keys of the tables."""
+"""The tables as fields, by key."""
 
 
 @runtime_checkable
@@ -50,79 +50,80 @@ class Narrowable(Protocol):
 
 
 def read_rules(
-    written: Mapping[str, FileValue],
+    file_values: Mapping[str, FileValue],
     path: Path,
     settings: BaseModel | None,
     common: FileValue | None = None,
     within: str = "",
 ) -> Rules:
-    """Return the rules in the tables of `written`, which was read from the file at `path`. `settings` are the
+    """Return the rules in the tables of `file_values`, which was read from the file at `path`. `settings` are the
     server's own, if it has any; `common` is the table of principals for several servers; `within` is the prefix of
     the keys.
 
     Raises ValueError with a one-line message for an error.
     """
-    scopes = _table(written.get("scopes"))
-    principals = _table(written.get("principal"))
+    scopes = _table(file_values.get("scopes"))
+    principals = _table(file_values.get("principal"))
     own = {
-        name: _entitlement(_mapping(entry, place), path, settings, f'{within}principal."{name}".')
-        for name, (entry, place) in principals.items()
+        name: _entitlement(_mapping(entry, source), path, settings, f'{within}principal."{name}".')
+        for name, (entry, source) in principals.items()
     }
     limits = {
         name: _entitlement(_mapping(*value_and_place), path, None, f'principal."{name}".')
         for name, value_and_place in _table(common).items()
     }
     return Rules(
-        {key: _needed(key, *value_and_place) for key, value_and_place in scopes.items()}, _united(own, limits)
+        {key: _read_needed_scopes(key, *value_and_place) for key, value_and_place in scopes.items()},
+        _unite(own, limits),
     )
 
 
-def _table(written: FileValue | None) -> dict[str, tuple[Any, str]]:
+def _table(file_values: FileValue | None) -> dict[str, tuple[Any, str]]:
     """Return the values of a table, by its keys, with their places."""
-    if written is None:
+    if file_values is None:
         return {}
-    content = _mapping(written.value, written.source)
-    return {key: (value, f'{written.source}."{key}"') for key, value in content.items()}
+    content = _mapping(file_values.value, file_values.source)
+    return {key: (value, f'{file_values.source}."{key}"') for key, value in content.items()}
 
 
-def _mapping(value: Any, place: str) -> dict[str, Any]:
+def _mapping(value: Any, source: str) -> dict[str, Any]:
     if not isinstance(value, dict) or not all(isinstance(key, str) and key for key in value):
-        raise ValueError(f"{place}: must be a table of names and values")
+        raise ValueError(f"{source}: must be a table of names and values")
     return value
 
 
-def _needed(key: str, value: Any, place: str) -> frozenset[str]:
+def _read_needed_scopes(key: str, value: Any, source: str) -> frozenset[str]:
     if not _KEY.fullmatch(key):
-        raise ValueError(f"{place}: must be the name of a tool, resource:SCHEME or prompt:NAME")
-    return _scopes(value, place)
+        raise ValueError(f"{source}: must be the name of a tool, resource:SCHEME or prompt:NAME")
+    return _scopes(value, source)
 
 
-def _scopes(value: Any, place: str) -> frozenset[str]:
+def _scopes(value: Any, source: str) -> frozenset[str]:
     try:
         return read_scopes(value)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        raise ValueError(f"{source}: {error}") from None
 
 
 def _entitlement(content: dict[str, Any], path: Path, settings: object, within: str) -> Entitlement:
-    whole = settings if isinstance(settings, Narrowable) else None
-    fields = {} if whole is None else whole.narrowing.model_fields
+    narrowable = settings if isinstance(settings, Narrowable) else None
+    fields = {} if narrowable is None else narrowable.narrowing.model_fields
     narrower_values = settings_in(content, {"scopes": TABLES["scopes"], **fields}, path, within)
     scopes = narrower_values.pop("scopes", None)
     ceilings = () if scopes is None else (_scopes(*scopes),)
-    if not narrower_values or whole is None:
+    if not narrower_values or narrowable is None:
         return Entitlement(ceilings)
-    narrowing = read_options(whole.narrowing, {}, file=narrower_values)
+    narrowing = read_options(narrowable.narrowing, {}, file=narrower_values)
     try:
-        return Entitlement(ceilings, whole.narrowed(narrowing))
+        return Entitlement(ceilings, narrowable.narrowed(narrowing))
     except ValueError as error:
         raise ValueError(f"{path}: {within.removesuffix('.')}: {error}") from None
 
 
-def _united(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -> dict[str, Entitlement]:
+def _unite(own: Mapping[str, Entitlement], common: Mapping[str, Entitlement]) -> dict[str, Entitlement]:
     """Combine the entries for one server with the entries for all servers: both apply."""
-    united: dict[str, Entitlement] = {}
+    entitlements: dict[str, Entitlement] = {}
     for name in {**common, **own}:
         mine, ours = (entries.get(name) or entries.get("*") or Entitlement() for entries in (own, common))
-        united[name] = Entitlement((*mine.ceilings, *ours.ceilings), mine.settings)
-    return united
+        entitlements[name] = Entitlement((*mine.ceilings, *ours.ceilings), mine.settings)
+    return entitlements

@@ -1,6 +1,6 @@
 """The address of Redis: from an operator's URL to a client.
 
-redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with TLS
+    redis://[USER[:PASSWORD]@]HOST[:PORT][/DATABASE]     rediss:// is the same with TLS
     unix://PATH[?db=DATABASE]
     redis+sentinel://[USER[:PASSWORD]@]HOST[:PORT],...[/NAME[/DATABASE]]     rediss+sentinel:// with TLS
 
@@ -20,12 +20,12 @@ from .link import REPLY_SECONDS
 
 _SENTINEL_PORT = 26_379
 _SENTINEL_NAME = "mymaster"
-_NO_URL = (
+# The errors repeat nothing of the URL: if a password is not encoded, any part of the URL may belong to it.
+_INVALID_URL = (
     "--store: not a Redis URL. In a password, each of / ? # @ [ ] and every non-ASCII character must be "
     "percent-encoded; or put it in a file, with --store-password-file"
 )
-_NO_OPTIONS = "--store: the part of the URL after the ? has an unknown option or an invalid value"
-# The errors show nothing of the URL: if a password is not encoded, any part of it may be one.
+_INVALID_OPTIONS = "--store: the part of the URL after the ? has an unknown option or an invalid value"
 _SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel")
 
 
@@ -36,7 +36,7 @@ def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
         parts = urlsplit(url)
         scheme, _ = parts.scheme, "sentinel" in parts.scheme or parts.port
     except ValueError:
-        raise ValueError(_NO_URL) from None
+        raise ValueError(_INVALID_URL) from None
     if scheme not in _SCHEMES:
         raise ValueError(
             f"--store: must be a URL that starts with one of {', '.join(f'{prefix}://' for prefix in _SCHEMES)}"
@@ -53,7 +53,7 @@ def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
     if password is not None:
         options["password"] = password
     if "sentinel" in scheme:
-        return _by_sentinels(url, options, uses_tls=scheme == "rediss+sentinel")
+        return _sentinel_factory(url, options, uses_tls=scheme == "rediss+sentinel")
 
     def connect() -> Redis:
         client = Redis.from_url(url, **options)
@@ -63,11 +63,11 @@ def client_factory(url: str, password: str | None) -> Callable[[], Redis]:
     try:
         connect().connection_pool.make_connection()  # type: ignore[no-untyped-call]
     except (ValueError, TypeError, RedisError):
-        raise ValueError(_NO_OPTIONS) from None
+        raise ValueError(_INVALID_OPTIONS) from None
     return connect
 
 
-class _OfSentinels(Redis):
+class _SentinelRedis(Redis):
     """A client of the Redis to which Sentinels lead; it also closes the connections to the Sentinels."""
 
     sentinels: Sequence[Redis] = ()
@@ -79,23 +79,25 @@ class _OfSentinels(Redis):
             await sentinel.aclose()
 
 
-def _by_sentinels(url: str, options: dict[str, Any], *, uses_tls: bool) -> Callable[[], Redis]:
+def _sentinel_factory(url: str, options: dict[str, Any], *, uses_tls: bool) -> Callable[[], Redis]:
     parts = urlsplit(url)
     user, _, hosts = parts.netloc.rpartition("@")
     name, _, database = parts.path.strip("/").partition("/")
     addresses = [_address(host) for host in hosts.split(",")]
     username, _, secret = user.partition(":")
-    own = {**options, "ssl": uses_tls, "db": _database(database)}
+    client_options = {**options, "ssl": uses_tls, "db": _database(database)}
     if username:
-        own["username"] = unquote(username)
-    if secret and "password" not in own:
-        own["password"] = unquote(secret)
+        client_options["username"] = unquote(username)
+    if secret and "password" not in client_options:
+        client_options["password"] = unquote(secret)
 
     def connect() -> Redis:
         sentinels = Sentinel(  # type: ignore[no-untyped-call]
             addresses, sentinel_kwargs={"socket_timeout": REPLY_SECONDS, "ssl": uses_tls}
         )
-        client: _OfSentinels = sentinels.master_for(name or _SENTINEL_NAME, redis_class=_OfSentinels, **own)
+        client: _SentinelRedis = sentinels.master_for(
+            name or _SENTINEL_NAME, redis_class=_SentinelRedis, **client_options
+        )
         client.sentinels = sentinels.sentinels
         return client
 
@@ -109,7 +111,7 @@ def _address(text: str) -> tuple[str, int]:
             return parts.hostname, parts.port or _SENTINEL_PORT
     except ValueError:
         pass
-    raise ValueError(_NO_URL)
+    raise ValueError(_INVALID_URL)
 
 
 def _database(text: str) -> int:

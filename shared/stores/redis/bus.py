@@ -64,11 +64,11 @@ class RedisBus:
     def _send(self, unsent: tuple[str, Change]) -> None:
         run_id, change = unsent
         words = ("change", run_id, write_change(change))
-        self._link.tell("publish", *words, reply=lambda _: self._unconfirmed.pop(unsent, None))
+        self._link.enqueue("publish", *words, reply=lambda _: self._unconfirmed.pop(unsent, None))
 
     # For its replica
 
-    def joined(self) -> None:
+    def on_joined(self) -> None:
         """Send the pending changes after this replica has rejoined the other replicas."""
         for entry in self._unconfirmed:
             self._send(entry)

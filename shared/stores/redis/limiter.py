@@ -26,20 +26,20 @@ class RedisLimiter:
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._alone = MemoryLimiter()
-        self._ahead = ExpiryQueue(RESERVATION_SECONDS, self._forget)
-        self._left: dict[str, float] = {}
+        self._local_limiter = MemoryLimiter()
+        self._reservation_expiry = ExpiryQueue(RESERVATION_SECONDS, self._forget)
+        self._remaining: dict[str, float] = {}
         self._spent: dict[str, tuple[Rate, float]] = {}
 
     async def take(self, key: str, rate: Rate, cost: float = 1.0) -> float:
         """Take `cost` from the allowance of `key` under `rate`; a cost of 0 only checks it. Return 0 if the action is
         allowed now; otherwise nothing is taken, and the result is the number of seconds to wait. An action that costs
         more than the burst is allowed once the allowance is full."""
-        reserve = self._left.get(key, 0.0)
-        if cost and reserve >= cost:
-            self._left[key] = reserve - cost
+        remaining = self._remaining.get(key, 0.0)
+        if cost and remaining >= cost:
+            self._remaining[key] = remaining - cost
             return 0.0
-        if not cost and key in self._ahead:
+        if not cost and key in self._reservation_expiry:
             return 0.0
         try:
             reserved = max(cost, rate.burst // RESERVATION_DIVISOR) if cost else 0
@@ -49,11 +49,11 @@ class RedisLimiter:
                 return int(wait) / 1_000_000
             more = float(granted) - cost
             if more > 0 or not cost:
-                self._left[key] = self._left.get(key, 0.0) + max(more, 0.0)
-                self._ahead.start(key)
+                self._remaining[key] = self._remaining.get(key, 0.0) + max(more, 0.0)
+                self._reservation_expiry.start(key)
             return 0.0
         except Unavailable:
-            return await self._alone.take(key, rate, cost)
+            return await self._local_limiter.take(key, rate, cost)
 
     def spend(self, key: str, rate: Rate, cost: float) -> None:
         """Take `cost` for an action that has been done already, even beyond the allowance."""
@@ -65,9 +65,9 @@ class RedisLimiter:
         spent, self._spent = self._spent, {}
         for key, (rate, cost) in spent.items():
             if self._link.reason is None:
-                self._link.tell("spend", key, 1_000_000 / rate.per_second, cost)
+                self._link.enqueue("spend", key, 1_000_000 / rate.per_second, cost)
             else:
-                self._alone.spend(key, rate, cost)
+                self._local_limiter.spend(key, rate, cost)
 
     def _forget(self, key: str) -> None:
-        self._left.pop(key, None)
+        self._remaining.pop(key, None)

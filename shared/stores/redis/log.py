@@ -1,6 +1,6 @@
 """The streams of sessions in Redis: see `scripts/streams.lua`.
 
-put ──▶ append ──▶ numbered and stored ──▶ the replica of its reader ──▶ take
+    put ──▶ append ──▶ numbered and stored ──▶ the replica of its reader ──▶ take
 
 A stream whose client can't reconnect yet is in the memory of the replica that serves its requests, and most end
 there. Once it is shown, a message is sent only after Redis has it, with the number that it got there: by the reply to
@@ -40,7 +40,7 @@ class RedisLog(StreamContext):
     def drop(self, id: str) -> None:
         """Delete a session that has ended."""
         self._sessions.pop(id, None)
-        self.link.tell("drop", id)
+        self.link.enqueue("drop", id)
 
     def release(self, events: "RedisEvents") -> None:
         """Remove a session that continues elsewhere; a newer object for it, made since this replica was lost,
@@ -53,37 +53,42 @@ class RedisLog(StreamContext):
     def on_event(self, kind: str, session: str, name: str, first: bytes, second: bytes) -> None:
         """Handle an event of a stream that is read here."""
         events = self._sessions.get(session)
-        stream = None if events is None else events.known(name)
+        stream = None if events is None else events.find_local(name)
         if stream is None:
             return
         if kind == "took":
-            stream.took(int(first))
+            stream.on_taken(int(first))
         elif stream.reader is not None and not stream.is_beginning:
             match kind:
                 case "message":
-                    stream.got(int(first), second)
+                    stream.receive(int(first), second)
                 case "answer":
-                    stream.got(int(first), second)
-                    stream.ended("answered")
+                    stream.receive(int(first), second)
+                    stream.on_ended("answered")
                 case "over":
-                    stream.ended(first.decode(), read_refusal(second))
+                    stream.on_ended(first.decode(), read_refusal(second))
                 case "pause":
                     stream.reader.pause(int(first))
                 case "cut":
-                    stream.taken_over()
+                    stream.on_reader_moved()
 
-    def renewed(self, alive: set[int]) -> None:
+    def on_renewed(self, alive: set[int]) -> None:
         """Handle a change in the set of live replicas: requests that lost replicas left unanswered are answered."""
         for stream in self.followed:
             if stream.owner not in alive and not stream.is_over:
-                self.link.tell("owe", stream.session, stream.name, *self.bounds, self.kept_ms)
+                self.link.enqueue("owe", stream.session, stream.name, *self.bounds, self.retention_ms)
 
     def extend(self) -> None:
         """Extend the lifetime of the streams that are served or read here."""
-        names = [word for events in self._sessions.values() for name in events.lasting for word in (events.id, name)]
+        names = [
+            word
+            for events in self._sessions.values()
+            for name in events.continuing_streams
+            for word in (events.id, name)
+        ]
         # In pieces: a script blocks all other clients of Redis while it runs.
         for start in range(0, len(names), 2 * _MAX_STREAMS):
-            self.link.tell("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
+            self.link.enqueue("keep_streams", *names[start : start + 2 * _MAX_STREAMS])
 
     def lose(self) -> None:
         """Abandon all streams that were served here: their readers must reconnect, to any replica."""
@@ -130,19 +135,19 @@ class RedisEvents(TakenMessages):
         log = self.log
         name = self._own_name if name is None else name
         is_own = name == self._own_name
-        reply = await log.link.ask("find", self.id, name, int(is_own), *log.bounds, log.kept_ms)
+        reply = await log.link.ask("find", self.id, name, int(is_own), *log.bounds, log.retention_ms)
         if reply is None:
             return None
-        stream = self.own() if is_own else self.known(name)
+        stream = self.own() if is_own else self.find_local(name)
         if stream is None:
             stream = RedisStream(self, (), name)
             self.add(stream)
-        stream.found(*reply)
+        stream.restore(*reply)
         if stream.owner is not None:
             log.followed.add(stream)
         return stream
 
-    def known(self, name: str) -> RedisStream | None:
+    def find_local(self, name: str) -> RedisStream | None:
         """Return the stream with that name, if it is served or read here."""
         if self._own is not None and name == self._own.name:
             return self._own
@@ -160,7 +165,7 @@ class RedisEvents(TakenMessages):
             self._shown = self._shown or None
 
     @property
-    def lasting(self) -> list[str]:
+    def continuing_streams(self) -> list[str]:
         """The names of the streams here that continue."""
         shown = [name for name, stream in (self._shown or {}).items() if not stream.is_over]
         return shown if self._own is None else [*shown, self._own.name]

@@ -10,14 +10,14 @@ from ...protocol.identity import Principal
 from ...protocol.session.events import Change
 from ...protocol.session.handshake import read_snapshot, write_snapshot
 
-_OF_TASK = tuple(field.name for field in fields(TaskRecord))
+_TASK_FIELDS = tuple(field.name for field in fields(TaskRecord))
 
 
 def write_session(record: SessionRecord) -> bytes:
     """Return the JSON of a session. The JSON identifies the principal, but does not say whether the token was
     revoked."""
     fields_ = {
-        "principal": _principal(record.principal),
+        "principal": _write_principal(record.principal),
         "client": record.client,
         "idle_seconds": record.idle_seconds,
         "snapshot": write_snapshot(record.snapshot),
@@ -35,7 +35,7 @@ def read_session(id: str, data: bytes) -> SessionRecord:
 
 def write_post(post: Post) -> bytes:
     """Return the JSON of a POST without its body."""
-    return to_json([_principal(post.principal), post.version])
+    return to_json([_write_principal(post.principal), post.version])
 
 
 def read_post(body: bytes, data: bytes) -> Post:
@@ -44,7 +44,7 @@ def read_post(body: bytes, data: bytes) -> Post:
     return Post(body, _read_principal(principal), version)
 
 
-def _principal(principal: Principal | None) -> dict[str, Any] | None:
+def _write_principal(principal: Principal | None) -> dict[str, Any] | None:
     if principal is None:
         return None
     scopes = None if principal.scopes is None else sorted(principal.scopes)
@@ -66,7 +66,7 @@ def _read_principal(fields_: dict[str, Any] | None) -> Principal | None:
 
 def write_task(task: TaskRecord) -> bytes:
     """Return the JSON of a task."""
-    fields_ = {name: getattr(task, name) for name in _OF_TASK}
+    fields_ = {name: getattr(task, name) for name in _TASK_FIELDS}
     return to_json({**fields_, "scopes": sorted(task.scopes)})
 
 

@@ -29,7 +29,9 @@ log = logging.getLogger("shared.stores")
 RENEWALS = 3
 """The number of renewals during one lease."""
 NUMBERS = 2**20
+"""The number of numbers of replicas, which are leased in turn."""
 RETRY_SECONDS = 0.1
+"""Seconds between two attempts to join again."""
 LEAVE_SECONDS = 2.0
 """Seconds that a replica that stops waits for its queued operations."""
 
@@ -58,8 +60,8 @@ class Stores:
         async with aclosing(client):
             await replica.join()
             async with background() as tasks:
-                for work in (replica.live, replica.renew, replica.wait_to_be_woken):
-                    tasks.start_soon(work)
+                for task in (replica.run, replica.renew, replica.wait_to_be_woken):
+                    tasks.start_soon(task)
                 try:
                     yield replica
                 finally:
@@ -82,8 +84,8 @@ class RedisReplica:
         self._watchers: list[ReplicaWatcher] = []
         self._alive: set[int] = set()
         self._newest: int | None = None
-        self._listening = anyio.CancelScope()
-        self._kept = 0.0
+        self._listen_scope = anyio.CancelScope()
+        self._seconds_since_extension = 0.0
         self._is_leaving = False
 
     @property
@@ -132,7 +134,7 @@ class RedisReplica:
         with anyio.move_on_after(LEAVE_SECONDS, shield=True), suppress(OSError, RedisError):
             await self.link.leave()
 
-    async def live(self) -> None:
+    async def run(self) -> None:
         """Run the operations, and join again after each loss."""
         while True:
             await self.link.run()
@@ -151,10 +153,10 @@ class RedisReplica:
         log.warning("this replica has joined the others as number %d", self.number)
         self._newest, self._alive = None, set()
         self._resubscribe()
-        self.link.renew(self._renewed)
-        self.bus.joined()
+        self.link.renew(self._on_renewed)
+        self.bus.on_joined()
         if self._tasks is not None:
-            self._tasks.joined()
+            self._tasks.on_joined()
         for watcher in self._watchers:
             watcher.returned()
 
@@ -163,22 +165,26 @@ class RedisReplica:
         pause = self.link.lease_seconds / RENEWALS
         while True:
             if self.link.is_joined:
-                self.link.renew(self._renewed)
+                self.link.renew(self._on_renewed)
                 self._extend(pause)
             waited = 0.0
             while waited < pause:
                 # Awake when the lease ends: from that moment on, other replicas act instead.
-                step = min(pause - waited, max(self.link.lease_left, 0.02)) if self.link.is_joined else pause - waited
+                step = (
+                    min(pause - waited, max(self.link.lease_seconds_left, 0.02))
+                    if self.link.is_joined
+                    else pause - waited
+                )
                 await asyncio.sleep(step)
                 waited += step
-                if self.link.is_joined and self.link.lease_left <= 0:
+                if self.link.is_joined and self.link.lease_seconds_left <= 0:
                     self.link.lose("its lease has expired, because Redis did not answer in time")
 
     async def wait_to_be_woken(self) -> None:
         """Read the inbox whenever a notification of an entry arrives."""
         while True:
             try:
-                with anyio.CancelScope() as self._listening:
+                with anyio.CancelScope() as self._listen_scope:
                     await self._poll_when_woken()
             except (OSError, RedisError):
                 await asyncio.sleep(0.1)
@@ -190,38 +196,37 @@ class RedisReplica:
             while True:
                 # Also without a notice: those sent while the connection was broken are lost.
                 await pubsub.get_message(timeout=self.link.lease_seconds)
-                self.link.look()
+                self.link.poll_inbox()
         finally:
             with anyio.move_on_after(REPLY_SECONDS, shield=True):
                 await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     def _resubscribe(self) -> None:
         """Subscribe again: this replica has another number, or the primary is another Redis."""
-        self._listening.cancel()
+        self._listen_scope.cancel()
 
     def _extend(self, seconds: float) -> None:
         """Extend the lifetime of sessions and streams, now and then."""
-        self._kept += seconds
-        if self._kept >= self.sessions.idle_seconds / 4:
-            self._kept = 0.0
+        self._seconds_since_extension += seconds
+        if self._seconds_since_extension >= self.sessions.idle_seconds / 4:
+            self._seconds_since_extension = 0.0
             self.sessions.extend()
             if self._log is not None:
                 self._log.extend()
 
-    def _renewed(self, newest: int, alive: set[int]) -> None:
+    def _on_renewed(self, newest: int, alive: set[int]) -> None:
         """Handle a renewal with the present replicas."""
-        # Numbers are leased one after another: between two renewals one may have come and gone, and left requests
-        # unanswered.
-        # Replicas that joined and left since the last renewal are lost, too.
+        # Numbers are leased one after another. So a gap shows the replicas that joined and were lost between two
+        # renewals, and may have left requests unanswered.
         arrived = (
             set() if self._newest is None else {number % NUMBERS for number in range(self._newest + 1, newest + 1)}
         )
         departed = (self._alive | arrived) - alive
         self._newest, self._alive = newest, alive
         if self._log is not None:
-            self._log.renewed(alive)
+            self._log.on_renewed(alive)
         if departed and self._tasks is not None:
-            self._tasks.look()
+            self._tasks.wake_all()
         if departed:
             for watcher in self._watchers:
                 watcher.left()

@@ -1,7 +1,7 @@
 """One stream of a session, as one replica serves or reads it.
 
-not shown       all of it is here; its one reader is here, or it is lost shown, or own   Redis has it. Messages for a
-reader here are also kept here, once Redis has numbered them
+not shown       all of it is here; its one reader is here, or it is lost
+shown, or own   Redis has it. Messages for a reader here are also stored here, once Redis has numbered them
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class StreamContext:
     def __init__(self, link: Link, limits: ReplayLimits) -> None:
         self.link = link
         self.limits = limits
-        self.kept_ms = round(1_000 * limits.replay_seconds)
+        self.retention_ms = round(1_000 * limits.replay_seconds)
         self.bounds: Arguments = (limits.replay_bytes, limits.replay_events, limits.session_replay_bytes)
         self.unread = ExpiryQueue(limits.replay_seconds, RedisStream.forget_sent)
         """The sessions' own streams that were read here and no longer are."""
@@ -58,19 +58,19 @@ class RedisStream:
     """An `EventStream` in Redis."""
 
     __slots__ = (
-        "_behind",
+        "_departure",
         "_dropped",
-        "_elsewhere",
         "_events",
-        "_fresh",
-        "_got",
         "_has_ended",
         "_is_own",
+        "_is_read_elsewhere",
         "_last",
-        "_left",
-        "_reads_elsewhere",
-        "_settling",
-        "_taken",
+        "_last_received",
+        "_last_taken",
+        "_remote_bytes",
+        "_settlement",
+        "_untaken",
+        "_untaken_bytes",
         "answered",
         "ids",
         "is_lost",
@@ -93,18 +93,18 @@ class RedisStream:
         self._is_own = is_own
         self._has_ended = False
         """True if nothing more is added here."""
-        self._fresh: list[bytes] = []
+        self._untaken: list[bytes] = []
         """The messages that its reader has not taken; before it is shown, all messages."""
-        self._behind = self._elsewhere = 0
+        self._untaken_bytes = self._remote_bytes = 0
         """Bytes that its reader has not taken, or that Redis does not have yet; bytes that a reader elsewhere has
         not taken."""
-        self._got = self._taken = 0
+        self._last_received = self._last_taken = 0
         """The numbers of the last message here, and of the last message that the reader took."""
         self._last = self._dropped = 0
-        self._left = 0
+        self._departure = 0
         """The number under which Redis recorded the departure of the last reader here; 0 if there was none."""
-        self._reads_elsewhere = False
-        self._settling: asyncio.Future[None] | None = None
+        self._is_read_elsewhere = False
+        self._settlement: asyncio.Future[None] | None = None
 
     # Writing
 
@@ -115,9 +115,9 @@ class RedisStream:
         if self._has_ended or self.is_lost:
             return
         if self.crowds(message):
-            self._cut_off()
-        if self._is_here:
-            self._keep(message)
+            self._disconnect_reader()
+        if self._is_local:
+            self._store(message)
         else:
             self._append(message, "shared" if everywhere else "once" if once else "")
 
@@ -125,7 +125,7 @@ class RedisStream:
         """Return True if `message` would exceed the limit on messages that its reader, or Redis, has not taken
         yet."""
         # Without a reader nothing is slow: the POST with the request is about to read.
-        behind = 0 if self._is_here and self.reader is None else self._behind + self._elsewhere
+        behind = 0 if self._is_local and self.reader is None else self._untaken_bytes + self._remote_bytes
         return bool(behind) and behind + len(message) > self._events.log.limits.stream_bytes
 
     def answer(self, message: bytes) -> None:
@@ -134,9 +134,9 @@ class RedisStream:
             self._has_ended = True
             return
         self._has_ended = True
-        if self._is_here:
-            self._keep(message)
-            self.ended("answered")
+        if self._is_local:
+            self._store(message)
+            self.on_ended("answered")
         else:
             self._append(message, "answer")
 
@@ -146,55 +146,55 @@ class RedisStream:
         if self._has_ended:
             return
         self._has_ended = True
-        if self._is_here:
-            self.ended("ended", refusal)
+        if self._is_local:
+            self.on_ended("ended", refusal)
         else:
             events = self._events
-            words = (events.id, self.name, write_refusal(refusal), events.log.kept_ms)
-            events.log.link.tell("finish", *words, reply=lambda _: self.ended("ended", refusal))
+            words = (events.id, self.name, write_refusal(refusal), events.log.retention_ms)
+            events.log.link.enqueue("finish", *words, reply=lambda _: self.on_ended("ended", refusal))
 
     def pause(self, retry_ms: int) -> None:
         """Pause the reader, if there is one."""
         if self.reader is not None:
             self.reader.pause(retry_ms)
-        elif not self._is_here:
-            self._events.log.link.tell("pause", self._events.id, self.name, retry_ms)
+        elif not self._is_local:
+            self._events.log.link.enqueue("pause", self._events.id, self.name, retry_ms)
 
     @property
-    def _is_here(self) -> bool:
+    def _is_local(self) -> bool:
         """True if the whole stream is in this replica."""
         return not self.name
 
-    def _keep(self, message: bytes) -> None:
-        self._fresh.append(message)
-        self._got += 1
-        self._behind += len(message)
+    def _store(self, message: bytes) -> None:
+        self._untaken.append(message)
+        self._last_received += 1
+        self._untaken_bytes += len(message)
         if self.reader is not None:
             self.reader.wake()
 
     def _append(self, message: bytes, mode: str) -> None:
         events, limits = self._events, self._events.log.limits
-        self._behind += len(message)
+        self._untaken_bytes += len(message)
 
         def added(reply: list[int]) -> None:
-            number, is_reader_here, self._elsewhere = reply
-            self._behind = max(0, self._behind - len(message))
-            self._make_way()
+            number, is_reader_here, self._remote_bytes = reply
+            self._untaken_bytes = max(0, self._untaken_bytes - len(message))
+            self._wake_senders()
             if is_reader_here:
-                self.got(number, message)
+                self.receive(number, message)
             if mode == "answer":
-                self.ended("answered")
+                self.on_ended("answered")
 
-        events.log.link.tell(
+        events.log.link.enqueue(
             "append",
             *(events.id, self.name, int(self._is_own), message, mode),
-            *(*events.log.bounds, limits.replay_streams, events.log.kept_ms),
+            *(*events.log.bounds, limits.replay_streams, events.log.retention_ms),
             reply=added,
         )
 
-    def _cut_off(self) -> None:
+    def _disconnect_reader(self) -> None:
         if self.reader is not None:
-            log.warning("a stream was closed: its client is %d bytes behind", self._behind)
+            log.warning("a stream was closed: its client is %d bytes behind", self._untaken_bytes)
             self.reader.cut()
             self.leave(self.reader)
 
@@ -204,13 +204,13 @@ class RedisStream:
         """Return an awaitable that completes when other replicas know the messages that were put; await it before
         sending their bytes. None if they already know the messages. The awaitable raises OSError while they can't be
         reached."""
-        settling = self._settling
+        settling = self._settlement
         return None if settling is None or (settling.done() and settling.exception() is None) else self._wait()
 
     async def _wait(self) -> None:
-        if self._settling is not None:
+        if self._settlement is not None:
             # Several wait for it: a waiter that is cancelled must not cancel it for the other waiters.
-            await asyncio.shield(self._settling)
+            await asyncio.shield(self._settlement)
 
     def read(self, reader: EventReader, after: int | None = None) -> None:
         """Begin reading with `reader`: the messages that were not taken yet, or all after message number `after`; the
@@ -218,20 +218,20 @@ class RedisStream:
         if self.reader is not None:
             self.reader.cut()
         self.reader = reader
-        if self._is_here:
+        if self._is_local:
             return
         self._events.log.unread.stop(self)
         # Messages that arrive before Redis has noted the new reader are for the previous one, and come again with its
         # reply.
-        self._fresh, self._behind, self._got = [], 0, _UNKNOWN
+        self._untaken, self._untaken_bytes, self._last_received = [], 0, _UNKNOWN
         self._begin_to_settle()
-        self._events.log.link.tell(
+        self._events.log.link.enqueue(
             "read",
             *(self._events.id, self.name, int(self._is_own), "" if after is None else after),
-            reply=lambda reply: self._began(reader, reply),
+            reply=lambda reply: self._on_read_reply(reader, reply),
         )
 
-    def _began(self, reader: EventReader, reply: list[bytes] | None) -> None:
+    def _on_read_reply(self, reader: EventReader, reply: list[bytes] | None) -> None:
         """Handle the reply of Redis to a new reader, with the messages for it."""
         if self.reader is not reader:
             return
@@ -239,33 +239,33 @@ class RedisStream:
             reader.cut()
         else:
             start, over, refusal, *messages = reply
-            self._taken = self._got = int(start)
+            self._last_taken = self._last_received = int(start)
             for message in messages:
-                self.got(self._got + 1, message)
+                self.receive(self._last_received + 1, message)
             if over:
-                self.ended(over.decode(), read_refusal(refusal))
+                self.on_ended(over.decode(), read_refusal(refusal))
         self._settle()
 
-    def got(self, number: int, message: bytes) -> None:
+    def receive(self, number: int, message: bytes) -> None:
         """Take a message with its number from Redis; a repeated message is ignored."""
-        if self.reader is None or number != self._got + 1:
+        if self.reader is None or number != self._last_received + 1:
             return
         # The reply and the inbox may both bring a message; the number shows that it came already.
-        self._got = number
-        self._fresh.append(message)
-        self._behind += len(message)
+        self._last_received = number
+        self._untaken.append(message)
+        self._untaken_bytes += len(message)
         limit = self._events.log.limits.stream_bytes
         if self.owner is not None:
             limit *= 2  # where it is served, senders wait when half of that is on its way
-        if self._behind > limit and self._behind > len(message) and not self._has_ended:
-            self._cut_off()
+        if self._untaken_bytes > limit and self._untaken_bytes > len(message) and not self._has_ended:
+            self._disconnect_reader()
         else:
             self.reader.wake()
 
-    def ended(self, how: str, refusal: Refusal | None = None) -> None:
+    def on_ended(self, state: str, refusal: Refusal | None = None) -> None:
         """Record that nothing more will arrive for the reader."""
         self._has_ended = self.is_over = True
-        self.answered = how == "answered"
+        self.answered = state == "answered"
         self.refusal = None if self.answered else refusal
         if self.reader is not None:
             self.reader.wake()
@@ -274,17 +274,17 @@ class RedisStream:
 
     def take(self) -> list[ServerSentEvent]:
         """Return the messages that the reader has not taken yet, which are considered sent from now on."""
-        fresh, self._fresh = self._fresh, []
-        numbered = enumerate(fresh, self._got - len(fresh) + 1)
+        fresh, self._untaken = self._untaken, []
+        numbered = enumerate(fresh, self._last_received - len(fresh) + 1)
         events = [ServerSentEvent(message, id=f"{self.name}_{number}") for number, message in numbered]
-        self._taken = self._got
+        self._last_taken = self._last_received
         size = sum(map(len, fresh))
-        self._behind -= size
+        self._untaken_bytes -= size
         if fresh and self._is_own:
-            self._events.log.link.tell("sent", self._events.id, self.name, self._taken)
+            self._events.log.link.enqueue("sent", self._events.id, self.name, self._last_taken)
         # The replica that serves it holds back messages that are too much for this reader.
         elif fresh and self.owner is not None:
-            self._events.log.link.tell("took", self._events.id, self.name, size)
+            self._events.log.link.enqueue("took", self._events.id, self.name, size)
         if self.reader is not None:
             self.reader.wake()
         return events
@@ -294,26 +294,26 @@ class RedisStream:
         if self.reader is not reader:
             return
         self.reader = None
-        if self._is_here:
+        if self._is_local:
             self.is_lost = bool(self.ids)
             self.forget()
             return
-        self._fresh, self._behind, self._left = [], 0, 0
+        self._untaken, self._untaken_bytes, self._departure = [], 0, 0
         log = self._events.log
-        log.link.tell("unread", self._events.id, self.name, log.kept_ms, reply=self._note_left)
+        log.link.enqueue("unread", self._events.id, self.name, log.retention_ms, reply=self._set_departure)
         self._settle()
         if self._is_own:
             log.unread.start(self)
         if self.is_over or self.owner is not None:
             self._forget()
 
-    def _note_left(self, departure: int) -> None:
-        self._left = departure
+    def _set_departure(self, departure: int) -> None:
+        self._departure = departure
 
-    def taken_over(self) -> None:
+    def on_reader_moved(self) -> None:
         """Record that the reader is now on another replica."""
         reader, self.reader = self.reader, None
-        self._fresh, self._behind = [], 0
+        self._untaken, self._untaken_bytes = [], 0
         if reader is not None:
             reader.cut()
         if self.owner is not None:
@@ -327,23 +327,23 @@ class RedisStream:
         events = self._events
         self.name = secrets.token_hex(8)
         events.add(self)
-        waiting, self._fresh, self._behind = self._fresh, [], 0
-        self._got = self._taken = 0
+        waiting, self._untaken, self._untaken_bytes = self._untaken, [], 0
+        self._last_received = self._last_taken = 0
         settling = self._begin_to_settle()
         ids = b"\n".join(json_of(request_id) for request_id in self.ids)
-        events.log.link.tell("show", events.id, self.name, ids)
+        events.log.link.enqueue("show", events.id, self.name, ids)
         was_over, self.is_over = self.is_over, False
         # Until now, the stream existed only in memory. Most streams end without ever being written to Redis.
         for number, message in enumerate(waiting, 1):
             self._append(message, "answer" if was_over and number == len(waiting) else "")
         self._has_ended = was_over
-        events.log.link.tell("look", reply=lambda _: self._settle(settling))
+        events.log.link.enqueue("look", reply=lambda _: self._settle(settling))
         return self.name
 
     def position(self, retry_ms: int) -> ServerSentEvent:
         """Return an event without data that contains the client's position and the milliseconds to wait before it
         reconnects."""
-        return ServerSentEvent(b"", id=f"{self.name}_{self._taken}", retry=retry_ms)
+        return ServerSentEvent(b"", id=f"{self.name}_{self._last_taken}", retry=retry_ms)
 
     def has(self, number: int) -> bool:
         """Return True if there had been a message with that number when the stream was found; 0 is the beginning."""
@@ -356,50 +356,54 @@ class RedisStream:
     @property
     def is_read(self) -> bool:
         """True if the stream has a reader here, or had one elsewhere when it was found."""
-        return self.reader is not None or self._reads_elsewhere
+        return self.reader is not None or self._is_read_elsewhere
 
     @property
     def is_sent(self) -> bool:
         """True if there is nothing to take."""
-        return not self._fresh
+        return not self._untaken
 
     @property
     def sole_answer(self) -> bytes | None:
         """The answer, if it is the only message and no client can reconnect for it."""
-        return self._fresh[0] if self._is_here and self.answered and self._got == 1 and self._fresh else None
+        return (
+            self._untaken[0]
+            if self._is_local and self.answered and self._last_received == 1 and self._untaken
+            else None
+        )
 
     def forget(self) -> None:
         """Delete all messages that are here."""
-        self._fresh, self._behind = [], 0
+        self._untaken, self._untaken_bytes = [], 0
 
     # For its log
 
-    def found(self, last: int, dropped: int, over: bytes, is_read: int, owner: bytes) -> None:
+    def restore(self, last: int, dropped: int, over: bytes, is_read: int, owner: bytes) -> None:
         """Take over the state of the stream in Redis."""
         self._last, self._dropped = last, dropped
-        self._reads_elsewhere = bool(is_read) and self.reader is None
+        self._is_read_elsewhere = bool(is_read) and self.reader is None
         link = self._events.log.link
         self.owner = int(owner) if owner and int(owner) != link.number else None
 
-    def took(self, behind: int) -> None:
+    def on_taken(self, behind: int) -> None:
         """Record that a reader elsewhere has taken messages."""
-        self._elsewhere = behind
-        self._make_way()
+        self._remote_bytes = behind
+        self._wake_senders()
 
-    def _make_way(self) -> None:
+    def _wake_senders(self) -> None:
         """Wake senders that were held back, if half of the bytes allowed on the way have arrived."""
-        if self._behind + self._elsewhere <= self._events.log.limits.stream_bytes // 2:
+        if self._untaken_bytes + self._remote_bytes <= self._events.log.limits.stream_bytes // 2:
             self._events.taken()
 
     def forget_sent(self) -> None:
         """Delete the messages that were taken, because no client has reconnected for a long time."""
-        if self._left:
-            self._events.log.link.tell("forget_sent", self._events.id, self.name, self._left)
+        if self._departure:
+            self._events.log.link.enqueue("forget_sent", self._events.id, self.name, self._departure)
 
     def close(self, refusal: Refusal) -> None:
         """End the stream with its session."""
         self._has_ended = True
-        self.ended("ended", refusal)
+        self.on_ended("ended", refusal)
         self._settle()
 
     def lose(self) -> None:
@@ -412,7 +416,7 @@ class RedisStream:
     @property
     def is_beginning(self) -> bool:
         """True if Redis has not noted the reader yet: its messages until then are for the previous one."""
-        return self._got == _UNKNOWN
+        return self._last_received == _UNKNOWN
 
     @property
     def session(self) -> str:
@@ -420,39 +424,39 @@ class RedisStream:
         return self._events.id
 
     def _begin_to_settle(self) -> "asyncio.Future[None]":
-        before, settling = self._settling, asyncio.get_running_loop().create_future()
-        if before is not None and not before.done():
+        previous, settling = self._settlement, asyncio.get_running_loop().create_future()
+        if previous is not None and not previous.done():
             # Redis answers in order: tasks that wait for the previous one wait no longer than this one.
-            settling.add_done_callback(partial(_settle_alike, before))
-        self._settling = settling
+            settling.add_done_callback(partial(_copy_outcome, previous))
+        self._settlement = settling
         if not self._events.log.link.is_joined:
             self._fail()
         return settling
 
     def _fail(self) -> None:
-        if self._settling is not None and not self._settling.done():
-            self._settling.set_exception(Unavailable(may_have_run=True))
-            self._settling.exception()  # marks it as retrieved
+        if self._settlement is not None and not self._settlement.done():
+            self._settlement.set_exception(Unavailable(may_have_run=True))
+            self._settlement.exception()  # marks it as retrieved
 
     def _settle(self, settling: "asyncio.Future[None] | None" = None) -> None:
-        settling = settling or self._settling
+        settling = settling or self._settlement
         if settling is not None and not settling.done():
             settling.set_result(None)
 
     def _forget(self) -> None:
-        if not self._is_here and not self._is_own:
+        if not self._is_local and not self._is_own:
             self._events.remove(self)
 
 
-def _settle_alike(before: "asyncio.Future[None]", settled: "asyncio.Future[None]") -> None:
+def _copy_outcome(previous: "asyncio.Future[None]", settled: "asyncio.Future[None]") -> None:
     error = settled.exception()
-    if before.done():
+    if previous.done():
         return
     if error is None:
-        before.set_result(None)
+        previous.set_result(None)
     else:
-        before.set_exception(error)
-        before.exception()  # marks it as retrieved
+        previous.set_exception(error)
+        previous.exception()  # marks it as retrieved
 
 
 def write_refusal(refusal: Refusal | None) -> bytes:

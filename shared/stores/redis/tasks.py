@@ -16,9 +16,9 @@ from .records import read_task, write_task
 
 Wake = Callable[[], None]
 
-_OVER = frozenset({"completed", "failed", "cancelled"})
-_GONE = "the replica that ran it is gone; it is unknown whether it finished"
-_ERROR = {"error": {"code": -32603, "message": _GONE, "data": {"mayHaveRun": True}}}
+_FINAL_STATUSES = frozenset({"completed", "failed", "cancelled"})
+_LOST_MESSAGE = "the replica that ran it is gone; it is unknown whether it finished"
+_LOST_OUTCOME = {"error": {"code": -32603, "message": _LOST_MESSAGE, "data": {"mayHaveRun": True}}}
 
 
 class RedisTasks:
@@ -40,7 +40,7 @@ class RedisTasks:
     async def get(self, id: str) -> TaskRecord | None:
         """Return the task with that id."""
         reply = await self._link.ask("get_task", id, _now(), is_patient=True)
-        return None if reply is None else await self._current(*reply)
+        return None if reply is None else await self._fail_if_lost(*reply)
 
     async def replace(self, before: TaskRecord, after: TaskRecord) -> bool:
         """Replace `before` by `after`; return False if `before` is not the stored record. Raises OverflowError if
@@ -62,25 +62,25 @@ class RedisTasks:
 
     async def listed(self, principal: str) -> Sequence[TaskRecord]:
         """Return the tasks of a principal, oldest first."""
-        return [await self._current(*entry) for entry in await self._link.ask("listed", principal, _now())]
+        return [await self._fail_if_lost(*entry) for entry in await self._link.ask("listed", principal, _now())]
 
-    async def _current(self, data: bytes, is_served: int) -> TaskRecord:
+    async def _fail_if_lost(self, data: bytes, is_served: int) -> TaskRecord:
         task = read_task(data)
-        if is_served or task.status in _OVER:
+        if is_served or task.status in _FINAL_STATUSES:
             return task
         failed = replace(
             task,
             status="failed",
-            message=_GONE,
+            message=_LOST_MESSAGE,
             questions={},
-            outcome=_ERROR,
+            outcome=_LOST_OUTCOME,
             updated=time.time(),
             revision=task.revision + 1,
         )
         if await self.replace(task, failed):
             return failed
         reply = await self._link.ask("get_task", task.id, _now())
-        return failed if reply is None else await self._current(*reply)  # another replica was faster
+        return failed if reply is None else await self._fail_if_lost(*reply)  # another replica was faster
 
     # Listeners
 
@@ -96,8 +96,8 @@ class RedisTasks:
             if remaining:
                 self._listeners[id] = remaining
             elif self._listeners.pop(id, None) is not None:
-                self._link.tell("unhear_task", id)
-                self._stop(id)
+                self._link.enqueue("unhear_task", id)
+                self._stop_timer(id)
 
         return unlisten
 
@@ -106,31 +106,31 @@ class RedisTasks:
         for wake in self._listeners.get(id, ()):
             wake()
 
-    def look(self) -> None:
+    def wake_all(self) -> None:
         """Wake all listeners: any task may have changed, or lost its replica."""
         for id_ in list(self._listeners):
             self.on_change(id_)
 
-    def joined(self) -> None:
+    def on_joined(self) -> None:
         """Subscribe again after this replica has joined under a new number: Redis does not know its listeners yet."""
         for id_ in self._listeners:
             self._subscribe(id_)
-        self.look()
+        self.wake_all()
 
     def close(self) -> None:
         """Cancel the timers."""
         for id_ in list(self._timers):
-            self._stop(id_)
+            self._stop_timer(id_)
 
     def _subscribe(self, id: str) -> None:
-        self._link.tell("hear_task", id, _now(), reply=lambda milliseconds: self._expect(id, milliseconds))
+        self._link.enqueue("hear_task", id, _now(), reply=lambda milliseconds: self._set_timer(id, milliseconds))
 
-    def _expect(self, id: str, milliseconds: int) -> None:
+    def _set_timer(self, id: str, milliseconds: int) -> None:
         if id in self._listeners:
-            self._stop(id)
+            self._stop_timer(id)
             self._timers[id] = asyncio.get_running_loop().call_later(milliseconds / 1000 + 0.01, self.on_change, id)
 
-    def _stop(self, id: str) -> None:
+    def _stop_timer(self, id: str) -> None:
         timer = self._timers.pop(id, None)
         if timer is not None:
             timer.cancel()

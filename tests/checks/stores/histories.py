@@ -143,7 +143,7 @@ class AtWork:
         self.proxy.to_break.clear()
         await self.proxy.deliver_all()
         for one in self.replicas:
-            one.link.look()
+            one.link.poll_inbox()
         while True:
             try:
                 await rest(*self.replicas)
@@ -195,7 +195,7 @@ class SessionsAtWork(AtWork):
 
     async def act(self, replica: RedisReplica, name: str, *arguments: Any) -> None:
         key, *rest_ = arguments
-        if name in {"update", "watch", "release"} and key not in replica.sessions._known:
+        if name in {"update", "watch", "release"} and key not in replica.sessions._cached:
             return  # it does not have the session, which no question of the contract tells
         if name == "cancelled enter":
             await self._cancel(replica, key, rest_[0])

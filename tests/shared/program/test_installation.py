@@ -34,7 +34,7 @@ def installed(folder: Path, note: dict[str, Any] | None, *libraries: str) -> Ins
         (info / "direct_url.json").write_text(json.dumps(note))
     for library in libraries:
         (site / f"{library}-1.0.dist-info").mkdir()
-    return Installation.in_site(folder / "bin" / "python", site)
+    return Installation.from_site(folder / "bin" / "python", site)
 
 
 @pytest.fixture

@@ -277,7 +277,7 @@ class TestSessionStore:
 
 def kept(log: MemoryLog) -> tuple[int, int]:
     """How many bytes, of how many sessions. Nothing else can tell that an empty session is still there."""
-    return log.used, len(log._sessions)
+    return log.stored_bytes, len(log._sessions)
 
 
 async def test_a_session_that_nobody_has_leaves_nothing_behind() -> None:

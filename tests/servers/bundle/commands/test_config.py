@@ -131,7 +131,7 @@ def test_where_nobody_knows_what_uvx_was_given_nothing_is_printed(
 ) -> None:
     monkeypatch.setattr("sys.executable", PASSING)
     # Where this copy stands can't be changed from outside.
-    monkeypatch.setattr("shared.program.installation._HERE", Path("/nowhere"))
+    monkeypatch.setattr("shared.program.installation._ROOT", Path("/nowhere"))
     shown = refused(capsys, config.main, "filesystem", "notes", "--client", "cursor")
     assert shown.startswith("this copy is in uv's cache, which may be emptied at any time, and the wheel or checkout")
     assert shown.endswith(": install it with `uv tool install`, and run that copy")

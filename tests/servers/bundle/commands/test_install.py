@@ -310,7 +310,7 @@ def test_from_the_cache_of_uv_an_entry_is_taken_out_though_its_wheel_is_gone(
     put("cursor", home)
     monkeypatch.setattr("sys.executable", f"{home}/.cache/uv/archive-v0/x1/bin/python")
     # Where this copy stands can't be changed from outside.
-    monkeypatch.setattr("shared.program.installation._HERE", home)
+    monkeypatch.setattr("shared.program.installation._ROOT", home)
     exit_code(uninstall, "fetch", "--client", "cursor")
     assert not (home / ".cursor").exists()
 

@@ -73,7 +73,7 @@ def test_without_libraries_of_its_own_it_says_which() -> None:
 
 def test_without_libraries_of_its_own_it_looks_at_those_of_the_servers(tmp_path: Path) -> None:
     installation = installed(tmp_path, requires="no-such-library>=1")
-    found = list(check_libraries(BareInstallation.in_site(installation.python, tmp_path / "lib")))
+    found = list(check_libraries(BareInstallation.from_site(installation.python, tmp_path / "lib")))
     assert [(one.severity, one.where) for one in found][1:] == [
         (Severity.WARNING, "sqlite"), (Severity.FAULT, "doctor"),
     ]  # fmt: skip

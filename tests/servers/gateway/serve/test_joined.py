@@ -20,7 +20,7 @@ from servers.gateway.rules.names import Rules as Names
 from servers.gateway.serve.joined import joined_server, run_per_principal, wait_until_settled
 from shared import Server
 from shared.auth.policy import Entitlement, Rules
-from shared.program.rules import keeping_to
+from shared.program.rules import rule_extensions
 from shared.protocol.identity import Principal
 from shared.server.run import Run
 from shared.telemetry.supervised import SupervisedServer
@@ -84,7 +84,9 @@ async def joined(*members: Member) -> AsyncIterator[Run[Any]]:
         SupervisedServer(
             app.implementation.name,
             partial(
-                app.open, settings, extensions=keeping_to(rules, app.implementation.name, tokens_have_scopes=True)
+                app.open,
+                settings,
+                extensions=rule_extensions(rules, app.implementation.name, tokens_have_scopes=True),
             ),
         )
         for app, settings, rules in members

@@ -50,7 +50,7 @@ def news(method: object) -> Notice:
 
 async def under_way(replica: RedisReplica) -> None:
     """Waits until a batch is on its way."""
-    while not replica.link._under_way:  # no event says that it was sent
+    while not replica.link._current_batch:  # no event says that it was sent
         await asyncio.sleep(0)
 
 
@@ -114,7 +114,7 @@ class TestRedisAway:
             own_server.stop()
             asked = [asyncio.create_task(here.blobs.claim("a", 60))]
             here.sessions.watch("s", "u", is_watched=True)
-            here.link.tell("put_blob", "told", b"1", 60_000)
+            here.link.enqueue("put_blob", "told", b"1", 60_000)
             await until(lambda: here.reason is not None)
             assert "Redis can't be reached" in (here.reason or "")
             forward(2.1)
@@ -155,7 +155,7 @@ class TestRedisAway:
             await here.sessions.create(RECORD)
             own_server.stop()
             asked = asyncio.create_task(here.blobs.put(b"1", 60, "asked"))
-            here.link.tell("put_blob", "told", b"1", 60_000)
+            here.link.enqueue("put_blob", "told", b"1", 60_000)
             await until(lambda: here.reason is not None)
             forward(LEASE + 1)
             await until(lambda: watching.heard)
@@ -164,7 +164,7 @@ class TestRedisAway:
                 await asked
             with pytest.raises(Unavailable):
                 await here.sessions.enter("s", None)
-            here.link.tell("put_blob", "between", b"1", 60_000)
+            here.link.enqueue("put_blob", "between", b"1", 60_000)
             own_server.start()
             await until(lambda: len(watching.heard) > 1)
             assert watching.heard[1:] == [("returned", here.number)]
@@ -182,7 +182,7 @@ class TestRedisAway:
             server.stop(kill=True)
             server.start()
             for one in (here, there):
-                one.link.look()
+                one.link.poll_inbox()
             await until(lambda: all(len(one.heard) == 2 for one in watching))
             assert here.number != there.number
             await rest(here, there)
@@ -200,7 +200,7 @@ class TestReplicasThatStop:
         async with fresh(redis_server, lease_seconds=1.0).join() as here:
             watching, number = Watching(here), here.number
             await rest(here)
-            here.link.tell("put_blob", "told", b"1", 60_000)
+            here.link.enqueue("put_blob", "told", b"1", 60_000)
             with plain(redis_server) as other:  # the loop turns no more until the lease has run out
                 while other.exists(f"{here.link.prefix}replica:{number}"):
                     pass
@@ -263,7 +263,7 @@ class TestReplicasThatStop:
             async with stores.join() as here:
                 watching = Watching(here)
                 for number in range(1_000):
-                    here.link.tell("put_blob", str(number), b"1", 60_000)
+                    here.link.enqueue("put_blob", str(number), b"1", 60_000)
             assert [await there.blobs.get(str(number)) for number in (0, 500, 999)] == [b"1"] * 3
             assert not await there.bus.deliver(here.number, news("a"))
             assert not watching.heard
@@ -287,7 +287,7 @@ class TestQueue:
             own_server.stop()
             told = 0
             while not watching.heard and told < 2 * QUEUED_BYTES:
-                here.link.tell("put_blob", "a", text, 60_000)
+                here.link.enqueue("put_blob", "a", text, 60_000)
                 told += len(text)
                 await asyncio.sleep(0)
             assert told <= QUEUED_BYTES + 2 * len(text)

@@ -52,7 +52,7 @@ async def test_a_task_of_a_dead_replica_has_failed_though_somebody_has_answered_
             stale = write_task(task())
             changed = replace(task(), answers={"q": {"result": {}}}, revision=1)
             assert await there.tasks(LIMITS).replace(task(), changed)
-        found = await there.tasks(LIMITS)._current(stale, 0)  # as if the other came between: a race otherwise
+        found = await there.tasks(LIMITS)._fail_if_lost(stale, 0)  # as if the other came between: a race otherwise
         assert (found.status, found.revision) == ("failed", 2)
 
 
@@ -90,7 +90,7 @@ async def test_one_that_comes_back_hears_of_its_tasks_as_before_and_does_not_run
 async def test_a_task_that_was_begun_for_nobody_is_given_up(redis_server: RedisServer) -> None:
     async with fresh(redis_server).join() as here:
         making = asyncio.create_task(here.tasks(LIMITS).create(task()))
-        while not here.link._under_way:  # no event says that it was sent
+        while not here.link._current_batch:  # no event says that it was sent
             await asyncio.sleep(0)
         making.cancel()
         await rest(here)

@@ -368,7 +368,7 @@ async def test_a_reader_that_was_cut_off_keeps_nothing() -> None:
     for number in range(100):
         one.send([numbered(number)], patient=False)
     assert reader.is_cut
-    assert log.used <= 2_000
+    assert log.stored_bytes <= 2_000
     assert isinstance(await one.resume(f"{reader.stream.name}_0"), Refusal)
 
 
@@ -382,8 +382,8 @@ async def test_all_sessions_together_keep_no_more_than_their_limit() -> None:
             one.send([Outgoing(Notification("notifications/message", {"data": "x" * message}), number)])
             await taken(reader)
             # The last message of each had to wait for its reader, and so was kept.
-            assert log.used < limit + 4 * message
-    assert log.used > limit
+            assert log.stored_bytes < limit + 4 * message
+    assert log.stored_bytes > limit
 
 
 @pytest.mark.parametrize("ended", ["answered", "cancelled", "open"])
@@ -397,11 +397,11 @@ async def test_a_client_that_goes_gives_its_room_back(ended: str, first: str) ->
     one.send([numbered(2)])
     if ended != "open":
         one.send([answer(1) if ended == "answered" else Outgoing(None, 1)])
-    assert log.used > 0
+    assert log.stored_bytes > 0
     leave, close = partial(one.leave, reader), partial(one.close, refuse(404, "the session has ended"))
     for act in (close, leave) if first == "session" else (leave, close):
         act()
-    assert log.used == 0
+    assert log.stored_bytes == 0
 
 
 async def test_a_reader_that_is_never_followed_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -428,9 +428,9 @@ async def test_json_answers_leave_nothing_behind() -> None:
     assert reader is not None
     one.send([answer(1)])
     assert reader.stream.sole_answer is not None
-    assert log.used > 0
+    assert log.stored_bytes > 0
     one.leave(reader)
-    assert log.used == 0
+    assert log.stored_bytes == 0
 
 
 @pytest.mark.slow
