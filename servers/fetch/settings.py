@@ -11,7 +11,7 @@ from shared.program.messages import needs_extra
 from shared.program.settings.options import expand_home, option
 
 from .errors import FetchError
-from .load.headers import HostHeader, default_agent, parse_host_header
+from .load.headers import HostHeader, make_user_agent, parse_host_header
 from .network.address_policy import Policy, Rules
 from .network.proxy import parse_proxy
 
@@ -115,7 +115,7 @@ class Settings(BaseModel):
     @property
     def agent(self) -> str:
         """The `User-Agent` of requests."""
-        return self.user_agent or default_agent(__version__)
+        return self.user_agent or make_user_agent(__version__)
 
     @property
     def headers(self) -> tuple[HostHeader, ...]:

@@ -13,7 +13,7 @@ from ..errors import FetchError
 from ..pages.snapshots import PageRequest, Snapshot
 from ..pages.texts import Piece, cut, facts_of, header_of, text_of
 from .room import room_for_text
-from .state import Ctx, snapshot_of, stored_snapshot
+from .state import Ctx, fetch_snapshot, find_stored_snapshot
 
 if TYPE_CHECKING:
     from ..pages.passages import Excerpts
@@ -31,7 +31,7 @@ class Selection(NamedTuple):
     refresh: bool
 
 
-async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> CallToolResult:
+async def fetch_excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> CallToolResult:
     """Return the passages of a page that answer `selection.find`, or its changes since the version `selection.since`.
 
     Raises FetchError with code `bad_argument` for a version that is not stored.
@@ -39,10 +39,10 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     if selection.start_index or (selection.find is not None and selection.since is not None):
         raise FetchError("bad_argument", "find, since and start_index can't be combined", "Pass only one of them.")
     # The fetch below replaces it, here and at the other replicas.
-    before = None if selection.since is None else await stored_snapshot(ctx, request)
-    snapshot = await snapshot_of(ctx, request, refresh=selection.refresh)
+    before = None if selection.since is None else await find_stored_snapshot(ctx, request)
+    snapshot = await fetch_snapshot(ctx, request, refresh=selection.refresh)
     if selection.since is None:
-        return await _passages(ctx, snapshot, selection)
+        return await _show_passages(ctx, snapshot, selection)
     if snapshot.version == selection.since:
         note = f"unchanged since version {selection.since}"
         text = header_of(snapshot, (note,), selection.since)
@@ -54,10 +54,10 @@ async def excerpts(ctx: Ctx, request: PageRequest, selection: Selection) -> Call
     if old is None:
         reason = "that version of the page is no longer stored"
         raise FetchError("bad_argument", reason, "Fetch the page without since.")
-    return await _changes(ctx, snapshot, old, selection)
+    return await _show_changes(ctx, snapshot, old, selection)
 
 
-async def _passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallToolResult:
+async def _show_passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallToolResult:
     from ..pages.passages import MAX_SEARCHED_LENGTH, find_passages
 
     text = snapshot.page.text
@@ -67,18 +67,18 @@ async def _passages(ctx: Ctx, snapshot: Snapshot, selection: Selection) -> CallT
         searched = f"only the first {MAX_SEARCHED_LENGTH:,} of {len(text):,} characters were searched"
         return [counts, searched] if len(text) > MAX_SEARCHED_LENGTH else [counts]
 
-    size = room_for_text(ctx, _frame(snapshot, notes(0, 0)))
-    parts = await _within(partial(find_passages, text, selection.find or ""), selection.characters, size)
-    return _answer(snapshot, parts, selection.characters, size, notes(parts.shown, parts.total))
+    size = room_for_text(ctx, _make_frame(snapshot, notes(0, 0)))
+    parts = await _fit(partial(find_passages, text, selection.find or ""), selection.characters, size)
+    return _make_result(snapshot, parts, selection.characters, size, notes(parts.shown, parts.total))
 
 
-async def _changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
+async def _show_changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection) -> CallToolResult:
     from ..pages.changes import find_changes
 
     too_much = f"too much has changed since version {selection.since} for a comparison: this is the page as it is now"
     # The longest note.
-    size = room_for_text(ctx, _frame(snapshot, [too_much]))
-    parts = await _within(partial(find_changes, old, snapshot.page.text), selection.characters, size)
+    size = room_for_text(ctx, _make_frame(snapshot, [too_much]))
+    parts = await _fit(partial(find_changes, old, snapshot.page.text), selection.characters, size)
     if parts is None:
         piece = cut(snapshot.page.text, 0, selection.characters, size)
         text = text_of(snapshot, piece, (too_much,), snapshot.version)
@@ -86,10 +86,10 @@ async def _changes(ctx: Ctx, snapshot: Snapshot, old: str, selection: Selection)
     note = f"{parts.shown} of {parts.total} changes since version {selection.since}"
     if not parts.total:
         note = f"only white space has changed since version {selection.since}"
-    return _answer(snapshot, parts, selection.characters, size, [note])
+    return _make_result(snapshot, parts, selection.characters, size, [note])
 
 
-async def _within(find: Callable[[int], T], characters: int, size: int) -> T:
+async def _fit(find: Callable[[int], T], characters: int, size: int) -> T:
     """Return the excerpts that `find` returns for a number of characters, limited to that number and to `size` bytes
     of JSON."""
     while True:
@@ -99,22 +99,22 @@ async def _within(find: Callable[[int], T], characters: int, size: int) -> T:
         characters = max(min(characters, len(parts.text)) * size // needed - 1, 1)
 
 
-def _frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
+def _make_frame(snapshot: Snapshot, notes: Sequence[str]) -> str:
     """Return a result without excerpts."""
-    return text_of(_without_headings(snapshot), Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
+    return text_of(_remove_headings(snapshot), Piece("", 0, len(snapshot.page.text)), tuple(notes), snapshot.version)
 
 
-def _answer(
+def _make_result(
     snapshot: Snapshot, parts: "Excerpts", characters: int, size: int, notes: Sequence[str]
 ) -> CallToolResult:
     """Return the excerpts below the page's header, and the metadata of the whole page."""
     shown = cut(parts.text, 0, characters, size)
     piece = shown._replace(total=len(shown.text))
-    text = text_of(_without_headings(snapshot), piece, tuple(notes), snapshot.version)
+    text = text_of(_remove_headings(snapshot), piece, tuple(notes), snapshot.version)
     facts = facts_of(snapshot, Piece(snapshot.page.text, 0, len(snapshot.page.text)), snapshot.version)
     return CallToolResult(content=[TextContent(text=text)], meta=facts | {"startIndexes": list(parts.starts)})
 
 
-def _without_headings(snapshot: Snapshot) -> Snapshot:
+def _remove_headings(snapshot: Snapshot) -> Snapshot:
     """Return a page without the headings of its omitted text, which contain no excerpt."""
     return snapshot._replace(page=snapshot.page._replace(omitted_headings=()))

@@ -22,7 +22,7 @@ from ..errors import FetchError
 from ..pages.snapshots import PageRequest, Snapshot
 from ..pages.texts import cut, explain, facts_of, text_of
 from .reports import report_cut
-from .state import Ctx, State, snapshot_of
+from .state import Ctx, State, fetch_snapshot
 
 features = Features[State]()
 
@@ -99,6 +99,6 @@ async def unsubscribe(running: Run[State], key: str) -> None:
 
 async def _snapshot(ctx: Ctx, url: str) -> Snapshot:
     try:
-        return await snapshot_of(ctx, PageRequest(url))
+        return await fetch_snapshot(ctx, PageRequest(url))
     except FetchError as error:
         raise InvalidParams(explain(error)) from None

@@ -51,7 +51,7 @@ class LazyFetcher:
         async with self._lock:
             if self._fetcher is None:
                 # The import takes a third of a second, during which other calls continue.
-                open_fetcher = await to_thread.run_sync(_load)
+                open_fetcher = await to_thread.run_sync(_import_fetcher)
                 opened = open_fetcher(self._settings, self._endpoints, self._blobs)
                 self._fetcher = await self._stack.enter_async_context(opened)
                 # The reader is loaded in its own process while the first page is fetched.
@@ -59,7 +59,7 @@ class LazyFetcher:
             return self._fetcher
 
 
-def _load() -> Callable[[Settings, Endpoints, Blobs | None], AbstractAsyncContextManager["Fetcher"]]:
+def _import_fetcher() -> Callable[[Settings, Endpoints, Blobs | None], AbstractAsyncContextManager["Fetcher"]]:
     from ..pages.fetcher import open_fetcher
 
     return open_fetcher
@@ -83,10 +83,11 @@ Ctx = Context[State]
 
 @asynccontextmanager
 async def open_state(
-    settings: Settings, endpoints: Endpoints, blobs: Blobs | None, tell: Callable[[str], None]
+    settings: Settings, endpoints: Endpoints, blobs: Blobs | None, report_change: Callable[[str], None]
 ) -> AsyncIterator[State]:
     """Open the state for the duration of the block. `endpoints` returns this server's own endpoints. `blobs` is the
-    data that its replicas share, if any. `tell` is called with the URL of each watched page that has changed.
+    data that its replicas share, if any. `report_change` is called with the URL of each watched page that has
+    changed.
     """
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
         fetcher = LazyFetcher(settings, endpoints, blobs, tasks, stack)
@@ -97,11 +98,11 @@ async def open_state(
             from ..load.shared_cache import SharedEntries
 
             shared = SharedEntries(blobs, "page", Snapshot, _SNAPSHOT_SECONDS)
-        yield State(fetcher, Snapshots(), turns, shared, Watcher(fetcher.get, tell, tasks, settings.poll))
+        yield State(fetcher, Snapshots(), turns, shared, Watcher(fetcher.get, report_change, tasks, settings.poll))
         tasks.cancel_scope.cancel()
 
 
-async def snapshot_of(ctx: Ctx, request: PageRequest, *, refresh: bool = False) -> Snapshot:
+async def fetch_snapshot(ctx: Ctx, request: PageRequest, *, refresh: bool = False) -> Snapshot:
     """Return the current page, and store it so that the client can continue it. Raises FetchError."""
     fetcher = await ctx.state.fetcher.get()
     site = Stopwatch()
@@ -112,21 +113,21 @@ async def snapshot_of(ctx: Ctx, request: PageRequest, *, refresh: bool = False) 
         # After the turn, which a client that does not read its log messages would block.
         await report_slow(ctx, request.url, site.seconds)
     ctx.state.snapshots.put(ctx.owner, request, snapshot)
-    shared, words = ctx.state.shared, _words(ctx, request)
+    shared, key = ctx.state.shared, _make_key(ctx, request)
     if shared is not None and snapshot.page.image:
-        await shared.drop(*words)  # an image has no further pieces
+        await shared.drop(*key)  # an image has no further pieces
     elif shared is not None:
-        await shared.put(snapshot, snapshot.weight, *words)
+        await shared.put(snapshot, snapshot.weight, *key)
     return snapshot
 
 
-async def stored_snapshot(ctx: Ctx, request: PageRequest) -> Snapshot | None:
+async def find_stored_snapshot(ctx: Ctx, request: PageRequest) -> Snapshot | None:
     """Return the page as it was shown to this client before, by this or another replica; None if it is not stored."""
     # The shared snapshot is the last one shown, by any replica.
-    shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_words(ctx, request))
+    shared = None if ctx.state.shared is None else await ctx.state.shared.get(*_make_key(ctx, request))
     return shared or ctx.state.snapshots.get(ctx.owner, request)
 
 
-def _words(ctx: Ctx, request: PageRequest) -> tuple[str, ...]:
+def _make_key(ctx: Ctx, request: PageRequest) -> tuple[str, ...]:
     parts = ("" if part is None else f"={part}" for part in (request.section, request.pages))
     return (str(ctx.owner), request.url, request.format, *parts)

@@ -14,10 +14,10 @@ from ..pages.contents import view_of
 from ..pages.snapshots import PageRequest, fetch_all
 from ..pages.texts import Piece, cut, facts_of, join_pages, text_of
 from ..read.page import Format
-from .excerpts import Selection, excerpts
+from .excerpts import Selection, fetch_excerpts
 from .reports import report_cut
 from .room import OVERHEAD_BYTES, room_for_text
-from .state import Ctx, State, snapshot_of, stored_snapshot
+from .state import Ctx, State, fetch_snapshot, find_stored_snapshot
 
 PAGE_APP = "ui://fetch/page"
 """The app page that shows a fetched page."""
@@ -28,7 +28,7 @@ _FRAME_BYTES = 1_000
 """Size in bytes of a result without the text and metadata of its pages."""
 _LAST_SECONDS = 3.0
 """Seconds of a call's time limit reserved for sending the pages fetched so far."""
-_ANEW = "this was fetched again, so it may not continue where the last piece ended"
+_FETCHED_AGAIN = "this was fetched again, so it may not continue where the last piece ended"
 
 UrlArgument = Annotated[str, Field(description="http or https", max_length=8_000)]
 UrlsArgument = Annotated[list[Annotated[str, Field(max_length=8_000)]], Field(min_length=1, max_length=20)]
@@ -71,13 +71,13 @@ async def fetch(
     """Fetch a public web page: HTML as Markdown of its main content, feeds, JSON, PDF, Office, EPUB, images."""
     request = PageRequest(url, "raw" if raw else format, section, pages)
     if find is not None or since is not None:
-        return await excerpts(ctx, request, Selection(find, since, start_index, max_length, refresh))
-    goes_on = start_index > 0 and not refresh
-    stored = await stored_snapshot(ctx, request) if goes_on else None
-    snapshot = stored or await snapshot_of(ctx, request, refresh=refresh)
+        return await fetch_excerpts(ctx, request, Selection(find, since, start_index, max_length, refresh))
+    continues = start_index > 0 and not refresh
+    stored = await find_stored_snapshot(ctx, request) if continues else None
+    snapshot = stored or await fetch_snapshot(ctx, request, refresh=refresh)
     image = snapshot.page.image
     version = "" if start_index or image else snapshot.version
-    notes = (_ANEW,) if goes_on and not stored else ()
+    notes = (_FETCHED_AGAIN,) if continues and not stored else ()
     frame = text_of(snapshot, Piece("", start_index, len(snapshot.page.text)), notes, version)
     piece = cut(snapshot.page.text, start_index, max_length, room_for_text(ctx, frame))
     if len(piece.text) < max_length and piece.end < piece.total:
@@ -103,7 +103,7 @@ async def fetch_many(
     requests = [PageRequest(url, format) for url in dict.fromkeys(urls)]
     report_progress = partial(ctx.progress, total=len(requests))
     seconds = ctx.budget.seconds - _LAST_SECONDS
-    outcomes = await fetch_all(requests, partial(snapshot_of, ctx), report_progress, seconds, max_length)
+    outcomes = await fetch_all(requests, partial(fetch_snapshot, ctx), report_progress, seconds, max_length)
     many = join_pages(requests, outcomes, max_length, ctx.budget.page_bytes, ctx.budget.result_bytes - _FRAME_BYTES)
     if all("error" in facts for facts in many.facts):
         raise ToolError(many.text)

@@ -17,7 +17,7 @@ _PARAMETER = re.compile(r""";\s*([\w!#$&+.^`|~*-]+)\s*=\s*(?:"([^"]*)"|([^\s",;]
 
 def find_alternate(loaded: LoadedPage) -> str | None:
     """Return the URL of the first Markdown alternate on the page's own origin, or None."""
-    for target in (*_in_header(loaded.headers.get("link", "")), *_in_head(loaded.body)):
+    for target in (*_find_in_header(loaded.headers.get("link", "")), *_find_in_head(loaded.body)):
         try:
             url = str(parse_url(urljoin(loaded.url, target)).copy_with(fragment=None))
         except (ValueError, FetchError):
@@ -37,44 +37,44 @@ def is_same_origin(first: str, second: str) -> bool:
     )
 
 
-def _in_header(header: str) -> list[str]:
+def _find_in_header(header: str) -> list[str]:
     targets = []
     for target, parameters in _LINK.findall(header):
-        named: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         for name, quoted, token in _PARAMETER.findall(parameters):
-            named.setdefault(name.lower(), quoted or token)
-        if _is_alternate(named):
+            attributes.setdefault(name.lower(), quoted or token)
+        if _is_alternate(attributes):
             targets.append(target.strip())
     return targets
 
 
-def _in_head(body: bytes) -> list[str]:
+def _find_in_head(body: bytes) -> list[str]:
     if _TYPE.encode() not in body[:_SEARCHED_BYTES].lower():
         return []
-    head = _Head()
+    head = _HeadParser()
     head.feed(body[:_SEARCHED_BYTES].decode("utf-8", "replace"))
     return [urljoin(head.base, target) for target in head.targets]
 
 
-class _Head(HTMLParser):
+class _HeadParser(HTMLParser):
     """Parser that collects the alternates of a page up to its body."""
 
     def __init__(self) -> None:
         super().__init__()
         self.base = ""
         self.targets: list[str] = []
-        self._is_over = False
+        self._has_ended = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        named = {name: value or "" for name, value in reversed(attrs)}
+        attributes = {name: value or "" for name, value in reversed(attrs)}
         if tag == "body":
-            self._is_over = True
+            self._has_ended = True
         elif tag == "base" and not self.base:
-            self.base = named.get("href", "").strip()
-        elif tag == "link" and not self._is_over and _is_alternate(named):
-            self.targets.append(named.get("href", "").strip())
+            self.base = attributes.get("href", "").strip()
+        elif tag == "link" and not self._has_ended and _is_alternate(attributes):
+            self.targets.append(attributes.get("href", "").strip())
 
 
-def _is_alternate(named: dict[str, str]) -> bool:
-    relations = named.get("rel", "").lower().split()
-    return "alternate" in relations and named.get("type", "").partition(";")[0].strip().lower() == _TYPE
+def _is_alternate(attributes: dict[str, str]) -> bool:
+    relations = attributes.get("rel", "").lower().split()
+    return "alternate" in relations and attributes.get("type", "").partition(";")[0].strip().lower() == _TYPE

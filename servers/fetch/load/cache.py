@@ -53,24 +53,24 @@ class StoredAnswer(NamedTuple):
         # The original bytes of a non-ASCII validator are no longer known.
         return {name: value for name, value in headers.items() if value and value.isascii()}
 
-    def fits(self, sent: Mapping[str, str]) -> bool:
+    def matches(self, sent: Mapping[str, str]) -> bool:
         """Return True if it matches a request with the headers `sent`."""
         return all(sent.get(name) == value for name, value in self.varying)
 
-    def confirmed(self, answer: Answer, times: tuple[float, float]) -> "StoredAnswer | None":
+    def confirm(self, answer: Answer, times: tuple[float, float]) -> "StoredAnswer | None":
         """Return this response updated with the headers of a 304; None if the 304 is for another version."""
         theirs, mine = answer.headers.get("etag"), self.headers.get("etag")
-        if theirs is not None and mine is not None and _opaque(theirs) != _opaque(mine):
+        if theirs is not None and mine is not None and _strip_weak_mark(theirs) != _strip_weak_mark(mine):
             return None
-        renewed = {name: value for name, value in _plain(answer).items() if name not in BODY_HEADERS}
-        age = _initial_age(renewed, times)
+        new_headers = {name: value for name, value in _copy_headers(answer).items() if name not in BODY_HEADERS}
+        age = _compute_initial_age(new_headers, times)
         # The earlier age no longer applies to the confirmed response.
-        former = {name: value for name, value in self.headers.items() if name != "age"}
-        return self._replace(headers={**former, **renewed}, confirmed_at=times[1], initial_age=age)
+        old_headers = {name: value for name, value in self.headers.items() if name != "age"}
+        return self._replace(headers={**old_headers, **new_headers}, confirmed_at=times[1], initial_age=age)
 
     def is_storable(self) -> bool:
         """Return True if it may be stored and could save a request or a download."""
-        if self.status not in STORABLE or "no-store" in _directives(self.headers):
+        if self.status not in STORABLE or "no-store" in _parse_directives(self.headers):
             return False
         if ("*", None) in self.varying:
             return False
@@ -81,15 +81,15 @@ class StoredAnswer(NamedTuple):
         return len(self.body) + sum(len(n) + len(v) for n, v in self.headers.items()) + OVERHEAD_BYTES
 
 
-def stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> StoredAnswer:
+def make_stored_answer(answer: Answer, sent: Mapping[str, str], times: tuple[float, float]) -> StoredAnswer:
     """Return `answer` in stored form; `times` are when it was requested and when it arrived."""
-    headers = _plain(answer)
+    headers = _copy_headers(answer)
     names = {name.strip().lower() for name in headers.get("vary", "").split(",")} - {""}
     if headers.get("content-type", "").lower().startswith("text/markdown"):
         # Sites that offer Markdown as well as HTML don't always declare it, and other requests accept HTML.
         names.add("accept")
     varying = tuple((name, sent.get(name)) for name in sorted(names))
-    age = _initial_age(headers, times)
+    age = _compute_initial_age(headers, times)
     return StoredAnswer(answer.status, headers, answer.body, answer.received, varying, times[1], age)
 
 
@@ -105,7 +105,7 @@ class Cache:
     def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
         """Return the stored response for `url` that matches a request with these headers, fresh or not."""
         stored = self._stored.get(url)
-        if stored is None or not stored.fits(sent):
+        if stored is None or not stored.matches(sent):
             return None
         self._stored.move_to_end(url)
         return stored
@@ -128,12 +128,12 @@ class Cache:
             self.size -= old.size() + len(url)
 
 
-def _plain(answer: Answer) -> dict[str, str]:
+def _copy_headers(answer: Answer) -> dict[str, str]:
     """Return the headers by lowercase name, without cookies, which are never stored and may be secret."""
     return {name.lower(): value for name, value in answer.headers.items() if name.lower() != "set-cookie"}
 
 
-def _directives(headers: Mapping[str, str]) -> dict[str, str]:
+def _parse_directives(headers: Mapping[str, str]) -> dict[str, str]:
     directives: dict[str, str] = {}
     for match in DIRECTIVE.finditer(headers.get("cache-control", "")):
         directives.setdefault(match[1].lower(), match[2] or match[3] or "")
@@ -144,27 +144,27 @@ def fresh_seconds(headers: Mapping[str, str]) -> float:
     """Return how long a response is fresh, in seconds from its creation (RFC 9111, 4.2.1). An invalid lifetime counts
     as 0.
     """
-    directives = _directives(headers)
+    directives = _parse_directives(headers)
     if "no-cache" in directives:
         return 0.0
     if "max-age" in directives:
-        return _seconds(directives["max-age"])
+        return _parse_seconds(directives["max-age"])
     expires, date = http_date(headers.get("expires")), http_date(headers.get("date"))
     return max(0.0, expires - date) if expires is not None and date is not None else 0.0
 
 
-def _initial_age(headers: Mapping[str, str], times: tuple[float, float]) -> float:
+def _compute_initial_age(headers: Mapping[str, str], times: tuple[float, float]) -> float:
     """Return the age of a response on arrival (RFC 9111, 4.2.3)."""
     requested, received = times
     date = http_date(headers.get("date"))
     apparent = max(0.0, received - date) if date is not None else 0.0
-    return max(apparent, _seconds(headers.get("age", "")) + received - requested)
+    return max(apparent, _parse_seconds(headers.get("age", "")) + received - requested)
 
 
-def _seconds(text: str) -> float:
+def _parse_seconds(text: str) -> float:
     text = text.strip()
     return float(text[:12]) if text.isascii() and text.isdigit() else 0.0
 
 
-def _opaque(etag: str) -> str:
+def _strip_weak_mark(etag: str) -> str:
     return etag.strip().removeprefix("W/")

@@ -42,12 +42,12 @@ class Decoder(Protocol):
         call."""
         ...
 
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return True if the body may end here."""
         ...
 
 
-def _inflated(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
+def _inflate(inner: "zlib._Decompress", data: bytes) -> Iterator[bytes]:
     # After a full piece there may be more output although all input was consumed.
     full = True
     while (data or full) and not inner.eof:
@@ -62,25 +62,25 @@ class Gzip:
     def __init__(self) -> None:
         self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
         self._members = 0
-        self._begun = False
-        self._done = False
+        self._has_begun = False
+        self._is_done = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data and not self._done:
-            if not self._begun and self._members and data[0] != 0x1F:
-                self._done = True
+        while data and not self._is_done:
+            if not self._has_begun and self._members and data[0] != 0x1F:
+                self._is_done = True
                 return
-            self._begun = True
-            yield from _inflated(self._member, data)
+            self._has_begun = True
+            yield from _inflate(self._member, data)
             data = b""
             if self._member.eof:
                 data = self._member.unused_data
                 self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
                 self._members += 1
-                self._begun = False
+                self._has_begun = False
 
-    def whole(self) -> bool:
-        return self._done or not self._begun
+    def is_complete(self) -> bool:
+        return self._is_done or not self._has_begun
 
 
 class Deflate:
@@ -95,12 +95,12 @@ class Deflate:
             data = self._head = self._head + data
             if len(data) < 2:
                 return
-            framed = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
-            self._inner = zlib.decompressobj(zlib.MAX_WBITS if framed else -zlib.MAX_WBITS)
+            has_header = data[0] & 0x0F == 8 and int.from_bytes(data[:2], "big") % 31 == 0
+            self._inner = zlib.decompressobj(zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
         if not self._inner.eof:
-            yield from _inflated(self._inner, data)
+            yield from _inflate(self._inner, data)
 
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         return not self._head if self._inner is None else self._inner.eof
 
 
@@ -109,12 +109,12 @@ class Brotli:
 
     def __init__(self) -> None:
         self._inner = brotli.Decompressor()
-        self._begun = False
+        self._has_begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         if self._inner.is_finished():
             return
-        self._begun = True
+        self._has_begun = True
         # Once its input is used up it claims to accept more, even if it still has output.
         full = True
         while full or not self._inner.can_accept_more_data():
@@ -122,31 +122,31 @@ class Brotli:
             yield piece
             data, full = b"", len(piece) >= STEP_BYTES
 
-    def whole(self) -> bool:
-        return not self._begun or bool(self._inner.is_finished())
+    def is_complete(self) -> bool:
+        return not self._has_begun or bool(self._inner.is_finished())
 
 
 class Zstandard:
     """zstd, of one or more frames."""
 
     def __init__(self) -> None:
-        self._frame = self._new()
-        self._begun = False
+        self._frame = self._make_decompressor()
+        self._has_begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         while data or not self._frame.needs_input:
-            self._begun = True
+            self._has_begun = True
             yield self._frame.decompress(data, STEP_BYTES)
             data = b""
             if self._frame.eof:
                 data = self._frame.unused_data
-                self._frame = self._new()
-                self._begun = False
+                self._frame = self._make_decompressor()
+                self._has_begun = False
 
-    def whole(self) -> bool:
-        return not self._begun
+    def is_complete(self) -> bool:
+        return not self._has_begun
 
-    def _new(self) -> zstd.ZstdDecompressor:
+    def _make_decompressor(self) -> zstd.ZstdDecompressor:
         return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG})
 
 
@@ -173,8 +173,8 @@ class UndeclaredGzip:
         else:
             yield from self._inner.feed(data)
 
-    def whole(self) -> bool:
-        return self._is_plain or not self._head if self._inner is None else self._inner.whole()
+    def is_complete(self) -> bool:
+        return self._is_plain or not self._head if self._inner is None else self._inner.is_complete()
 
 
 DECODERS: dict[str, type[Gzip] | type[Deflate] | type[Brotli] | type[Zstandard]] = {
@@ -196,22 +196,22 @@ class Unpacker:
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield the decompressed `data` in small pieces. Must be exhausted before the next call."""
         try:
-            yield from self._through(data, self._decoders)
+            yield from self._decode(data, self._decoders)
         except (zlib.error, brotli.error, zstd.ZstdError, EOFError):
             raise FetchError("bad_response", "the compressed body is damaged, or has another encoding") from None
 
     def close(self) -> None:
         """End the body. Raises FetchError with code `bad_response` if it is incomplete."""
-        if not all(decoder.whole() for decoder in self._decoders):
+        if not all(decoder.is_complete() for decoder in self._decoders):
             raise FetchError("bad_response", "the compressed body ends too early")
 
-    def _through(self, data: bytes, decoders: list[Decoder]) -> Iterator[bytes]:
+    def _decode(self, data: bytes, decoders: list[Decoder]) -> Iterator[bytes]:
         if not decoders:
             yield data
             return
         for piece in decoders[0].feed(data):
             if piece:
-                yield from self._through(piece, decoders[1:])
+                yield from self._decode(piece, decoders[1:])
 
 
 def make_unpacker(content_encoding: str) -> Unpacker:

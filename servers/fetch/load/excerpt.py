@@ -7,14 +7,14 @@ minutes if a tag has no end.
 import html
 import re
 
-from servers.fetch.read.charsets import UTF8, charset_named
+from servers.fetch.read.charsets import UTF8, find_charset
 
 MAX_READ = 65_536
 """Maximum number of bytes of an error response's body that are read."""
 MAX_EXCERPT_LENGTH = 500
 
 MARK = re.compile(r"<!--|-->|<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9]*)[^<>]*>|<[!?][^<>]*>")
-UNSEEN = {"script", "style", "template", "svg"}
+HIDDEN_ELEMENTS = {"script", "style", "template", "svg"}
 
 
 def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
@@ -22,36 +22,30 @@ def excerpt(body: bytes, media_type: str, charset: str | None) -> str:
     if not (media_type.startswith("text/") or media_type.endswith(("json", "xml")) or not media_type):
         return ""
     # A fixed list, since Python caches each unknown name forever and some of its codecs are slow.
-    text = body[:MAX_READ].decode((charset_named(charset or "") or UTF8).codec, "replace")
+    text = body[:MAX_READ].decode((find_charset(charset or "") or UTF8).codec, "replace")
     if "\0" in text:
         return ""
     if "html" in media_type or text.lstrip()[:1] == "<":
-        text = html.unescape(_without_tags(text))
+        text = html.unescape(_remove_tags(text))
     words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return words if len(words) <= MAX_EXCERPT_LENGTH else words[: MAX_EXCERPT_LENGTH - 1].rstrip() + "…"
 
 
-def _without_tags(text: str) -> str:
+def _remove_tags(text: str) -> str:
     pieces: list[str] = []
-    inside, at = "", 0
+    inside, position = "", 0
+    """`inside` is what hides the text: the name of an element, the end of a comment, or nothing."""
     for mark in MARK.finditer(text):
         if not inside:
-            pieces.append(text[at : mark.start()])
-            # The reason that the next text is hidden: an element name, a comment, or none.
+            pieces.append(text[position : mark.start()])
             if mark[0] == "<!--":
                 inside = "-->"
             else:
                 name = (mark["name"] or "").lower()
-                inside = name if name in UNSEEN and not mark["end"] and not mark[0].endswith("/>") else ""
-        elif _closes(mark, inside):
+                inside = name if name in HIDDEN_ELEMENTS and not mark["end"] and not mark[0].endswith("/>") else ""
+        elif mark[0] == "-->" if inside == "-->" else mark["end"] and mark["name"].lower() == inside:
             inside = ""
-        at = mark.end()
+        position = mark.end()
     if not inside:
-        pieces.append(text[at:])
+        pieces.append(text[position:])
     return " ".join(pieces)
-
-
-def _closes(mark: re.Match[str], inside: str) -> bool:
-    if inside == "-->":
-        return mark[0] == "-->"
-    return bool(mark["end"]) and mark["name"].lower() == inside

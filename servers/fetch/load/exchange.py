@@ -25,7 +25,7 @@ MAX_RATIO = 100
 REDIRECT_SECONDS = 0.5
 """Seconds to wait for a redirect's body."""
 DISCONNECTED = "Server disconnected"
-_BROKEN = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
+_CONNECTION_ERRORS = (httpcore.ReadError, httpcore.ReadTimeout, httpcore.WriteError, httpcore.LocalProtocolError)
 """Error causes that mean that the connection ended early, or accepts no more requests."""
 
 
@@ -58,23 +58,23 @@ class _Body:
         self.limits = limits
         self.received = 0
         self.size = 0
-        self.whole = False
+        self.is_complete = False
         # Not a list of pieces, since a site may send single bytes.
         self.data = bytearray()
 
     def receive(self, count: int) -> None:
         self.received += count
         if self.received > self.limits.bytes and not self.limits.cut:
-            raise _too_large(f"the body is larger than {self.limits.bytes:,} bytes as sent")
+            raise _make_size_error(f"the body is larger than {self.limits.bytes:,} bytes as sent")
 
     def add(self, piece: bytes) -> bool:
         """Add a piece, and return False once the body is complete."""
         self.size += len(piece)
         if self.size > max(FREE_BYTES, MAX_RATIO * self.received):
-            raise _too_large(f"the body unpacks to more than {MAX_RATIO} times its size")
+            raise _make_size_error(f"the body unpacks to more than {MAX_RATIO} times its size")
         excess = self.size - self.limits.bytes
         if excess > 0 and not self.limits.cut:
-            raise _too_large(f"the body unpacks to more than {self.limits.bytes:,} bytes")
+            raise _make_size_error(f"the body unpacks to more than {self.limits.bytes:,} bytes")
         self.data += piece[:-excess] if excess > 0 else piece
         return not self.limits.cut or excess < 0
 
@@ -87,30 +87,32 @@ class Exchange:
     def __init__(self, client: httpx.AsyncClient, patience: float) -> None:
         self._client = client
         self._patience = patience
-        self._ended = 0
+        self._closed_count = 0
         """Number of connections closed here that other requests may have been using."""
 
     async def get(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
         """Return the response for `url`. Raises FetchError. Everything opened is always closed."""
         failures = 0
         while True:
-            ended = self._ended
+            closed_count = self._closed_count
             try:
-                return await self._once(url, headers, limits)
+                return await self._send_once(url, headers, limits)
             except FetchError as error:
                 # A pooled connection may already be dead, or close just as it is reused, so the request is retried
                 # once (RFC 9110, 9.2.2). The retry does not count if the connection may have been closed here.
-                failures += ended == self._ended
-                broke_off = isinstance(error.__cause__, _BROKEN) or DISCONNECTED in str(error.__cause__)
-                if failures > 1 or not broke_off:
-                    raise _more_precise(error) from error.__cause__
+                failures += closed_count == self._closed_count
+                was_disconnected = isinstance(error.__cause__, _CONNECTION_ERRORS) or DISCONNECTED in str(
+                    error.__cause__
+                )
+                if failures > 1 or not was_disconnected:
+                    raise _explain(error) from error.__cause__
 
-    async def _once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
+    async def _send_once(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
         # The client's own builder would add its cookies and headers.
         patience = {"timeout": self._client.timeout.as_dict()}
         # The host is set here, because httpx would decode it first, which fails for some names that exist in the DNS.
-        named = {"host": url.netloc.decode("ascii"), **headers}
-        request = httpx.Request("GET", url, headers=named, extensions=patience)
+        all_headers = {"host": url.netloc.decode("ascii"), **headers}
+        request = httpx.Request("GET", url, headers=all_headers, extensions=patience)
         try:
             response = await self._client.send(request, stream=True, follow_redirects=False)
         except (httpx.InvalidURL, httpx.HTTPError, UnicodeError):
@@ -119,34 +121,34 @@ class Exchange:
         body = _Body(limits)
         try:
             if sum(len(name) + len(value) for name, value in response.headers.raw) > MAX_HEADER_BYTES:
-                raise _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
+                raise _make_size_error(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
             if response.status_code > 999:
                 raise FetchError("bad_response", "the status of the response is not a valid HTTP status")
             if response.status_code < 200:
                 raise FetchError("bad_response", "the site wants to switch to another protocol")
-            if response.status_code < 300 and not limits.cut and _length(response) > limits.bytes:
-                raise _too_large(f"the body is larger than {limits.bytes:,} bytes as sent")
-            body = await self._body(response, limits)
+            if response.status_code < 300 and not limits.cut and _read_length(response) > limits.bytes:
+                raise _make_size_error(f"the body is larger than {limits.bytes:,} bytes as sent")
+            body = await self._read_body(response, limits)
         finally:
             with anyio.CancelScope(shield=True):
                 stream = response.extensions.get("network_stream")
-                if not body.whole and stream is not None and response.http_version == "HTTP/2":
+                if not body.is_complete and stream is not None and response.http_version == "HTTP/2":
                     # httpcore can't close a single stream. It would stay open, and after a hundred of them the
                     # connection would accept no more. Other requests on the connection are retried.
-                    self._ended += 1
+                    self._closed_count += 1
                     await stream.aclose()
                 await response.aclose()
         if limits.share is not None:
             limits.share.shrink_to(body.size)
         return Answer(url, response.status_code, response.headers, bytes(body.data), body.received)
 
-    async def _body(self, response: httpx.Response, limits: Limits) -> _Body:
+    async def _read_body(self, response: httpx.Response, limits: Limits) -> _Body:
         if response.status_code < 400 and not _is_redirect(response):
             body = _Body(limits)
             await self._read_into(body, response)
             return body
         body = _Body(Limits(MAX_READ, cut=True))
-        if _is_redirect(response) and _length(response) > MAX_READ:
+        if _is_redirect(response) and _read_length(response) > MAX_READ:
             return body
         # The status is reported even if reading the body fails. A redirect's body is only read so that the connection
         # can be reused.
@@ -157,39 +159,39 @@ class Exchange:
 
     async def _read_into(self, body: _Body, response: httpx.Response) -> None:
         encoding = response.headers.get("content-encoding", "")
-        unpacked = make_unpacker(encoding)
-        length = -1 if encoding else _length(response)
+        unpacker = make_unpacker(encoding)
+        length = -1 if encoding else _read_length(response)
         async for chunk in response.aiter_raw():
             body.receive(len(chunk))
-            for piece in unpacked.feed(chunk):
+            for piece in unpacker.feed(chunk):
                 if body.limits.share is not None:
                     size = body.size + len(piece)
                     # A body that is larger than declared is compressed without a declaration.
                     limit = body.limits.bytes if size > length else min(length, body.limits.bytes)
-                    await body.limits.share.need(size, limit)
+                    await body.limits.share.ensure(size, limit)
                 if not body.add(piece):
                     return
             # One read may yield many small chunks; other tasks need a turn in between.
             await checkpoint()
-        body.whole = True
-        unpacked.close()
+        body.is_complete = True
+        unpacker.close()
 
 
 def _is_redirect(response: httpx.Response) -> bool:
     return response.status_code in REDIRECTS and "location" in response.headers
 
 
-def _length(response: httpx.Response) -> int:
+def _read_length(response: httpx.Response) -> int:
     """Return the body length that the response declares; -1 if it declares none."""
     length = response.headers.get("content-length", "")
     return int(length[:20]) if length.isascii() and length.isdigit() else -1
 
 
-def _too_large(reason: str) -> FetchError:
+def _make_size_error(reason: str) -> FetchError:
     return FetchError("too_large", reason)
 
 
-def _more_precise(error: FetchError) -> FetchError:
+def _explain(error: FetchError) -> FetchError:
     """Return a more precise error if the client only reports a violation of HTTP."""
     message = str(error.__cause__)
     if error.code != "bad_response" or not isinstance(error.__cause__, httpcore.ProtocolError):
@@ -197,7 +199,7 @@ def _more_precise(error: FetchError) -> FetchError:
     if DISCONNECTED in message:
         return FetchError("connect", "the site ended the connection")
     if "buffer too long" in message:
-        return _too_large(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
+        return _make_size_error(f"the headers are larger than {MAX_HEADER_BYTES:,} bytes")
     if "complete message" in message or "incomplete" in message:
         return FetchError("bad_response", "the body is shorter than the response declares")
     return error

@@ -13,7 +13,7 @@ from servers.fetch.network.hosts import normalize_host
 HOST = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>[0-9]{1,5}))?")
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
-REFUSED = frozenset(
+PROTOCOL_HEADERS = frozenset(
     {
         *("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade"),
         *("expect", "proxy-connection", "proxy-authorization", "accept-encoding", "range", "if-range", "if-match"),
@@ -23,7 +23,7 @@ REFUSED = frozenset(
 """Headers that belong to the protocol, and would change or destroy the meaning of the response."""
 
 
-def default_agent(version: str) -> str:
+def make_user_agent(version: str) -> str:
     """Return the true value of `User-Agent`: the name, the version, and the purpose of the requests."""
     return f"mcp-bundle-fetch/{version} (reads single pages that a person or a model asks for; not a crawler)"
 
@@ -48,11 +48,11 @@ class HostHeader(NamedTuple):
 
 def parse_host_header(text: str) -> HostHeader:
     """Parse HOST[:PORT]=NAME:VALUE; the default port is 443. Raises ValueError, which does not contain the value."""
-    where, equals, header = text.partition("=")
+    origin, equals, header = text.partition("=")
     name, colon, value = header.partition(":")
     if not equals or not colon:
         raise ValueError("a header must be written HOST=NAME:VALUE or HOST:PORT=NAME:VALUE")
-    match = HOST.fullmatch(where.strip())
+    match = HOST.fullmatch(origin.strip())
     port = int(match["port"] or 443) if match else 0
     if match is None or not 0 < port < 65_536:
         raise ValueError("the part before = is not HOST or HOST:PORT")
@@ -60,7 +60,7 @@ def parse_host_header(text: str) -> HostHeader:
     name, value = name.strip(), value.strip()
     if not NAME.fullmatch(name):
         raise ValueError(f"the header for {host} has no valid name")
-    if name.lower() in REFUSED:
+    if name.lower() in PROTOCOL_HEADERS:
         raise ValueError(f"the header {name} belongs to the protocol and can't be set")
     if not VALUE.fullmatch(value):
         raise ValueError(f"the value of {name} for {host} is empty or has characters that a header can't have")

@@ -10,12 +10,12 @@ import anyio
 import httpx
 
 from servers.fetch.errors import GONE, TRY_LATER, ErrorResponse, FetchError
-from servers.fetch.load.cache import Cache, StoredAnswer, stored_answer
+from servers.fetch.load.cache import Cache, StoredAnswer, make_stored_answer
 from servers.fetch.load.decoding import ACCEPT_ENCODING
 from servers.fetch.load.excerpt import excerpt
 from servers.fetch.load.exchange import REDIRECTS, Answer, Exchange, Limits, retry_after
 from servers.fetch.load.headers import HostHeader, headers_for, product_token
-from servers.fetch.load.refresh import refresh_target
+from servers.fetch.load.refresh import find_refresh_target
 from servers.fetch.load.robots import MAX_BYTES, Robots
 from servers.fetch.load.shared_cache import SharedCache
 from servers.fetch.load.throttling import Pauses, Share, Slots
@@ -36,7 +36,7 @@ CLOCK_SKEW_SECONDS = 5.0
 ROBOTS_SHARE = 0.5
 """Fraction of the total time that a robots.txt may take."""
 
-_NEXT_STEP = "Fetch a page above it, such as the start page of the site, and follow a link from there."
+_NOT_FOUND_ADVICE = "Fetch a page above it, such as the start page of the site, and follow a link from there."
 """Advice for a page that does not exist."""
 
 MEDIA_TYPE = re.compile(r"\s*([\w!#$&^.+-]{1,127}/[\w!#$&^.+-]{1,127})(?=[\s;,]|$)", re.ASCII)
@@ -88,7 +88,7 @@ class Loader:
         self._pauses = Pauses()
         self._cache = Cache(rules.cache_bytes)
         self._shared = shared
-        self._robots = Robots(self._robots_txt, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
+        self._robots = Robots(self._fetch_robots, product_token(rules.user_agent), rules.timeout * ROBOTS_SHARE)
 
     async def load(
         self,
@@ -130,17 +130,17 @@ class Loader:
 
     async def _follow(self, redirects: Redirects, request: _Request) -> LoadedPage:
         while True:
-            page, from_cache = await self._page(redirects, request)
-            media_type, charset = _content_type(page.headers)
+            page, from_cache = await self._request_page(redirects, request)
+            media_type, charset = _parse_content_type(page.headers)
             if page.status in REDIRECTS:
                 redirects.step(page.headers.get("location"))
-            elif target := refresh_target(str(redirects.url), media_type, page.headers, page.body):
+            elif target := find_refresh_target(str(redirects.url), media_type, page.headers, page.body):
                 redirects.step(target)
             else:
                 break
         return LoadedPage(
             url=str(redirects.url),
-            redirects=tuple(redirects.passed),
+            redirects=tuple(redirects.visited),
             status=page.status,
             headers=page.headers,
             media_type=media_type,
@@ -152,28 +152,30 @@ class Loader:
             fragment=redirects.fragment,
         )
 
-    async def _page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
+    async def _request_page(self, redirects: Redirects, request: _Request) -> tuple[StoredAnswer, bool]:
         """Return one response, and True if it comes from the cache."""
         url = redirects.url
         self._policy.check_host(host_of(url), port_of(url))
         limits = Limits(self._rules.max_bytes, share=request.share)
-        headers = self._headers(url, redirects.was_safe, request.accept)
-        old = None if request.refresh else await self._cached(str(url), headers)
+        headers = self._make_headers(url, redirects.was_secure, request.accept)
+        old = None if request.refresh else await self._find_cached(str(url), headers)
         if old is not None and request.accepts(old):
             return old, True
-        self._pauses.check(_site(url))
+        self._pauses.check(_name_site(url))
         if not self._rules.ignore_robots:
             await self._robots.check(url)
         if old is not None:
-            confirmed = await self._revalidated(url, headers, old, limits)
+            confirmed = await self._revalidate(url, headers, old, limits)
             if confirmed is not None:
                 return confirmed
         # The directive requests an end-to-end reload: no cache on the way may respond (RFC 9111, 5.2.1.4).
         requested = time()
-        more = {"cache-control": "no-cache"} if request.refresh else {}
-        return await self._stored(await self._send(url, {**headers, **more}, limits), headers, requested), False
+        extra = {"cache-control": "no-cache"} if request.refresh else {}
+        return await self._check_and_store(
+            await self._send(url, {**headers, **extra}, limits), headers, requested
+        ), False
 
-    async def _cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
+    async def _find_cached(self, url: str, headers: Mapping[str, str]) -> StoredAnswer | None:
         """Return the response stored here or by other replicas, whichever is newer."""
         mine = self._cache.find(url, headers)
         theirs = None if self._shared is None else await self._shared.find(url, headers)
@@ -194,7 +196,7 @@ class Loader:
         else:
             await self._shared.put(str(url), answer)
 
-    async def _revalidated(
+    async def _revalidate(
         self, url: httpx.URL, headers: Mapping[str, str], old: StoredAnswer, limits: Limits
     ) -> tuple[StoredAnswer, bool] | None:
         """Return the stored response if it is still valid, or the one that the site sends instead; None if the page
@@ -206,14 +208,14 @@ class Loader:
         requested = time()
         answer = await self._send(url, {**headers, **conditions}, limits)
         if answer.status != 304:
-            return await self._stored(answer, headers, requested), False
-        confirmed = old.confirmed(answer, (requested, time()))
+            return await self._check_and_store(answer, headers, requested), False
+        confirmed = old.confirm(answer, (requested, time()))
         if confirmed is None:
             return None
         await self._store(url, confirmed, headers)
         return confirmed, True
 
-    async def _stored(self, answer: Answer, sent: Mapping[str, str], requested: float) -> StoredAnswer:
+    async def _check_and_store(self, answer: Answer, sent: Mapping[str, str], requested: float) -> StoredAnswer:
         """Store a response if it may be stored. Raises FetchError if it is neither a page nor a redirect."""
         if answer.status >= 400:
             if answer.status in GONE:
@@ -221,18 +223,18 @@ class Loader:
                 self._cache.drop(url)
                 if self._shared is not None:
                     await self._shared.drop(url)
-            status, site = answer.status, _site(answer.url)
+            status, site = answer.status, _name_site(answer.url)
             wait = retry_after(answer.headers.get("retry-after"), time())
             if wait is not None and status in {429, 503}:
                 self._pauses.add(site, status, wait)
-            text = excerpt(answer.body, *_content_type(answer.headers))
-            suggestion = _NEXT_STEP if status in GONE and answer.url.path != "/" else ""
+            text = excerpt(answer.body, *_parse_content_type(answer.headers))
+            suggestion = _NOT_FOUND_ADVICE if status in GONE and answer.url.path != "/" else ""
             answered = ErrorResponse(status, wait, text)
             raise FetchError("status", f"{host_of(answer.url)} answered {status}", suggestion, answered)
         if answer.status in {206, 304, 305, 306}:
             reason = f"{host_of(answer.url)} returned {answer.status}, which was not requested"
             raise FetchError("bad_response", reason)
-        page = stored_answer(answer, sent, (requested, time()))
+        page = make_stored_answer(answer, sent, (requested, time()))
         await self._store(answer.url, page, sent)
         return page
 
@@ -240,28 +242,28 @@ class Loader:
         """Return the seconds between requests that the site of `url` demands of programs; 0 if none."""
         return 0.0 if self._rules.ignore_robots else self._robots.crawl_delay(parse_url(url))
 
-    def _headers(self, url: httpx.URL, was_safe: bool, accept: str) -> dict[str, str]:
+    def _make_headers(self, url: httpx.URL, was_secure: bool, accept: str) -> dict[str, str]:
         headers = {"user-agent": self._rules.user_agent, "accept": accept, "accept-encoding": ACCEPT_ENCODING}
-        if was_safe and url.scheme != "https":
+        if was_secure and url.scheme != "https":
             return headers
         return headers | headers_for(self._rules.headers, url.scheme, host_of(url), port_of(url))
 
     async def _send(self, url: httpx.URL, headers: Mapping[str, str], limits: Limits) -> Answer:
-        counted = nullcontext() if limits.share is None else limits.share.site.running()
-        async with self._slots.occupied(host_of(url)):
-            with counted:
+        measured = nullcontext() if limits.share is None else limits.share.site.measure()
+        async with self._slots.occupy(host_of(url)):
+            with measured:
                 return await self._exchange.get(url, headers, limits)
 
-    async def _robots_txt(self, url: httpx.URL) -> Answer:
-        headers = self._headers(url, True, "text/plain,*/*;q=0.8")
+    async def _fetch_robots(self, url: httpx.URL) -> Answer:
+        headers = self._make_headers(url, True, "text/plain,*/*;q=0.8")
         return await self._send(url, headers, Limits(MAX_BYTES, cut=True))
 
 
-def _site(url: httpx.URL) -> str:
+def _name_site(url: httpx.URL) -> str:
     return f"{host_of(url)}:{port_of(url)}"
 
 
-def _content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
+def _parse_content_type(headers: Mapping[str, str]) -> tuple[str, str | None]:
     """Return the media type in lowercase, or "", and the charset as written."""
     text = headers.get("content-type", "")
     media_type, charset = MEDIA_TYPE.match(text), CHARSET.search(text)

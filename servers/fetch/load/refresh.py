@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from html import unescape
 from urllib.parse import urldefrag, urljoin
 
-from servers.fetch.read.charsets import start_of_text
+from servers.fetch.read.charsets import read_start
 
 _SEARCHED_BYTES = 16_384
 """Number of bytes of a page that are searched for a refresh."""
 _PAGES = frozenset(("text/html", "application/xhtml+xml"))
-_NOT_READ = re.compile(
+_IGNORED = re.compile(
     rb"<!--.*?(?:-->|\Z)|<(noscript|script|style|template|textarea|title)\b.*?(?:</\1\s*>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
@@ -24,33 +24,33 @@ _CONTENT = re.compile(rb"\scontent\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", 
 _REFRESH = re.compile(r"\s*(\d+|(?=\.))(?:\.[\d.]*)?\s*[;,\s]\s*(?:url\s*=\s*)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
-def refresh_target(url: str, media_type: str, headers: Mapping[str, str], body: bytes) -> str | None:
+def find_refresh_target(url: str, media_type: str, headers: Mapping[str, str], body: bytes) -> str | None:
     """Return the URL to which the page at `url` leads immediately; None if it has no refresh, waits first, or
     refreshes to itself."""
-    target = _target(headers.get("refresh", ""), url)
+    target = _parse_target(headers.get("refresh", ""), url)
     if target is None:
-        target = _target_of_page(url, media_type, body)
+        target = _find_target(url, media_type, body)
     return None if target is None or urldefrag(target).url == url else target
 
 
-def _target_of_page(url: str, media_type: str, body: bytes) -> str | None:
+def _find_target(url: str, media_type: str, body: bytes) -> str | None:
     if media_type not in _PAGES or b"refresh" not in body[: 2 * _SEARCHED_BYTES].replace(b"\0", b"").lower():
         return None
-    start = _NOT_READ.sub(b" ", start_of_text(body, _SEARCHED_BYTES))
+    start = _IGNORED.sub(b" ", read_start(body, _SEARCHED_BYTES))
     base = _BASE.search(start)
-    beginning = urljoin(url, _text(base)) if base else url
+    base_url = urljoin(url, _decode_value(base)) if base else url
     for meta in _META.finditer(start):
-        if (content := _CONTENT.search(meta[0])) and (target := _target(_text(content), beginning)):
+        if (content := _CONTENT.search(meta[0])) and (target := _parse_target(_decode_value(content), base_url)):
             return target
     return None
 
 
-def _text(match: re.Match[bytes]) -> str:
+def _decode_value(match: re.Match[bytes]) -> str:
     value = next((group for group in match.groups() if group is not None), b"")
     return unescape(value.decode("utf-8", "replace"))
 
 
-def _target(content: str, base: str) -> str | None:
+def _parse_target(content: str, base: str) -> str | None:
     match = _REFRESH.fullmatch(content)
     if match is None or int(match[1][:9] or 0) > 0:
         return None

@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     parsed: Protego | None
     """None if everything is allowed, or if nothing is, for the reason given in `refusal`."""
     refusal: str
-    until: float
+    expires: float
     """When they expire, in seconds of the monotonic clock."""
     size: int = 0
 
@@ -64,7 +64,7 @@ class Robots:
         self._fetch = fetch
         self._token = token
         self._seconds = seconds
-        self._known: OrderedDict[str, Rules] = OrderedDict()
+        self._cached: OrderedDict[str, Rules] = OrderedDict()
         self._size = 0
         # A single thread: malicious rules must not occupy more than one core, or threads that others need.
         self._threads = CapacityLimiter(1)
@@ -81,9 +81,20 @@ class Robots:
             async with self._loading.setdefault(str(robots_url), anyio.Lock()):
                 rules = self._find(str(robots_url)) or self._store(str(robots_url), await self._load(robots_url))
         if rules.refusal:
-            raise _refusal(f"{rules.refusal}, so nothing from {host_of(url)} may be fetched (RFC 9309)")
-        if rules.parsed is not None and not await self._allows(rules.parsed, rules.size, str(url)):
-            raise _refusal(f"the robots.txt of {host_of(url)} disallows this URL for {self._token or 'programs'}")
+            raise _make_refusal(f"{rules.refusal}, so nothing from {host_of(url)} may be fetched (RFC 9309)")
+        if rules.parsed is None:
+            return
+        if rules.size <= INLINE_CHARACTERS:
+            is_allowed = rules.parsed.can_fetch(str(url), self._token)
+        else:
+            # Malicious rules can take a second or two to evaluate.
+            is_allowed = await to_thread.run_sync(
+                rules.parsed.can_fetch, str(url), self._token, abandon_on_cancel=True, limiter=self._threads
+            )
+        if not is_allowed:
+            raise _make_refusal(
+                f"the robots.txt of {host_of(url)} disallows this URL for {self._token or 'programs'}"
+            )
 
     def crawl_delay(self, url: httpx.URL) -> float:
         """Return the seconds between requests that the site of `url` demands, if its rules are cached."""
@@ -92,27 +103,19 @@ class Robots:
             return 0.0
         return rules.parsed.crawl_delay(self._token) or 0.0
 
-    async def _allows(self, parsed: Protego, size: int, url: str) -> bool:
-        if size <= INLINE_CHARACTERS:
-            return parsed.can_fetch(url, self._token)
-        # Malicious rules can take a second or two to evaluate.
-        return await to_thread.run_sync(
-            parsed.can_fetch, url, self._token, abandon_on_cancel=True, limiter=self._threads
-        )
-
     def _find(self, robots_url: str) -> Rules | None:
-        rules = self._known.get(robots_url)
-        if rules is None or rules.until < monotonic():
+        rules = self._cached.get(robots_url)
+        if rules is None or rules.expires < monotonic():
             return None
-        self._known.move_to_end(robots_url)
+        self._cached.move_to_end(robots_url)
         return rules
 
     def _store(self, robots_url: str, rules: Rules) -> Rules:
-        old = self._known.pop(robots_url, None)
+        old = self._cached.pop(robots_url, None)
         self._size += rules.size - (old.size if old else 0)
-        self._known[robots_url] = rules
-        while len(self._known) > MAX_CACHED_HOSTS or (self._size > MAX_CACHED_CHARACTERS and len(self._known) > 1):
-            self._size -= self._known.popitem(last=False)[1].size
+        self._cached[robots_url] = rules
+        while len(self._cached) > MAX_CACHED_HOSTS or (self._size > MAX_CACHED_CHARACTERS and len(self._cached) > 1):
+            self._size -= self._cached.popitem(last=False)[1].size
         return rules
 
     async def _load(self, robots_url: httpx.URL) -> Rules:
@@ -120,11 +123,11 @@ class Robots:
         with anyio.move_on_after(self._seconds) as scope:
             answer = await self._follow(robots_url)
         if scope.cancelled_caught:
-            return _unreachable(f"its robots.txt could not be fetched within {self._seconds:g} s")
+            return _make_unreachable(f"its robots.txt could not be fetched within {self._seconds:g} s")
         if answer is None:
-            return _unreachable("its robots.txt can't be read")
+            return _make_unreachable("its robots.txt can't be read")
         if answer.status >= 500 or (300 <= answer.status < 400 and answer.status not in REDIRECTS):
-            return _unreachable(f"the request for its robots.txt returned HTTP {answer.status}")
+            return _make_unreachable(f"the request for its robots.txt returned HTTP {answer.status}")
         if answer.status >= 300:
             return Rules(None, "", monotonic() + CACHE_SECONDS)
         text = keep_relevant(answer.body, self._token)
@@ -169,9 +172,9 @@ def keep_relevant(body: bytes, token: str) -> str:
     return "\n".join(lines)
 
 
-def _unreachable(reason: str) -> Rules:
+def _make_unreachable(reason: str) -> Rules:
     return Rules(None, reason, monotonic() + FAILURE_CACHE_SECONDS)
 
 
-def _refusal(reason: str) -> FetchError:
+def _make_refusal(reason: str) -> FetchError:
     return FetchError("robots", reason, "The operator can allow it with --ignore-robots.")

@@ -64,16 +64,16 @@ class SharedEntries(Generic[T]):
         self._seconds = seconds
         self._room = room
         self._clock = clock
-        self._put: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._own_entries: OrderedDict[str, tuple[float, int]] = OrderedDict()
         """The entries of this replica, in the order in which they are dropped: when each expires, and its bytes."""
-        self._taken = 0
+        self._used_bytes = 0
         # A named tuple accepts no such configuration, so it is wrapped in a list.
         self._adapter: TypeAdapter[list[T]] = TypeAdapter(list[type_], config=_BYTES_AS_TEXT)  # type: ignore[valid-type]
 
     async def get(self, *words: str) -> T | None:
         """Return the entry with this key."""
         try:
-            data = await self._blobs.get(self._name(words))
+            data = await self._blobs.get(self._make_name(words))
             if not data:
                 return None
             entries = await to_thread.run_sync(lambda: self._adapter.validate_json(zlib.decompress(data)))
@@ -91,20 +91,20 @@ class SharedEntries(Generic[T]):
         if not data or len(data) > min(MAX_COMPRESSED_BYTES, self._room):
             await self.drop(*words)
             return
-        name = self._name(words)
+        name = self._make_name(words)
         self._forget(name)
-        while self._put and (
-            self._taken + len(data) > self._room or next(iter(self._put.values()))[0] < self._clock()
+        while self._own_entries and (
+            self._used_bytes + len(data) > self._room or next(iter(self._own_entries.values()))[0] < self._clock()
         ):
-            await self._drop(next(iter(self._put)))
-        self._put[name] = self._clock() + self._seconds, len(data)
-        self._taken += len(data)
+            await self._drop(next(iter(self._own_entries)))
+        self._own_entries[name] = self._clock() + self._seconds, len(data)
+        self._used_bytes += len(data)
         with suppress(OSError):
             await self._blobs.put(data, self._seconds, name)
 
     async def drop(self, *words: str) -> None:
         """Delete the entry with this key, whichever replica stored it."""
-        await self._drop(self._name(words))
+        await self._drop(self._make_name(words))
 
     async def _drop(self, name: str) -> None:
         self._forget(name)
@@ -112,9 +112,9 @@ class SharedEntries(Generic[T]):
             await self._blobs.put(b"", _DELETE_SECONDS, name)
 
     def _forget(self, name: str) -> None:
-        self._taken -= self._put.pop(name, (0.0, 0))[1]
+        self._used_bytes -= self._own_entries.pop(name, (0.0, 0))[1]
 
-    def _name(self, words: tuple[str, ...]) -> str:
+    def _make_name(self, words: tuple[str, ...]) -> str:
         return f"{self._kind}:{sha256(chr(0).join(words).encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
@@ -127,7 +127,7 @@ class SharedCache:
     async def find(self, url: str, sent: Mapping[str, str]) -> StoredAnswer | None:
         """Return the stored response for `url` that matches a request with these headers, fresh or not."""
         stored = await self._entries.get(url)
-        return stored if stored is not None and stored.fits(sent) else None
+        return stored if stored is not None and stored.matches(sent) else None
 
     async def put(self, url: str, answer: StoredAnswer) -> None:
         """Replace the stored response for `url` with `answer`, if it may be stored."""

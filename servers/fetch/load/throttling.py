@@ -35,22 +35,22 @@ class Stopwatch:
         self.seconds = 0.0
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def measure(self) -> Iterator[None]:
         """Count the time of the block, even if it raises."""
-        begun = anyio.current_time()
+        began = anyio.current_time()
         try:
             yield
         finally:
-            self.seconds += anyio.current_time() - begun
+            self.seconds += anyio.current_time() - began
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
+    def pause(self) -> Iterator[None]:
         """Exclude the time of the block, inside a block that is counted."""
-        begun = anyio.current_time()
+        began = anyio.current_time()
         try:
             yield
         finally:
-            self.seconds -= anyio.current_time() - begun
+            self.seconds -= anyio.current_time() - began
 
 
 class Slots:
@@ -60,23 +60,23 @@ class Slots:
         self._all = anyio.Semaphore(total)
         self._per_host = per_host
         self._hosts: WeakValueDictionary[str, anyio.Semaphore] = WeakValueDictionary()
-        self._present = 0
-        self._max_present = total * (1 + MAX_QUEUE_FACTOR)
+        self._request_count = 0
+        self._max_requests = total * (1 + MAX_QUEUE_FACTOR)
 
     @asynccontextmanager
-    async def occupied(self, host: str) -> AsyncIterator[None]:
+    async def occupy(self, host: str) -> AsyncIterator[None]:
         """Occupy a slot for the duration of the block. Raises FetchError with code `busy` if too many requests are
         already waiting."""
-        if self._present >= self._max_present:
+        if self._request_count >= self._max_requests:
             raise FetchError("busy", "too many pages are being fetched already", "Try again when some have finished.")
         semaphore = self._hosts.setdefault(host, anyio.Semaphore(self._per_host))
-        self._present += 1
+        self._request_count += 1
         try:
             # The host's slot comes first, so that requests waiting for a slow host take no slots from other requests.
             async with semaphore, self._all:
                 yield
         finally:
-            self._present -= 1
+            self._request_count -= 1
 
 
 class Pauses:
@@ -121,23 +121,23 @@ class ByteBudget:
         finally:
             share.shrink_to(0)
 
-    async def take(self, size: int) -> None:
+    async def reserve(self, size: int) -> None:
         """Take `size` bytes, when it is this page's turn and they are available."""
         turn = (size, anyio.Event())
         self._waiting.append(turn)
-        self.give(0)
+        self.release(0)
         granted = False
         try:
             await turn[1].wait()
             granted = True
         finally:
             if not granted and turn[1].is_set():
-                self.give(size)
+                self.release(size)
             elif not granted:
                 self._waiting.remove(turn)
-                self.give(0)
+                self.release(0)
 
-    def give(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """Return `size` bytes, and let the next pages take theirs."""
         self.in_use -= size
         while self._waiting and (not self.in_use or self.in_use + self._waiting[0][0] <= self._total):
@@ -157,17 +157,17 @@ class Share:
         self.limit: CancelScope | None = None
         """The time limit of the load. Its deadline is extended by the time spent waiting here."""
 
-    async def need(self, size: int, maximum: int) -> None:
+    async def ensure(self, size: int, maximum: int) -> None:
         """Ensure that there are `size` bytes. If that exceeds the free amount, reserve `maximum` at once."""
         if size <= max(FREE_BYTES, self._size):
             return
         self.shrink_to(0)
-        with self.site.paused():
+        with self.site.pause():
             # A load without a time limit gets one that never expires.
             limit = self.limit or CancelScope()
             remaining, limit.deadline = limit.deadline - anyio.current_time(), math.inf
             try:
-                await self._budget.take(maximum)
+                await self._budget.reserve(maximum)
             finally:
                 limit.deadline = anyio.current_time() + remaining
         self._size = maximum
@@ -176,4 +176,4 @@ class Share:
         """Return all but `size` bytes."""
         if size < self._size:
             returned, self._size = self._size - size, size
-            self._budget.give(returned)
+            self._budget.release(returned)

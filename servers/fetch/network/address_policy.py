@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from typing import NamedTuple
 
 from servers.fetch.errors import FetchError
-from servers.fetch.network.addresses import METADATA, Address, embedded, is_public, parse_address
+from servers.fetch.network.addresses import METADATA, Address, find_embedded, is_public, parse_address
 from servers.fetch.network.hosts import bracket, normalize_host
 
 Endpoint = tuple[str, int]
@@ -40,14 +40,14 @@ class _Entry(NamedTuple):
     network: IPv4Network | IPv6Network | None
     ports: frozenset[int] | None
 
-    def opens(self, port: int) -> bool:
+    def allows_port(self, port: int) -> bool:
         return self.ports is None or port in self.ports
 
-    def holds(self, host: str, address: Address, faces: Iterable[Address]) -> bool:
+    def contains(self, host: str, address: Address, equivalents: Iterable[Address]) -> bool:
         if self.network is None:
-            return host == self.name and METADATA.isdisjoint(faces)
+            return host == self.name and METADATA.isdisjoint(equivalents)
         exact = self.network.num_addresses == 1
-        return address in self.network and (exact or METADATA.isdisjoint(faces))
+        return address in self.network and (exact or METADATA.isdisjoint(equivalents))
 
 
 class Policy:
@@ -60,10 +60,10 @@ class Policy:
         for port in rules.allow_port:
             _check_port(port, str(port))
         self._ports = frozenset(rules.allow_port)
-        self._private = [_entry(text, self._ports) for text in rules.allow_private]
-        self.allowed = [_host(text) for text in rules.allow_host]
+        self._private = [_parse_entry(text, self._ports) for text in rules.allow_private]
+        self.allowed = [_parse_host(text) for text in rules.allow_host]
         """The only hosts that may be reached, if any are listed."""
-        self._denied = [_host(text) for text in rules.deny_host]
+        self._denied = [_parse_host(text) for text in rules.deny_host]
         self._endpoints = endpoints
 
     def check_host(self, host: str, port: int) -> None:
@@ -73,10 +73,10 @@ class Policy:
         if self.allowed and not any(_is_within(host, allowed) for allowed in self.allowed):
             raise FetchError("blocked_host", f"{bracket(host)} is not among the hosts that the operator allows")
         if port not in self._ports and not any(
-            entry.opens(port) and (entry.network is not None or entry.name == host) for entry in self._private
+            entry.allows_port(port) and (entry.network is not None or entry.name == host) for entry in self._private
         ):
             is_private = not all(map(is_public, _equivalent_addresses(host)))
-            raise self._not_public(host, port) if is_private else _closed_port(port)
+            raise self._make_private_error(host, port) if is_private else _make_port_error(port)
 
     def check_address(self, host: str, address: str, port: int) -> None:
         """Raise FetchError("blocked_address") if `host` may not be reached at this address, "blocked_host" if the
@@ -85,26 +85,26 @@ class Policy:
         try:
             parsed = parse_address(address)
         except ValueError:
-            raise self._not_public(host, port) from None
-        faces = (parsed, *embedded(parsed))
-        if any(_is_own(face, port, self._endpoints()) for face in faces):
+            raise self._make_private_error(host, port) from None
+        equivalents = (parsed, *find_embedded(parsed))
+        if any(_is_own(face, port, self._endpoints()) for face in equivalents):
             raise FetchError("blocked_address", f"{bracket(host)} is this server, which never fetches from itself")
-        if any(str(face) in self._denied for face in faces):
+        if any(str(face) in self._denied for face in equivalents):
             raise FetchError("blocked_host", f"the operator does not allow {bracket(host)}")
-        if any(entry.opens(port) and entry.holds(host, parsed, faces) for entry in self._private):
+        if any(entry.allows_port(port) and entry.contains(host, parsed, equivalents) for entry in self._private):
             return
         if not is_public(parsed):
-            raise self._not_public(host, port)
+            raise self._make_private_error(host, port)
         if port not in self._ports:
-            raise _closed_port(port)
+            raise _make_port_error(port)
 
     def is_named(self, host: str, port: int) -> bool:
         """Return True if the operator allows this host by name to be private. It may then resolve to any address
         except those that are always denied.
         """
-        return any(entry.name == host and entry.opens(port) for entry in self._private)
+        return any(entry.name == host and entry.allows_port(port) for entry in self._private)
 
-    def _not_public(self, host: str, port: int) -> FetchError:
+    def _make_private_error(self, host: str, port: int) -> FetchError:
         if not METADATA.isdisjoint(_equivalent_addresses(host)):
             return FetchError("blocked_address", f"{bracket(host)} is where cloud providers hand out credentials")
         shown = bracket(host) if port in self._ports else f"{bracket(host)}:{port}"
@@ -115,7 +115,7 @@ class Policy:
         )
 
 
-def _closed_port(port: int) -> FetchError:
+def _make_port_error(port: int) -> FetchError:
     return FetchError(
         "blocked_host", f"port {port} is not allowed", f"The operator can allow it with --allow-port {port}"
     )
@@ -127,7 +127,7 @@ def _equivalent_addresses(host: str) -> tuple[Address, ...]:
         parsed = parse_address(host)
     except ValueError:
         return ()
-    return (parsed, *embedded(parsed))
+    return (parsed, *find_embedded(parsed))
 
 
 def _is_within(host: str, other: str) -> bool:
@@ -160,7 +160,7 @@ def _is_of_this_machine(address: Address) -> bool:
 # Parsing of the operator's rules
 
 
-def _host(text: str) -> str:
+def _parse_host(text: str) -> str:
     """Return a normalized host."""
     try:
         host = normalize_host(text)
@@ -170,28 +170,28 @@ def _host(text: str) -> str:
     return str(parse_address(host)) if ":" in host else host
 
 
-def _entry(text: str, ports: frozenset[int]) -> _Entry:
+def _parse_entry(text: str, ports: frozenset[int]) -> _Entry:
     match = _ENTRY.fullmatch(text)
     if match is None or not match["host"]:
         raise ValueError(f"{text!r} is not HOST[:PORT] or NET[:PORT]; IPv6 needs brackets, as in [fd00::/8]:443")
     port = match["port"]
     if port == "*":
-        opened = None
+        allowed_ports = None
     elif port is None:
-        opened = ports
+        allowed_ports = ports
     else:
-        opened = frozenset({_check_port(int(port), text)})
-    written = match["host"].removeprefix("[").removesuffix("]")
-    if "/" in written:
+        allowed_ports = frozenset({_check_port(int(port), text)})
+    network_text = match["host"].removeprefix("[").removesuffix("]")
+    if "/" in network_text:
         try:
-            network = ip_network(written)
+            network = ip_network(network_text)
         except ValueError as error:
             raise ValueError(f"{text!r}: {error}") from None
-        return _Entry(None, network, opened)
-    host = _host(match["host"])
+        return _Entry(None, network, allowed_ports)
+    host = _parse_host(match["host"])
     if ":" in host or host.rpartition(".")[2].isdigit():
-        return _Entry(None, ip_network(host), opened)
-    return _Entry(host, None, opened)
+        return _Entry(None, ip_network(host), allowed_ports)
+    return _Entry(host, None, allowed_ports)
 
 
 def _check_port(port: int, text: str) -> int:

@@ -51,7 +51,7 @@ _SPECIAL_4 = [
         "240.0.0.0/4",  # reserved, and broadcast
     )
 ]
-_GIVEN_OUT = IPv6Network("2000::/3")
+_ASSIGNED = IPv6Network("2000::/3")
 _SPECIAL_6 = [
     IPv6Network(network)
     for network in (
@@ -86,12 +86,12 @@ def is_public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
         return address not in METADATA and not any(address in network for network in _SPECIAL_4)
     if address in _NAT64:  # the prefix by which a network without IPv4 reaches all of IPv4
-        return all(map(is_public, embedded(address)))
-    given_out = address in _GIVEN_OUT and not any(address in network for network in _SPECIAL_6)
-    return given_out and all(map(is_public, embedded(address)))
+        return all(map(is_public, find_embedded(address)))
+    is_assigned = address in _ASSIGNED and not any(address in network for network in _SPECIAL_6)
+    return is_assigned and all(map(is_public, find_embedded(address)))
 
 
-def embedded(address: Address) -> Iterator[IPv4Address]:
+def find_embedded(address: Address) -> Iterator[IPv4Address]:
     """Yield the IPv4 addresses embedded in an IPv6 address: mapped, compatible, translated, NAT64, 6to4, Teredo,
     ISATAP."""
     if isinstance(address, IPv4Address):

@@ -15,7 +15,7 @@ from servers.fetch.errors import TRY_LATER, FetchError
 from servers.fetch.network.address_policy import Policy
 from servers.fetch.network.connecting import CheckedBackend, Resolver, resolve_allowed
 from servers.fetch.network.proxy import Proxy, parse_proxy
-from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context, used_streams
+from servers.fetch.network.streams import Http2Stream, TlsStream, record_streams, tls_context
 from servers.fetch.network.urls import host_of, port_of
 
 MAX_IDLE_CONNECTIONS = 20
@@ -54,7 +54,9 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
     send a request or to read the response is a FetchError. Raises ValueError for unusable options.
     """
     proxy = None if options.proxy_url is None else parse_proxy(options.proxy_url)
-    transport = _Transport(_pool(options, policy, resolver, proxy), None if proxy is None else (policy, resolver))
+    transport = _Transport(
+        _make_pool(options, policy, resolver, proxy), None if proxy is None else (policy, resolver)
+    )
     client = httpx.AsyncClient(
         transport=transport,
         timeout=options.seconds,
@@ -66,19 +68,19 @@ async def open_client(options: ClientOptions, policy: Policy, resolver: Resolver
         yield client
 
 
-def _pool(
+def _make_pool(
     options: ClientOptions, policy: Policy, resolver: Resolver, proxy: Proxy | None
 ) -> httpcore.AsyncConnectionPool:
     backend: httpcore.AsyncNetworkBackend = CheckedBackend(policy, resolver)
-    through = None
+    httpcore_proxy = None
     if proxy is not None:
         backend = _ProxyBackend()
         url = httpcore.URL(scheme=proxy.scheme, host=proxy.host, port=proxy.port, target="/")
         context = tls_context(options.ca_file) if proxy.scheme == "https" else None
-        through = httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
+        httpcore_proxy = httpcore.Proxy(url, auth=proxy.credentials, ssl_context=context)
     return httpcore.AsyncConnectionPool(
         ssl_context=tls_context(options.ca_file),
-        proxy=through,
+        proxy=httpcore_proxy,
         max_connections=options.connections,
         max_keepalive_connections=MAX_IDLE_CONNECTIONS,
         keepalive_expiry=IDLE_SECONDS,
@@ -113,7 +115,7 @@ class _Transport(httpx.AsyncBaseTransport):
 
     def __init__(self, pool: httpcore.AsyncConnectionPool, checks: tuple[Policy, Resolver] | None) -> None:
         """Wrap the pool. With `checks`, a host is checked before each request, because the pool does not do that."""
-        self._pool = pool
+        self._make_pool = pool
         self._checks = checks
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -133,49 +135,49 @@ class _Transport(httpx.AsyncBaseTransport):
             request.method, target, headers=request.headers.raw, content=content, extensions=request.extensions
         )
         seconds = request.extensions["timeout"]["read"]
-        with _explained(seconds):
-            answer = await self._answer(sent)
+        with _explain_errors(seconds):
+            response = await self._send(sent)
         return httpx.Response(
-            answer.status, headers=answer.headers, stream=_Body(answer, seconds), extensions=answer.extensions
+            response.status, headers=response.headers, stream=_Body(response, seconds), extensions=response.extensions
         )
 
-    async def _answer(self, request: httpcore.Request) -> httpcore.Response:
-        with used_streams() as streams:
+    async def _send(self, request: httpcore.Request) -> httpcore.Response:
+        with record_streams() as streams:
             try:
-                return await self._pool.handle_async_request(request)
+                return await self._make_pool.handle_async_request(request)
             except (ValueError, httpcore.LocalProtocolError):
                 # A stream that httpcore could not read stays open. After a hundred of them, the connection would
                 # accept no more.
-                await _close(streams)
+                await _close_all(streams)
                 raise
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._pool.aclose()
+        await self._make_pool.aclose()
 
 
-async def _close(streams: list[Http2Stream]) -> None:
+async def _close_all(streams: list[Http2Stream]) -> None:
     with anyio.CancelScope(shield=True):
         for stream in streams:
             await stream.aclose()
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, answer: httpcore.Response, seconds: float) -> None:
-        self._answer = answer
+    def __init__(self, response: httpcore.Response, seconds: float) -> None:
+        self._send = response
         self._seconds = seconds
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _explained(self._seconds):
-            async for part in self._answer.aiter_stream():
+        with _explain_errors(self._seconds):
+            async for part in self._send.aiter_stream():
                 yield part
 
     async def aclose(self) -> None:
-        await self._answer.aclose()
+        await self._send.aclose()
 
 
 @contextmanager
-def _explained(seconds: float) -> Iterator[None]:
+def _explain_errors(seconds: float) -> Iterator[None]:
     try:
         yield
     except tuple(kind for kind, _, _ in _FAILURES) as error:

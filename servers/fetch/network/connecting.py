@@ -7,6 +7,7 @@ used.
 
 import socket
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 import anyio
@@ -27,7 +28,7 @@ from servers.fetch.network.addresses import parse_address
 from servers.fetch.network.hosts import bracket, normalize_host
 from servers.fetch.network.streams import TlsStream
 
-_UNKNOWN = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
+_UNKNOWN_NAME_ERRORS = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 _MAX_LOOKUPS = 64
 """Maximum number of concurrent lookups, including abandoned ones whose thread is still running."""
 HEAD_START_SECONDS = 0.25
@@ -59,17 +60,17 @@ class SystemResolver:
         """Return the addresses of `host` in the order of RFC 6724. Raises FetchError("dns")."""
         try:
             with anyio.fail_after(self._seconds):
-                return await to_thread.run_sync(_lookup, host, abandon_on_cancel=True, limiter=self._threads)
+                return await to_thread.run_sync(_look_up, host, abandon_on_cancel=True, limiter=self._threads)
         except TimeoutError:
             reason = f"the address of {host} was not resolved within {self._seconds:g} s"
             raise FetchError("dns", reason, "Try again later") from None
 
 
-def _lookup(host: str) -> list[str]:
+def _look_up(host: str) -> list[str]:
     try:
         records = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
-        if error.errno in _UNKNOWN:
+        if error.errno in _UNKNOWN_NAME_ERRORS:
             raise FetchError("dns", f"could not resolve {host}", "Check the spelling") from None
         raise FetchError("dns", f"the resolver failed for {host}", "Try again later") from None
     except UnicodeError:
@@ -84,20 +85,16 @@ async def resolve_allowed(policy: Policy, resolver: Resolver, host: str, port: i
     except ValueError as error:
         raise FetchError("bad_url", str(error)) from None
     policy.check_host(host, port)
-    addresses = [host] if _is_address(host) else await resolver.resolve(host)
+    addresses: Sequence[str] = ()
+    with suppress(ValueError):
+        parse_address(host)
+        addresses = (host,)
+    addresses = addresses or await resolver.resolve(host)
     if not addresses:
         raise FetchError("dns", f"could not resolve {host}")
     for address in addresses:
         policy.check_address(host, address, port)
     return list(dict.fromkeys(str(parse_address(address)) for address in addresses))
-
-
-def _is_address(host: str) -> bool:
-    try:
-        parse_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 class CheckedBackend(AsyncNetworkBackend):

@@ -23,9 +23,9 @@ def normalize_host(text: str) -> str:
     Raises ValueError, which does not contain the host, for any other text.
     """
     if text.startswith("["):
-        return _address_6(text.removeprefix("[").removesuffix("]") if text.endswith("]") else "")
+        return _parse_ipv6(text.removeprefix("[").removesuffix("]") if text.endswith("]") else "")
     if ":" in text:
-        return _address_6(text)
+        return _parse_ipv6(text)
     if "%" in text:
         text = unquote_to_bytes(text).decode("utf-8", "replace")
     if text.isascii():
@@ -42,7 +42,7 @@ def normalize_host(text: str) -> str:
     labels = name.split(".")
     if len(name) > MAX_NAME or not all(map(_LABEL.fullmatch, labels)):
         raise ValueError("the host is neither a name nor an address")
-    return _address_4(labels) if _NUMBER.fullmatch(labels[-1]) else name
+    return _parse_ipv4(labels) if _NUMBER.fullmatch(labels[-1]) else name
 
 
 def bracket(host: str) -> str:
@@ -50,7 +50,7 @@ def bracket(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _address_6(text: str) -> str:
+def _parse_ipv6(text: str) -> str:
     if "%" in text:
         raise ValueError("the host is an address with a zone, which is meaningful only on one machine")
     try:
@@ -59,21 +59,21 @@ def _address_6(text: str) -> str:
         raise ValueError("the host is not an IPv6 address") from None
 
 
-def _address_4(labels: list[str]) -> str:
+def _parse_ipv4(labels: list[str]) -> str:
     """Return the address written as one to four numbers: the last one fills the remaining bytes."""
     if len(labels) > 4 or not all(map(_NUMBER.fullmatch, labels)):
         raise ValueError("the host ends in a number, but is not an IPv4 address")
     try:
-        *first, last = map(_number, labels)
+        *first, last = map(_parse_number, labels)
     except ValueError:
         raise ValueError("the host ends in a number, but is not an IPv4 address") from None
-    room = 4 - len(first)
-    if any(number > 255 for number in first) or last >= 256**room:
+    last_size = 4 - len(first)
+    if any(number > 255 for number in first) or last >= 256**last_size:
         raise ValueError("the host is a number beyond the IPv4 address range")
-    return str(IPv4Address(bytes(first) + last.to_bytes(room, "big")))
+    return str(IPv4Address(bytes(first) + last.to_bytes(last_size, "big")))
 
 
-def _number(label: str) -> int:
+def _parse_number(label: str) -> int:
     if label.startswith("0x"):
         return int(label[2:] or "0", 16)
     return int(label, 8 if label.startswith("0") else 10)

@@ -28,8 +28,8 @@ class Redirects:
         self.url = first.copy_with(fragment=None)
         self.fragment = first.fragment
         """The fragment of the last URL that had one (RFC 9110, 10.2.2)."""
-        self.passed: list[str] = []
-        self.was_safe = first.scheme == "https"
+        self.visited: list[str] = []
+        self.was_secure = first.scheme == "https"
         """True once a URL used https. From then on, secrets are only sent over https."""
         self._limit = limit
         self._requested_host = host_of(first)
@@ -42,13 +42,13 @@ class Redirects:
 
     def step(self, location: str | None) -> None:
         """Follow a redirect to its target. Raises FetchError."""
-        following = follow(self.url, location)
-        self.passed.append(str(self.url))
-        self.fragment = following.fragment or self.fragment
-        self.url = following.copy_with(fragment=None)
-        if str(self.url) in self.passed:
+        target = follow(self.url, location)
+        self.visited.append(str(self.url))
+        self.fragment = target.fragment or self.fragment
+        self.url = target.copy_with(fragment=None)
+        if str(self.url) in self.visited:
             suggestion = "Sites that require a cookie do this, but cookies are never kept here."
             raise FetchError("too_many_redirects", "the site redirects in a loop", suggestion)
-        if len(self.passed) > self._limit:
+        if len(self.visited) > self._limit:
             raise FetchError("too_many_redirects", f"the site redirects more than {self._limit} times")
-        self.was_safe = self.was_safe or self.url.scheme == "https"
+        self.was_secure = self.was_secure or self.url.scheme == "https"

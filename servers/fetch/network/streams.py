@@ -96,14 +96,14 @@ class TlsStream(AsyncNetworkStream):
         try:
             return await self._inner.read(max_bytes, timeout)
         except ssl.SSLError as error:
-            raise _explained(error, self._host) from error
+            raise _explain(error, self._host) from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 (the interface's)
         """Write all of the buffer."""
         try:
             await self._inner.write(buffer, timeout)
         except ssl.SSLError as error:
-            raise _explained(error, self._host) from error
+            raise _explain(error, self._host) from error
 
     async def aclose(self) -> None:
         """Close the connection."""
@@ -117,22 +117,22 @@ class TlsStream(AsyncNetworkStream):
     ) -> AsyncNetworkStream:
         """Begin TLS, and verify the host's certificate."""
         host = server_hostname or self._host
-        agreed = False
+        succeeded = False
         try:
             stream = TlsStream(await self._inner.start_tls(ssl_context, host, timeout), host)
-            agreed = True
+            succeeded = True
         except ConnectTimeout as error:
             reason = f"{host} did not complete the TLS handshake within {timeout:g} s"
             raise FetchError("timeout", reason, TRY_LATER) from error
         except ConnectError as error:
-            raise _explained(error.__cause__, host) from error
+            raise _explain(error.__cause__, host) from error
         finally:
-            if not agreed:
-                # Also if cancelled, since the caller drops the connection.
+            if not succeeded:
+                # The connection is closed even after a cancellation, because the caller drops it.
                 with CancelScope(shield=True):
                     await self._inner.aclose()
-        spoken = stream.get_extra_info("ssl_object")
-        is_http_2 = spoken is not None and spoken.selected_alpn_protocol() == "h2"
+        ssl_object = stream.get_extra_info("ssl_object")
+        is_http_2 = ssl_object is not None and ssl_object.selected_alpn_protocol() == "h2"
         return Http2Stream(stream) if is_http_2 else stream
 
     def get_extra_info(self, info: str) -> Any:
@@ -140,7 +140,7 @@ class TlsStream(AsyncNetworkStream):
         return self._inner.get_extra_info(info)
 
 
-def _explained(error: BaseException | None, host: str) -> FetchError:
+def _explain(error: BaseException | None, host: str) -> FetchError:
     if isinstance(error, ssl.SSLCertVerificationError):
         code = error.verify_code
         advice = "The operator can add the authority with --ca-file" if code in _ISSUER else ""
@@ -152,7 +152,7 @@ def _explained(error: BaseException | None, host: str) -> FetchError:
 
 
 @contextmanager
-def used_streams() -> Iterator[list["Http2Stream"]]:
+def record_streams() -> Iterator[list["Http2Stream"]]:
     """Yield the list of connections on which this task sends data during the block."""
     streams: list[Http2Stream] = []
     token = _used.set(streams)

@@ -32,14 +32,14 @@ def parse_url(text: str) -> URL:
     except InvalidURL:
         raise FetchError("bad_url", "the URL is not valid") from None
     if len(str(url)) > MAX_URL:
-        raise _too_long()
+        raise _make_length_error()
     return url
 
 
 def _split_scheme(text: str) -> tuple[str, str]:
     """Return the scheme, and the part after its slashes."""
     if len(text) > MAX_URL:
-        raise _too_long()
+        raise _make_length_error()
     if _CONTROLS.search(text) or _SURROGATES.search(text):
         raise FetchError("bad_url", "the URL contains characters that are not allowed in a URL")
     match = _SCHEME.match(text)
@@ -55,7 +55,7 @@ def _split_scheme(text: str) -> tuple[str, str]:
     return scheme, text[match.end() :]
 
 
-def _too_long() -> FetchError:
+def _make_length_error() -> FetchError:
     return FetchError("bad_url", f"the URL is longer than {MAX_URL} characters")
 
 

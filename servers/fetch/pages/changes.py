@@ -17,37 +17,37 @@ def find_changes(old: str, new: str, room: int) -> Excerpts | None:
 
     Trailing white space and empty lines do not count as changes.
     """
-    before, after = _lines(old), _lines(new)
+    before, after = _split_lines(old), _split_lines(new)
     lines_before, lines_after = [line for line, _ in before], [line for line, _ in after]
-    same = _count_same(lines_before, lines_after)
-    end = _count_same(lines_before[same:][::-1], lines_after[same:][::-1])
-    middle_before = lines_before[same : len(lines_before) - end]
-    middle_after = lines_after[same : len(lines_after) - end]
+    equal_start = _count_same(lines_before, lines_after)
+    equal_end = _count_same(lines_before[equal_start:][::-1], lines_after[equal_start:][::-1])
+    middle_before = lines_before[equal_start : len(lines_before) - equal_end]
+    middle_after = lines_after[equal_start : len(lines_after) - equal_end]
     if max(len(middle_before), len(middle_after)) > _MAX_LINES:
         return None
     blocks = list(blocks_of(new))
     starts = [block.start for block in blocks]
     parts: list[str] = []
-    places: list[int] = []
+    positions: list[int] = []
     remaining, total = room, 0
     matcher = SequenceMatcher(None, middle_before, middle_after)
     for kind, first, last, first_new, last_new in matcher.get_opcodes():
         if kind == "equal":
             continue
         total += 1
-        at = same + first_new
-        place = after[at][1] if at < len(after) else len(new)
+        line_number = equal_start + first_new
+        position = after[line_number][1] if line_number < len(after) else len(new)
         lines = [f"- {line}" for line in middle_before[first:last]]
         lines += [f"+ {line}" for line in middle_after[first_new:last_new]]
-        block = blocks[max(bisect_right(starts, place) - 1, 0)] if blocks else Passage(0, 0, ())
-        part = "\n".join([label(block._replace(start=place)), *lines])
+        block = blocks[max(bisect_right(starts, position) - 1, 0)] if blocks else Passage(0, 0, ())
+        part = "\n".join([label(block._replace(start=position)), *lines])
         if not parts:
             part = part[:room]
         if len(part) + 2 <= remaining or not parts:
             parts.append(part)
-            places.append(place)
+            positions.append(position)
             remaining -= len(part) + 2
-    return Excerpts("\n\n".join(parts), tuple(places), len(parts), total)
+    return Excerpts("\n\n".join(parts), tuple(positions), len(parts), total)
 
 
 def _count_same(first: list[str], second: list[str]) -> int:
@@ -55,13 +55,13 @@ def _count_same(first: list[str], second: list[str]) -> int:
     return sum(takewhile(bool, map(eq, first, second)))
 
 
-def _lines(text: str) -> list[tuple[str, int]]:
+def _split_lines(text: str) -> list[tuple[str, int]]:
     """Return the lines that are not empty, without trailing white space, each with the offset of its first
     character."""
     lines: list[tuple[str, int]] = []
-    at = 0
+    position = 0
     for line in text.splitlines(keepends=True):
         if line.strip():
-            lines.append((line.rstrip(), at))
-        at += len(line)
+            lines.append((line.rstrip(), position))
+        position += len(line)
     return lines

@@ -52,40 +52,40 @@ def view_of(request: PageRequest, snapshot: Snapshot, piece: Piece) -> dict[str,
 
 def list_headings(markdown: str) -> list[dict[str, Any]]:
     """Return the headings of a page in order, each with its level."""
-    return _within(_headings(markdown[:_MAX_SEARCHED]), _MAX_HEADINGS)
+    return _limit(_find_headings(markdown[:_MAX_SEARCHED]), _MAX_HEADINGS)
 
 
 def list_links(markdown: str) -> list[dict[str, Any]]:
     """Return the links of a page in order, each URL once."""
-    return _within(_links(markdown[:_MAX_SEARCHED]), _MAX_LINKS)
+    return _limit(_find_links(markdown[:_MAX_SEARCHED]), _MAX_LINKS)
 
 
-def _headings(markdown: str) -> Iterator[dict[str, Any]]:
+def _find_headings(markdown: str) -> Iterator[dict[str, Any]]:
     fence = ""
     for match in _HEADING.finditer(markdown):
         if sign := match["fence"]:
             # A fenced code block ends with at least as many fence characters as it began with.
             fence = "" if fence and sign.startswith(fence) else fence or sign
         elif not fence:
-            yield {"level": len(match["signs"]), "text": _plain(match["words"])}
+            yield {"level": len(match["signs"]), "text": _remove_markup(match["words"])}
 
 
-def _links(markdown: str) -> Iterator[dict[str, Any]]:
+def _find_links(markdown: str) -> Iterator[dict[str, Any]]:
     seen: set[str] = set()
     for match in _LINK.finditer(_IMAGE.sub(r"\g<words>", markdown)):
         url = match["url"]
         if url not in seen and len(url) <= _MAX_URL and url.startswith(("http://", "https://")):
             seen.add(url)
-            yield {"text": _plain(match["words"]), "url": url}
+            yield {"text": _remove_markup(match["words"]), "url": url}
 
 
-def _plain(words: str) -> str:
+def _remove_markup(words: str) -> str:
     """Return text without the Markdown for links, emphasis, or code."""
     words = _LINK.sub(r"\g<words>", _IMAGE.sub(r"\g<words>", words[: _MAX_URL + _MAX_WORDS]))
     return _ESCAPED.sub(r"\1", _SIGNS.sub("", words)).strip()[:_MAX_WORDS]
 
 
-def _within(entries: Iterator[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
+def _limit(entries: Iterator[dict[str, Any]], limit: int) -> list[dict[str, Any]]:
     """Return as many of the first entries as the limits allow."""
     chosen: list[dict[str, Any]] = []
     remaining = _MAX_BYTES

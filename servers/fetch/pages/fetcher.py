@@ -61,14 +61,14 @@ class Fetcher(NamedTuple):
             if alternate is None:
                 return snapshot
             del loaded
-            return await self._alternate(partial(load, alternate), snapshot) or snapshot
+            return await self._fetch_alternate(partial(load, alternate), snapshot) or snapshot
 
-    def place(self, url: str) -> tuple[str, str]:
+    def normalize(self, url: str) -> tuple[str, str]:
         """Return the normalized URL without a fragment, and its origin. Raises FetchError."""
         parsed = parse_url(url).copy_with(fragment=None)
         return str(parsed), f"{parsed.scheme}://{host_of(parsed)}:{port_of(parsed)}"
 
-    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
+    async def check(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
         """Return the current state of a page for its watchers. Raises FetchError."""
         snapshot = await self.fetch(PageRequest(url), refresh=refresh, confirmed_after=confirmed_after)
         loaded = snapshot.loaded
@@ -77,17 +77,21 @@ class Fetcher(NamedTuple):
         fresh_seconds_left = fresh and max(fresh - max(time.time() - loaded.fetched_at, 0.0), 1.0)
         return PageState(snapshot.version, fresh_seconds_left, self.loader.crawl_delay(loaded.url))
 
-    async def _alternate(self, load: Callable[..., Awaitable[LoadedPage]], page: Snapshot) -> Snapshot | None:
+    async def _fetch_alternate(self, load: Callable[..., Awaitable[LoadedPage]], page: Snapshot) -> Snapshot | None:
         """Return the Markdown version that a page links to, loaded with `load`. Return None if that fails, leads to
         another origin, or has less than half of the page's text, as the substitute for a missing page has.
         """
         with anyio.move_on_after(_ALTERNATE_SECONDS), suppress(FetchError):
             loaded = await load(accept=ACCEPT_MARKDOWN)
-            read = await self.reader.read(loaded, "markdown")
-            is_whole = len(read.text.strip()) > len(page.page.text.strip()) // 2
-            if read.kind in ("markdown", "text") and is_whole and is_same_origin(loaded.url, page.loaded.url):
+            markdown = await self.reader.read(loaded, "markdown")
+            is_long_enough = len(markdown.text.strip()) > len(page.page.text.strip()) // 2
+            if (
+                markdown.kind in ("markdown", "text")
+                and is_long_enough
+                and is_same_origin(loaded.url, page.loaded.url)
+            ):
                 named_by = (*page.loaded.redirects, page.loaded.url)
-                return Snapshot(loaded._replace(body=b""), len(loaded.body), read, named_by=named_by)
+                return Snapshot(loaded._replace(body=b""), len(loaded.body), markdown, named_by=named_by)
         return None
 
 

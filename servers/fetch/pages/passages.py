@@ -7,11 +7,12 @@ scripts without spaces are indexed by pairs of characters.
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
+from servers.common.html.tree import names_in
 from servers.fetch.errors import FetchError
 
 MAX_SEARCHED_LENGTH = 1_000_000
@@ -34,13 +35,14 @@ _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-# They are common in questions but not in answers, where they would count as rare, significant words.
-_QUESTION_WORDS = """
+# These are common in questions but not in answers, where they would count as rare, significant words.
+_QUESTION_WORDS = names_in(
+    """
 a an and any are as at be been by can could did do does for from get had has have how i if in is it its
 me my of on or our should so than that the their them there these they this those to us was we were what
 when where which who whom whose why will with would you your
 """
-_ASKING = frozenset(_QUESTION_WORDS.split())
+)
 
 
 class Passage(NamedTuple):
@@ -70,7 +72,7 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
     Raises FetchError with code `not_found` if no passage contains any of the words, and `bad_argument` for a question
     without words.
     """
-    passages = list(islice(_joined(text[:MAX_SEARCHED_LENGTH]), _MAX_PASSAGES))
+    passages = list(islice(_divide(text[:MAX_SEARCHED_LENGTH]), _MAX_PASSAGES))
     ranked = _rank(text, passages, question)
     if not ranked:
         suggestion = "Use other words, or fetch the page without `find`."
@@ -87,7 +89,13 @@ def find_passages(text: str, question: str, room: int) -> Excerpts:
         best = passages[ranked[0]]
         beginning = f"{label(best)}\n{text[best.start : best.end]}"[:room]
         return Excerpts(beginning, (best.start,), 1, len(ranked))
-    parts = list(_merged(passages[number] for number in sorted(chosen)))
+    parts: list[Passage] = []
+    for passage in (passages[number] for number in sorted(chosen)):
+        # Adjacent passages under the same headings are joined.
+        if parts and parts[-1].headings == passage.headings and passage.start - parts[-1].end <= 1:
+            parts[-1] = parts[-1]._replace(end=passage.end)
+        else:
+            parts.append(passage)
     shown = "\n\n".join(f"{label(part)}\n{text[part.start : part.end].rstrip()}" for part in parts)
     return Excerpts(shown, tuple(part.start for part in parts), len(chosen), len(ranked))
 
@@ -100,7 +108,7 @@ def label(passage: Passage) -> str:
 def blocks_of(text: str) -> Iterator[Passage]:
     """Divide a text at blank lines and headings, but not within fenced code blocks."""
     path: list[tuple[int, str]] = []
-    start, at, fence = -1, 0, ""
+    start, position, fence = -1, 0, ""
     for line in text.splitlines(keepends=True):
         mark = _FENCE.match(line)
         heading = None if fence or mark else _HEADING_LINE.match(line)
@@ -109,24 +117,24 @@ def blocks_of(text: str) -> Iterator[Passage]:
             fence = "" if fence and mark[1].startswith(fence) else fence or mark[1]
         if heading or (not fence and not line.strip().strip("> ")):
             if start >= 0:
-                yield Passage(start, at, tuple(words for _, words in path))
+                yield Passage(start, position, tuple(words for _, words in path))
             start = -1
         elif start < 0:
-            start = at
+            start = position
         if heading:
             level = len(heading[1])
             path = [(above, words) for above, words in path if above < level]
             path.append((level, heading[2].strip()[:_MAX_HEADING_LENGTH]))
-        at += len(line)
+        position += len(line)
     if start >= 0:
-        yield Passage(start, at, tuple(words for _, words in path))
+        yield Passage(start, position, tuple(words for _, words in path))
 
 
-def _joined(text: str) -> Iterator[Passage]:
+def _divide(text: str) -> Iterator[Passage]:
     """Divide a text into passages: short blocks are joined with the next ones, long ones are cut into sentences."""
     last: Passage | None = None
     for block in blocks_of(text):
-        for piece in _divided(text, block):
+        for piece in _divide_block(text, block):
             if last is not None and last.headings == piece.headings and piece.end - last.start <= _JOINED_LENGTH:
                 last = last._replace(end=piece.end)
                 continue
@@ -137,7 +145,7 @@ def _joined(text: str) -> Iterator[Passage]:
         yield last
 
 
-def _divided(text: str, block: Passage) -> Iterator[Passage]:
+def _divide_block(text: str, block: Passage) -> Iterator[Passage]:
     start = block.start
     while block.end - start > _DIVIDED_LENGTH:
         ends = [end.end() for end in _END.finditer(text, start + _DIVIDED_LENGTH // 2, start + _DIVIDED_LENGTH)]
@@ -147,24 +155,10 @@ def _divided(text: str, block: Passage) -> Iterator[Passage]:
     yield block._replace(start=start)
 
 
-def _merged(passages: Iterable[Passage]) -> Iterator[Passage]:
-    """Join adjacent passages under the same headings."""
-    last: Passage | None = None
-    for passage in passages:
-        if last is not None and last.headings == passage.headings and passage.start - last.end <= 1:
-            last = last._replace(end=passage.end)
-            continue
-        if last is not None:
-            yield last
-        last = passage
-    if last is not None:
-        yield last
-
-
 def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
     """Return the numbers of the passages that contain words of the question, best first."""
-    words = list(dict.fromkeys(_WORD.findall(_spaced(question).casefold())))
-    words = [word for word in words if word not in _ASKING] or words
+    words = list(dict.fromkeys(_WORD.findall(_separate_characters(question).casefold())))
+    words = [word for word in words if word not in _QUESTION_WORDS] or words
     if not words:
         raise FetchError("bad_argument", "`find` contains no words", "Describe in words what to find.")
     with closing(sqlite3.connect(":memory:")) as database:
@@ -177,8 +171,8 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
             (
                 (
                     number,
-                    _spaced(" ".join(passage.headings)),
-                    _spaced(_LINK.sub("]", text[passage.start : passage.end])),
+                    _separate_characters(" ".join(passage.headings)),
+                    _separate_characters(_LINK.sub("]", text[passage.start : passage.end])),
                 )
                 for number, passage in enumerate(passages)
             ),
@@ -188,12 +182,12 @@ def _rank(text: str, passages: Sequence[Passage], question: str) -> list[int]:
         return [number for (number,) in rows]
 
 
-def _spaced(text: str) -> str:
+def _separate_characters(text: str) -> str:
     """Write each run of a script without spaces as pairs of characters."""
 
     def pairs(run: re.Match[str]) -> str:
         characters = run[0]
-        return f" {' '.join(characters[at : at + 2] for at in range(max(len(characters) - 1, 1)))} "
+        return f" {' '.join(characters[position : position + 2] for position in range(max(len(characters) - 1, 1)))} "
 
     # A lone surrogate becomes "?".
     return _UNSPACED.sub(pairs, text).encode("utf-8", "replace").decode()

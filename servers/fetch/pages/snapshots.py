@@ -80,7 +80,7 @@ class Snapshots:
         self._max_weight, self._pages = characters, pages
         self._weight = 0
         self._stored: OrderedDict[tuple[Hashable, PageRequest], Snapshot] = OrderedDict()
-        self._earlier = _Earlier()
+        self._earlier = _EarlierVersions()
 
     def get(self, client: Hashable, request: PageRequest) -> Snapshot | None:
         """Return the stored snapshot of the page."""
@@ -114,7 +114,7 @@ class Snapshots:
             self._weight -= dropped.weight
 
 
-class _Earlier:
+class _EarlierVersions:
     """The latest texts by client, page and version, stored for a limited time."""
 
     def __init__(self) -> None:
@@ -147,27 +147,27 @@ Outcome = Snapshot | FetchError
 async def fetch_all(
     requests: Sequence[PageRequest],
     fetch: Callable[[PageRequest], Awaitable[Snapshot]],
-    tell_progress: Callable[[int], Awaitable[None]],
+    report_progress: Callable[[int], Awaitable[None]],
     seconds: float,
     characters: int,
 ) -> list[Outcome]:
     """Return the beginning of each page, or its error, in order. Pages that take more than `seconds` are abandoned.
-    `tell_progress` is called with the number of finished pages.
+    `report_progress` is called with the number of finished pages.
     """
     outcomes: list[Outcome] = [_LATE] * len(requests)
     settled = 0
 
-    async def settle(at: int) -> None:
+    async def settle(index: int) -> None:
         nonlocal settled
         try:
-            outcomes[at] = (await fetch(requests[at])).beginning(characters)
+            outcomes[index] = (await fetch(requests[index])).beginning(characters)
         except FetchError as error:
-            outcomes[at] = error
+            outcomes[index] = error
         settled += 1
-        await tell_progress(settled)
+        await report_progress(settled)
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as tasks:
-            for at in range(len(requests)):
-                tasks.start_soon(settle, at)
+            for index in range(len(requests)):
+                tasks.start_soon(settle, index)
     return outcomes

@@ -57,7 +57,7 @@ def fence(text: str) -> str:
 
 def text_of(snapshot: Snapshot, piece: Piece, notes: tuple[str, ...] = (), version: str = "") -> str:
     """Return a piece of a page with its header and notes."""
-    facts = _metadata_lines(snapshot) if piece.start == 0 else []
+    facts = _format_metadata(snapshot) if piece.start == 0 else []
     lines = [header_of(snapshot, notes, version), fence("\n".join([*facts, piece.text]))]
     if piece.end < piece.total:
         lines.append(
@@ -74,7 +74,7 @@ def header_of(snapshot: Snapshot, notes: tuple[str, ...] = (), version: str = ""
     media_type = f'"{loaded.media_type}"' if loaded.media_type else "no content type"
     what = [media_type, page.charset, f"{snapshot.size:,} bytes"]
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(loaded.fetched_at))
-    first, *further = map(_short, snapshot.named_by or (*loaded.redirects, loaded.url))
+    first, *further = map(_shorten_url, snapshot.named_by or (*loaded.redirects, loaded.url))
     lines = [
         f"{first} ({loaded.status}; {', '.join(filter(None, what))})",
         f"fetched {when}{', from the cache' if loaded.from_cache else ''}{version and f', version {version}'}",
@@ -82,7 +82,7 @@ def header_of(snapshot: Snapshot, notes: tuple[str, ...] = (), version: str = ""
     if further:
         lines.append("redirected to " + ", then ".join(f'"{url}"' for url in further))
     if snapshot.named_by:
-        lines.append(f'taken from the Markdown that the page names: "{_short(loaded.url)}"')
+        lines.append(f'taken from the Markdown that the page names: "{_shorten_url(loaded.url)}"')
     counts = {"hidden element": page.removed.elements, "invisible character": page.removed.characters}
     removed = " and ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items() if count)
     if removed:
@@ -96,7 +96,7 @@ def facts_of(snapshot: Snapshot, piece: Piece, version: str = "") -> dict[str, A
     loaded, page = snapshot.loaded, snapshot.page
     facts: dict[str, Any] = {
         "url": loaded.url,
-        "redirects": [_short(url) for url in snapshot.named_by or loaded.redirects],
+        "redirects": [_shorten_url(url) for url in snapshot.named_by or loaded.redirects],
         "status": loaded.status,
         "contentType": loaded.media_type,
         "charset": page.charset,
@@ -112,7 +112,7 @@ def facts_of(snapshot: Snapshot, piece: Piece, version: str = "") -> dict[str, A
         facts["nextIndex"] = piece.end
     if version:
         facts["version"] = version
-    return facts | {name: _fact(value) for name, value in page.metadata._asdict().items() if value}
+    return facts | {name: _shorten_field(value) for name, value in page.metadata._asdict().items() if value}
 
 
 def explain(error: FetchError) -> str:
@@ -128,21 +128,21 @@ def explain(error: FetchError) -> str:
     return "\n".join(lines)
 
 
-def _short(url: str) -> str:
+def _shorten_url(url: str) -> str:
     return url if len(url) <= _MAX_URL else f"{url[:_MAX_URL]}…"
 
 
-def _fact(text: str) -> str:
+def _shorten_field(text: str) -> str:
     return join_lines(text[: 2 * _MAX_FIELD])[:_MAX_FIELD]
 
 
-def _metadata_lines(snapshot: Snapshot) -> list[str]:
+def _format_metadata(snapshot: Snapshot) -> list[str]:
     """Return the metadata of the page, one line each. If the text has headings, it also contains the title."""
     if snapshot.page.kind not in ("html", "markdown", "pdf", *DOCUMENTS):
         return []
     metadata = snapshot.page.metadata
     facts = [
-        (name, _fact(value))
+        (name, _shorten_field(value))
         for name, value in (
             ("title", metadata.title),
             ("language", metadata.language),
@@ -156,7 +156,7 @@ def _metadata_lines(snapshot: Snapshot) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-class Many(NamedTuple):
+class JoinedPages(NamedTuple):
     """The text of several pages, and the metadata of each."""
 
     text: str
@@ -165,7 +165,7 @@ class Many(NamedTuple):
 
 def join_pages(
     requests: Sequence[PageRequest], outcomes: Sequence[Outcome], characters: int, text_bytes: int, result_bytes: int
-) -> Many:
+) -> JoinedPages:
     """Return all pages in one text, with at most `characters` of the pages.
 
     The text has at most `text_bytes` of JSON, and at most `result_bytes` with the metadata. If sites make their URLs
@@ -189,7 +189,7 @@ def join_pages(
     return _join(requests, outcomes, fitting)
 
 
-def _join(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], pieces: Sequence[Piece]) -> Many:
+def _join(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], pieces: Sequence[Piece]) -> JoinedPages:
     texts, facts = [], []
     for request, outcome, piece in zip(requests, outcomes, pieces, strict=True):
         if isinstance(outcome, Snapshot):
@@ -200,7 +200,7 @@ def _join(requests: Sequence[PageRequest], outcomes: Sequence[Outcome], pieces: 
             # An invalid URL may contain credentials anywhere.
             texts.append(f"{'' if outcome.code == 'bad_url' else join_lines(request.url)}\n{explain(outcome)}")
             facts.append({"error": outcome.code})
-    return Many("\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, 1)), facts)
+    return JoinedPages("\n\n".join(f"[{at}] {text}" for at, text in enumerate(texts, 1)), facts)
 
 
 def share_out(lengths: Sequence[int], total: int) -> list[int]:
@@ -209,8 +209,8 @@ def share_out(lengths: Sequence[int], total: int) -> list[int]:
     """
     shares = [0] * len(lengths)
     remaining = total
-    shortest_first = sorted(range(len(lengths)), key=lambda which: lengths[which])
-    for done, which in enumerate(shortest_first):
-        shares[which] = min(lengths[which], remaining // (len(lengths) - done))
-        remaining -= shares[which]
+    shortest_first = sorted(range(len(lengths)), key=lambda index: lengths[index])
+    for count, index in enumerate(shortest_first):
+        shares[index] = min(lengths[index], remaining // (len(lengths) - count))
+        remaining -= shares[index]
     return shares

@@ -54,10 +54,10 @@ class PageState(NamedTuple):
 class Pages(Protocol):
     """The source of pages. Both methods raise FetchError."""
 
-    def place(self, url: str) -> tuple[str, str]:
+    def normalize(self, url: str) -> tuple[str, str]:
         """Return the normalized URL without a fragment, and its origin."""
 
-    async def look(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
+    async def check(self, url: str, *, confirmed_after: float | None, refresh: bool) -> PageState:
         """Return the current state of a page. A stored response is used if the site sent it after `confirmed_after`,
         in seconds since 1970, or, if that is None, if it is still fresh. With `refresh`, no stored response is used.
         """
@@ -67,51 +67,55 @@ class _Page:
     """A page that is watched."""
 
     __slots__ = (
-        *("failures", "is_reported", "looked_at", "looks", "owner", "pause"),
-        *("ready", "scope", "site", "version", "woken"),
+        *("failures", "is_reported", "checked_at", "checks", "owner", "pause"),
+        *("ready", "scope", "site", "version", "due"),
     )
 
     def __init__(self, site: str, owner: Hashable) -> None:
         self.site, self.owner = site, owner
         self.version: str | None = None
-        self.looks = self.failures = 0
+        self.checks = self.failures = 0
         self.is_reported = False
         """True if the change that the next check will detect has already been reported."""
         self.pause = 0.0
         """Seconds until the next check."""
-        self.looked_at: float | None = None
+        self.checked_at: float | None = None
         """The end of the last check, in seconds since 1970."""
         self.ready = anyio.Event()
         """Set after the first check."""
-        self.woken = anyio.Event()
+        self.due = anyio.Event()
         """Set when a check is due at once."""
         self.scope = CancelScope()
 
 
 class Watcher:
-    """Watches pages in `tasks`, and calls `tell` with the URL of each whose text has changed."""
+    """Watches pages in `tasks`, and calls `report_change` with the URL of each whose text has changed."""
 
     def __init__(
-        self, opened: Callable[[], Awaitable[Pages]], tell: Callable[[str], None], tasks: TaskGroup, floor: float
+        self,
+        open_pages: Callable[[], Awaitable[Pages]],
+        report_change: Callable[[str], None],
+        tasks: TaskGroup,
+        floor: float,
     ) -> None:
-        """Create a watcher. `opened` returns the source of pages, which is opened with the first page. No page is
+        """Create a watcher. `open_pages` returns the source of pages, which is opened with the first page. No page is
         requested twice within `floor` seconds.
         """
-        self._opened, self._tell, self._tasks, self._floor = opened, tell, tasks, floor
+        self._open_pages, self._report_change, self._tasks, self._floor = open_pages, report_change, tasks, floor
         self._pages: dict[str, _Page] = {}
-        self._looks = anyio.Semaphore(MAX_CONCURRENT_CHECKS)
+        self._checks = anyio.Semaphore(MAX_CONCURRENT_CHECKS)
 
     @property
     def watched(self) -> int:
         """The number of watched pages."""
         return len(self._pages)
 
-    async def watch(self, written: str, owner: Hashable) -> str:
+    async def watch(self, requested_url: str, owner: Hashable) -> str:
         """Watch a page for `owner`, and return its normalized URL after the first check, or after five seconds.
 
         Raises FetchError for a page that may not be fetched, and `busy` if too many are watched.
         """
-        url, site = (await self._opened()).place(written)
+        url, site = (await self._open_pages()).normalize(requested_url)
         while (watched := self._pages.get(url)) is not None:
             await watched.ready.wait()
             if self._pages.get(url) is watched:
@@ -126,13 +130,13 @@ class Watcher:
         is_watched = False
         try:
             with anyio.move_on_after(_FIRST_SECONDS):
-                await self._look(url, page)
+                await self._check(url, page)
             is_watched = True
         finally:
             if not is_watched:
                 self.unwatch(url)
             page.ready.set()
-        self._tasks.start_soon(self._follow, url, page)
+        self._tasks.start_soon(self._check_repeatedly, url, page)
         return url
 
     def unwatch(self, url: str) -> None:
@@ -147,25 +151,25 @@ class Watcher:
         if page is not None:
             # Otherwise two replicas would endlessly report a page that changes with each request.
             page.is_reported = True
-            page.woken.set()
+            page.due.set()
 
-    async def _follow(self, url: str, page: _Page) -> None:
+    async def _check_repeatedly(self, url: str, page: _Page) -> None:
         with page.scope:
             while True:
                 with anyio.move_on_after(page.pause):
-                    await page.woken.wait()
-                page.woken = anyio.Event()
-                await self._look(url, page)
+                    await page.due.wait()
+                page.due = anyio.Event()
+                await self._check(url, page)
 
-    async def _look(self, url: str, page: _Page) -> None:
+    async def _check(self, url: str, page: _Page) -> None:
         """Check a page once. On the first check, raises FetchError if later checks would fail in the same way."""
-        is_first = page.looks == 0
-        page.looks += 1
+        is_first = page.checks == 0
+        page.checks += 1
         try:
-            async with self._looks:
-                pages = await self._opened()
-                is_whole = page.looks % FULL_CHECK_INTERVAL == 0
-                result = await pages.look(url, confirmed_after=page.looked_at, refresh=is_whole)
+            async with self._checks:
+                pages = await self._open_pages()
+                is_full = page.checks % FULL_CHECK_INTERVAL == 0
+                result = await pages.check(url, confirmed_after=page.checked_at, refresh=is_full)
         except FetchError as error:
             if is_first and error.code in _REFUSED:
                 raise
@@ -174,10 +178,10 @@ class Watcher:
             doubled = max(self._floor, DEFAULT_SECONDS) * 2.0 ** min(page.failures - 1, 20)
             page.pause = min(max(requested, doubled), MAX_SECONDS)
             if page.version is not None and error.answered is not None and error.answered.status in GONE:
-                self._note(url, page, _GONE)
+                self._record(url, page, _GONE)
             return
         finally:
-            page.looked_at = time.time()
+            page.checked_at = time.time()
         page.failures = 0
         of_site = sum(other.site == page.site for other in self._pages.values())
         site_seconds = of_site * max(result.crawl_delay, SITE_SECONDS)
@@ -185,11 +189,11 @@ class Watcher:
         if is_first:
             page.version = result.version
         else:
-            self._note(url, page, result.version)
+            self._record(url, page, result.version)
 
-    def _note(self, url: str, page: _Page, version: str) -> None:
+    def _record(self, url: str, page: _Page, version: str) -> None:
         """Record the current text of a page, and report it if it has changed."""
         has_changed = version != page.version and not page.is_reported
         page.version, page.is_reported = version, False
         if has_changed:
-            self._tell(url)
+            self._report_change(url)

@@ -9,6 +9,7 @@ those of the page's language if that is known.
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -93,8 +94,8 @@ _DOMAINS: dict[str, str] = dict(
 )
 """The language of each top-level domain whose pages are nearly all in one language."""
 _SIGNS = frozenset("“”„‘’‚«»‹›–—…•€£§°©®™·¡¿\u00a0×½¼¾²³µ±ªº†")
-_WITHIN_WORDS = frozenset("’·\u00a0")
-_ALONE = frozenset("àáéèêóòåöíüëæøúùâôîìõã")
+_SIGNS_WITHIN_WORDS = frozenset("’·\u00a0")
+_WORD_LETTERS = frozenset("àáéèêóòåöíüëæøúùâôîìõã")
 """Letters that are whole words in some language."""
 
 
@@ -109,84 +110,79 @@ def guess_codec(body: bytes, url: str) -> str | None:
         return None
     start = words.rfind(b"\n", max(first.start() - 1_024, 0), first.start()) + 1 or first.start()
     sample = words[start : start + _SAMPLE_BYTES]
-    named, spoken = _language_of(body), _language_of_domain(url)
+    match = _LANG.search(body[:4_096])
+    declared = match[1].decode("ascii").lower() if match else ""
+    declared = _SAME.get(declared, declared)
+    expected = ""
+    with suppress(ValueError):
+        expected = _DOMAINS.get((urlsplit(url).hostname or "").rpartition(".")[2], "")
     runs = _HIGH.findall(sample)
-    is_latin = sum(map(len, runs)) < _LATIN_RUN * len(runs) or named in _LATIN or spoken in _LATIN
-    if is_latin and named not in _OTHERS:
-        value, codec = max(_latin_guesses(sample, named, spoken), key=lambda guess: guess[0])
-        if value >= _MIN_SCORE:
+    is_latin = sum(map(len, runs)) < _LATIN_RUN * len(runs) or declared in _LATIN or expected in _LATIN
+    if is_latin and declared not in _OTHERS:
+        score, codec = max(_score_latin_charsets(sample, declared, expected), key=lambda guess: guess[0])
+        if score >= _MIN_SCORE:
             return codec
-    for language in (named, spoken):
-        likely = _compare(sample, _OTHERS.get(language, ()))
+    for language in (declared, expected):
+        likely = _choose_codec(sample, _OTHERS.get(language, ()))
         if likely is not None and _is_plausible(sample.decode(likely, "replace")):
             return likely
     japanese = (codec for codec in ("cp932", "euc_jp") if _is_japanese(sample, codec))
-    return next(japanese, None) or _compare(sample, _DETECTED)
+    return next(japanese, None) or _choose_codec(sample, _DETECTED)
 
 
-def _language_of(body: bytes) -> str:
-    match = _LANG.search(body[:4_096])
-    language = match[1].decode("ascii").lower() if match else ""
-    return _SAME.get(language, language)
-
-
-def _language_of_domain(url: str) -> str:
-    try:
-        domain = (urlsplit(url).hostname or "").rpartition(".")[2]
-    except ValueError:
-        return ""
-    return _DOMAINS.get(domain, "")
-
-
-def _latin_guesses(sample: bytes, named: str, spoken: str) -> Iterable[tuple[float, str]]:
-    """Yield how well each charset of each language explains a sample, more common ones first."""
+def _score_latin_charsets(sample: bytes, declared: str, expected: str) -> Iterable[tuple[float, str]]:
+    """Yield how well each charset of each language explains a sample, more common ones first. The page declares one
+    language, and its domain makes another expected."""
     texts: dict[str, str] = {}
     for language, (codecs, letters) in _LATIN.items():
-        bonus = _BY_LANGUAGE * (language == named) + _BY_DOMAIN * (language == spoken)
+        bonus = _BY_LANGUAGE * (language == declared) + _BY_DOMAIN * (language == expected)
         for codec in codecs:
             if codec not in texts:
                 texts[codec] = sample.decode(codec, "replace")
-            yield _explained(texts[codec], frozenset(letters)) + bonus, codec
+            yield _score_letters(texts[codec], frozenset(letters)) + bonus, codec
 
 
-def _explained(text: str, letters: frozenset[str]) -> float:
+def _score_letters(text: str, letters: frozenset[str]) -> float:
     """Return a score from -2 to 1: how well the non-ASCII characters fit the language on average."""
     total = count = 0.0
-    for place, sign in enumerate(text):
-        if sign < "\x80":
+    for position, character in enumerate(text):
+        if character < "\x80":
             continue
         count += 1
-        before, after = text[place - 1 : place], text[place + 1 : place + 2]
+        before, after = text[position - 1 : position], text[position + 1 : position + 2]
         joined = before.isalpha(), after.isalpha()
-        if sign.isalpha() and sign not in "ªº":
-            if sign.isupper() and before.islower():
+        if character.isalpha() and character not in "ªº":
+            if character.isupper() and before.islower():
                 total -= 1
-            elif sign.lower() in letters:
-                total += any(joined) or sign in _ALONE
+            elif character.lower() in letters:
+                total += any(joined) or character in _WORD_LETTERS
             else:
                 total -= 0.3
-        elif sign in _SIGNS:
-            total += -1 if all(joined) and sign not in _WITHIN_WORDS else 1
+        elif character in _SIGNS:
+            total += -1 if all(joined) and character not in _SIGNS_WITHIN_WORDS else 1
         else:
-            total -= 2 if sign == "\ufffd" else 1
+            total -= 2 if character == "\ufffd" else 1
     return total / count if count else 0.0
 
 
 def _is_japanese(sample: bytes, codec: str) -> bool:
     """Return True if the decoded sample has kana between Chinese characters, as Japanese does."""
-    beyond = [sign for sign in sample.decode(codec, "replace") if sign >= "\x80"]
-    syllables = sum("\u3041" <= sign <= "\u30fc" for sign in beyond)
-    return syllables >= _MIN_KANA_SHARE * len(beyond) and beyond.count("\ufffd") <= 1
+    non_ascii = [character for character in sample.decode(codec, "replace") if character >= "\x80"]
+    syllables = sum("\u3041" <= character <= "\u30fc" for character in non_ascii)
+    return syllables >= _MIN_KANA_SHARE * len(non_ascii) and non_ascii.count("\ufffd") <= 1
 
 
 def _is_plausible(text: str) -> bool:
     """Return True if the non-ASCII characters in a text are letters and common signs."""
-    beyond = [sign for sign in text if sign >= "\x80"]
-    usual = sum(sign.isalpha() or sign in _SIGNS or (sign > "\u0300" and sign != "\ufffd") for sign in beyond)
-    return usual >= _MIN_DECLARED_SCORE * len(beyond)
+    non_ascii = [character for character in text if character >= "\x80"]
+    usual = sum(
+        character.isalpha() or character in _SIGNS or (character > "\u0300" and character != "\ufffd")
+        for character in non_ascii
+    )
+    return usual >= _MIN_DECLARED_SCORE * len(non_ascii)
 
 
-def _compare(sample: bytes, codecs: tuple[str, ...]) -> str | None:
+def _choose_codec(sample: bytes, codecs: tuple[str, ...]) -> str | None:
     """Return the codec that makes a sample look most like text; the Western one if none is more likely."""
     if not codecs:
         return None
@@ -194,5 +190,5 @@ def _compare(sample: bytes, codecs: tuple[str, ...]) -> str | None:
     best = matches.best()
     if best is None:
         return None
-    even = [match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
-    return "cp1252" if any("cp1252" in match.could_be_from_charset for match in even) else best.encoding
+    equals = [match for match in matches if (match.chaos, match.coherence) == (best.chaos, best.coherence)]
+    return "cp1252" if any("cp1252" in match.could_be_from_charset for match in equals) else best.encoding

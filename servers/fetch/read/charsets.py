@@ -92,7 +92,7 @@ _NAMES = {
 }
 
 
-def charset_named(label: str) -> Charset | None:
+def find_charset(label: str) -> Charset | None:
     """Return the charset that a name means on the web; None for an unknown name."""
     if not label.isascii() or len(label) > 50:
         return None
@@ -113,7 +113,7 @@ class Mark(NamedTuple):
     length: int
 
 
-def mark_of(body: bytes) -> Mark | None:
+def find_mark(body: bytes) -> Mark | None:
     """Return the codec that a byte order mark indicates, or UTF-16 if nearly every second byte at the start is
     zero."""
     for sign, codec in _MARKS:
@@ -129,9 +129,9 @@ def mark_of(body: bytes) -> Mark | None:
     return Mark("utf-16-be", 0) if even >= _MANY and odd <= _FEW else None
 
 
-def start_of_text(body: bytes, length: int) -> bytes:
+def read_start(body: bytes, length: int) -> bytes:
     """Return the first bytes for a search for tags: without a mark, and converted to UTF-8 if they are UTF-16."""
-    mark = mark_of(body)
+    mark = find_mark(body)
     if mark is None or mark.codec == "utf-8":
         return body[mark.length if mark else 0 :][:length]
     return body[mark.length : length * 2].decode(mark.codec, "replace").encode("utf-8", "replace")

@@ -18,10 +18,10 @@ _MAX_CHARACTERS = 5_000_000
 
 def page_reader(kind: DocumentKind) -> Callable[[Source], Page]:
     """Return a function that reads one kind of documents as pages, and import its library."""
-    return partial(_read, document_reader(kind))
+    return partial(_read_document, document_reader(kind))
 
 
-def _read(read: DocumentReader, source: Source) -> Page:
+def _read_document(read: DocumentReader, source: Source) -> Page:
     document = read(source.body, source.pages, source.section)
     visible = visible_document(document)
     facts = document.facts

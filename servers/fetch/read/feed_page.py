@@ -24,7 +24,7 @@ MAX_SUMMARY = 5_000
 _MAX_LINE = 1_000
 _END_OF_ENTRY = re.compile(r"</(?:item|entry)\s*>")
 _END_OF_FEED = re.compile(r"(?:</(?:channel|rss|feed|rdf:RDF)\s*>\s*)+\Z")
-_UNSEEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1\s*>|\Z)", re.DOTALL | re.IGNORECASE)
 _TEXT = "text/plain"
 """The type of text without markup: `type="text"` in Atom, and a text in RSS that contains no markup."""
 _BLOCK = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|tr|table|blockquote|pre|br|hr)\b[^<>]*>", re.IGNORECASE)
@@ -56,28 +56,35 @@ class _Summary(NamedTuple):
 def read_feed(source: Source) -> Page:
     """Return the metadata and the entries of a feed. Raises FetchError with code `unreadable` if it is not a feed."""
     text, charset = decode(source.body, source.charset, source.kind.media_type)
-    first = _first_entries(text)
+    first = _keep_first_entries(text)
     # A stream of bytes, since feedparser would treat a string as a URL or a file name.
     feed = feedparser.parse(
         BytesIO(first.encode("utf-8", "replace")),
         response_headers={"content-type": "application/xml; charset=utf-8", "content-location": source.url},
-        sanitize_html=False,  # `_summary` removes the markup, so it can do no harm
+        sanitize_html=False,  # `_find_summary` removes the markup, so it can do no harm
         resolve_relative_uris=False,
     )
     if not feed.version and not feed.entries:
         raise FetchError("unreadable", "the feed is damaged", "It is served as RSS or Atom, but is neither.")
     metadata = Metadata(
-        title=_title(feed.feed),
-        description=_text_of(feed.feed, "subtitle")[:MAX_SUMMARY],
-        language=_line(feed.feed.get("language")),
-        author=_line(feed.feed.get("author")),
-        canonical=_link(feed.feed.get("link"), source.url),
-        published=_date(feed.feed),
+        title=_find_title(feed.feed),
+        description=_read_field(feed.feed, "subtitle")[:MAX_SUMMARY],
+        language=_make_line(feed.feed.get("language")),
+        author=_make_line(feed.feed.get("author")),
+        canonical=_make_link(feed.feed.get("link"), source.url),
+        published=_find_date(feed.feed),
     )
-    summaries = [_summary(entry, source) for entry in feed.entries]
-    entries = [
-        _entry(entry, summary.text, source.url) for entry, summary in zip(feed.entries, summaries, strict=True)
-    ]
+    summaries, entries = [], []
+    for item in feed.entries:
+        summary = _find_summary(item, source)
+        media = (_make_link(enclosure.get("href"), source.url) for enclosure in item.get("enclosures", ()))
+        title, author, link = (
+            _find_title(item),
+            _make_line(item.get("author")),
+            _make_link(item.get("link"), source.url),
+        )
+        summaries.append(summary)
+        entries.append(_Entry(title, link, _find_date(item), author, summary.text, tuple(filter(None, media))))
     notes = []
     if len(first) < len(text):
         notes.append(f"Only the first {len(entries)} entries are shown.")
@@ -86,12 +93,12 @@ def read_feed(source: Source) -> Page:
         notes.append(f"{format_count(fuller, 'entry', 'entries')} shown only in summary: `raw` has the whole text.")
     if feed.bozo and not isinstance(feed.bozo_exception, feedparser.CharacterEncodingOverride):
         notes.append("The feed is not well-formed, so something may be missing.")
-    shown = _shown(source.format, metadata, entries, feed.version)
+    shown = _format_feed(source.format, metadata, entries, feed.version)
     removed = RemovedCounts(sum(summary.hidden for summary in summaries))
     return Page(shown, "feed", charset, metadata, removed=removed, notes=tuple(notes))
 
 
-def _first_entries(text: str) -> str:
+def _keep_first_entries(text: str) -> str:
     """Return a feed without excess entries, since feedparser takes a second for a few thousand."""
     ends = islice(_END_OF_ENTRY.finditer(text), MAX_ENTRIES - 1, MAX_ENTRIES + 1)
     last = next(ends, None)
@@ -101,7 +108,7 @@ def _first_entries(text: str) -> str:
     return text[: last.end()] + (end[0] if end else "")
 
 
-def _shown(format: str, metadata: Metadata, entries: list[_Entry], version: str) -> str:
+def _format_feed(format: str, metadata: Metadata, entries: list[_Entry], version: str) -> str:
     if format == "metadata":
         about = {name: value for name, value in metadata._asdict().items() if name != "site"}
         return describe(kind="feed", version=version, **about, entries=len(entries))
@@ -112,48 +119,42 @@ def _shown(format: str, metadata: Metadata, entries: list[_Entry], version: str)
         return "\n".join(f"- [{entry.title or entry.link}]({entry.link})" for entry in entries if entry.link)
     marks = ("# ", "## ") if format == "markdown" else ("", "")
     head = [marks[0] + (metadata.title or "Feed"), metadata.canonical, metadata.description]
-    parts = ["\n".join(filter(None, head[:2])), head[2], *(_text(entry, marks[1]) for entry in entries)]
+    parts = ["\n".join(filter(None, head[:2])), head[2], *(_format_entry(entry, marks[1]) for entry in entries)]
     return "\n\n".join(filter(None, parts))
 
 
-def _text(entry: _Entry, mark: str) -> str:
+def _format_entry(entry: _Entry, mark: str) -> str:
     facts = " · ".join(filter(None, [entry.link, entry.published, entry.author, *entry.media]))
     return "\n".join(filter(None, [mark + (entry.title or "Without a title"), facts])) + (
         f"\n\n{entry.summary}" if entry.summary else ""
     )
 
 
-def _entry(entry: Any, summary: str, url: str) -> _Entry:
-    media = (_link(enclosure.get("href"), url) for enclosure in entry.get("enclosures", ()))
-    title, author, link = _title(entry), _line(entry.get("author")), _link(entry.get("link"), url)
-    return _Entry(title, link, _date(entry), author, summary, tuple(filter(None, media)))
-
-
-def _summary(entry: Any, source: Source) -> _Summary:
+def _find_summary(entry: Any, source: Source) -> _Summary:
     """Return the summary of an entry, or its content if there is no text in the summary."""
     first, content = entry.get("summary_detail"), entry.get("content", ())
     hidden = 0
     for detail in filter(None, (first, *content[:1])):
-        text, more = _read(detail, _link(entry.get("link"), source.url) or source.url, source)
+        text, more = _read_detail(detail, _make_link(entry.get("link"), source.url) or source.url, source)
         hidden += more
         if text:
             is_longer = sum(len(str(part.get("value", ""))) for part in content) > len(str(detail.get("value", "")))
-            return _Summary(_cut(text), hidden, detail is first and is_longer)
+            return _Summary(_shorten(text), hidden, detail is first and is_longer)
     return _Summary("", hidden)
 
 
-def _read(detail: Any, link: str, source: Source) -> tuple[str, int]:
+def _read_detail(detail: Any, link: str, source: Source) -> tuple[str, int]:
     """Return the text of a summary or content, and the number of its hidden elements."""
     markup = str(detail.get("value", ""))
     if detail.get("type") == _TEXT or not _TAG.search(markup):
-        return _plain(detail), 0
+        return _remove_markup(detail), 0
     root, _ = parse(markup)
     hidden = keep_visible(root).elements
     base = absolute_url(link, detail.get("base")) or link
     return write(root.find("body"), base, base, plain=source.format != "markdown"), hidden
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     """Return at most `MAX_SUMMARY` characters of text."""
     if len(text) <= MAX_SUMMARY:
         return text
@@ -165,48 +166,48 @@ def _cut(text: str) -> str:
     return f"{shown} …\n{start}" if start else f"{shown} …"
 
 
-def _text_of(thing: Any, name: str) -> str:
+def _read_field(item: Any, name: str) -> str:
     """Return the text of a feed's or an entry's field, without markup."""
-    return _plain(thing.get(f"{name}_detail") or {"value": thing.get(name, "")})
+    return _remove_markup(item.get(f"{name}_detail") or {"value": item.get(name, "")})
 
 
-def _plain(detail: Any) -> str:
+def _remove_markup(detail: Any) -> str:
     """Return text without markup; in text that is declared as plain, tags and entities are literal."""
     text = str(detail.get("value", ""))
-    return _squeezed(text) if detail.get("type") == _TEXT else plain_text(text)
+    return _squeeze(text) if detail.get("type") == _TEXT else plain_text(text)
 
 
-def _title(thing: Any) -> str:
-    return " ".join(_text_of(thing, "title").split())[:_MAX_LINE]
+def _find_title(item: Any) -> str:
+    return " ".join(_read_field(item, "title").split())[:_MAX_LINE]
 
 
-def _line(value: object) -> str:
+def _make_line(value: object) -> str:
     return " ".join(plain_text(str(value)).split())[:_MAX_LINE] if value else ""
 
 
-def _link(value: object, url: str) -> str:
+def _make_link(value: object, url: str) -> str:
     """Return an absolute link that a reader may follow; "" for other links, such as those that contain a script."""
     link = absolute_url(url, str(value)) if value else ""
     return link if link.startswith("http") else ""
 
 
-def _date(of: Any) -> str:
+def _find_date(item: Any) -> str:
     """Return a date in ISO 8601 and UTC if it can be parsed, otherwise unchanged."""
     for name in ("published", "updated"):
-        read, written = of.get(f"{name}_parsed"), of.get(name)
-        if read:
-            return f"{read[0]:04}-{read[1]:02}-{read[2]:02}T{read[3]:02}:{read[4]:02}:{read[5]:02}Z"
-        if written:
-            return _line(written)[:100]
+        date, text = item.get(f"{name}_parsed"), item.get(name)
+        if date:
+            return f"{date[0]:04}-{date[1]:02}-{date[2]:02}T{date[3]:02}:{date[4]:02}:{date[5]:02}Z"
+        if text:
+            return _make_line(text)[:100]
     return ""
 
 
 def plain_text(markup: str) -> str:
     """Return the text of a piece of HTML, in lines if it has blocks. Text without markup is returned unchanged."""
-    text = _UNSEEN.sub("", markup)
+    text = _HIDDEN.sub("", markup)
     text = _TAG.sub("", _BLOCK.sub("\n", text))
-    return _squeezed(unescape(text))
+    return _squeeze(unescape(text))
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     return _LINES.sub("\n\n", _SPACES.sub(" ", text)).strip()

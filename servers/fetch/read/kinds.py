@@ -11,7 +11,7 @@ from servers.common.documents.document import DocumentError
 from servers.common.documents.kinds import DOCUMENTS, document_kind
 from servers.common.images import image_type
 from servers.fetch.errors import FetchError
-from servers.fetch.read.charsets import start_of_text
+from servers.fetch.read.charsets import read_start
 from servers.fetch.read.page import Format, Kind, KindName
 
 _FORMATS: dict[KindName, frozenset[Format]] = {
@@ -85,7 +85,7 @@ def kind_of(media_type: str, body: bytes) -> Kind:
 
     Raises FetchError for a known document type that can't be read, like `document_kind`.
     """
-    first = start_of_text(body, _FIRST)
+    first = read_start(body, _FIRST)
     binary = _BINARY.search(first) is not None
     recognized = _document(body) or _by_signature(body[:_FIRST], binary)
     if recognized is not None:

@@ -9,7 +9,7 @@ in which all bytes are valid, and invalid bytes declared as UTF-8 are examined.
 import re
 
 from servers.fetch.read.charset_guesses import guess_codec
-from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_named, charset_of_codec, mark_of
+from servers.fetch.read.charsets import UTF8, WESTERN, Charset, charset_of_codec, find_charset, find_mark
 from servers.fetch.read.page import Page, Source, describe
 
 _DECLARATION_BYTES = 2_048
@@ -33,10 +33,10 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
     `declared` is the charset in the Content-Type; `url` helps to guess if no charset is declared. A byte that can't
     be decoded becomes U+FFFD.
     """
-    mark = mark_of(body)
+    mark = find_mark(body)
     if mark is not None:
         return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
-    charset = charset_named(declared or "") or _declared_charset(body[:_DECLARATION_BYTES], media_type)
+    charset = find_charset(declared or "") or _declared_charset(body[:_DECLARATION_BYTES], media_type)
     if charset is not None and charset.name in _MANY_BYTES:
         read = _strict(body, charset)
         if read is not None:
@@ -61,7 +61,7 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
 def _declared_charset(start: bytes, media_type: str) -> Charset | None:
     """Return the charset that the page itself declares."""
     match = _XML.match(start)
-    charset = charset_named(match[1].decode("ascii")) if match else None
+    charset = find_charset(match[1].decode("ascii")) if match else None
     if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
         charset = _of_meta(_COMMENT.sub(b"", start))
     # A page whose declaration is readable as ASCII can't be in UTF-16 (HTML Standard, 13.2.3.2).
@@ -73,7 +73,7 @@ def _declared_charset(start: bytes, media_type: str) -> Charset | None:
 def _of_meta(start: bytes) -> Charset | None:
     for tag in _META.findall(start):
         match = _META_CHARSET.search(tag) if not _META_TYPE.search(tag) else _CONTENT_CHARSET.search(tag)
-        charset = charset_named(match[1].decode("ascii")) if match else None
+        charset = find_charset(match[1].decode("ascii")) if match else None
         if charset is not None:
             return charset
     return None

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from servers.fetch.load.cache import Cache, StoredAnswer, stored_answer
+from servers.fetch.load.cache import Cache, StoredAnswer, make_stored_answer
 from servers.fetch.load.exchange import Answer
 from servers.fetch.network.urls import parse_url
 from tests.servers.fetch.loaders import opened_loader, refused
@@ -19,7 +19,7 @@ def page(status: int = 200, body: bytes = b"x", at: float = NOW, took: float = 0
     """An answer that came at the time `at`."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     said = Answer(parse_url(URL), status, httpx.Headers(named), body, len(body))
-    return stored_answer(said, {"accept": "text/html"}, (at - took, at))
+    return make_stored_answer(said, {"accept": "text/html"}, (at - took, at))
 
 
 def date(at: float) -> str:
@@ -87,8 +87,8 @@ def test_it_answers_only_requests_with_the_headers_it_depends_on() -> None:
 
 def test_markdown_answers_only_requests_that_accept_it() -> None:
     markdown = page(**{"content-type": "Text/Markdown; charset=utf-8", "etag": '"1"'})
-    assert markdown.fits({"accept": "text/html"})
-    assert not markdown.fits({"accept": "text/markdown"})
+    assert markdown.matches({"accept": "text/html"})
+    assert not markdown.matches({"accept": "text/markdown"})
 
 
 def test_those_go_first_that_were_not_used_for_longest() -> None:
@@ -121,7 +121,7 @@ def test_a_confirmation_renews_the_facts_but_not_those_of_the_body() -> None:
     old = page(etag='"1"', cache_control="max-age=1", age="9", content_type="text/plain", x_a="1")
     renewed = {"etag": 'W/"1"', "cache-control": "max-age=60", "content-type": "text/html", "set-cookie": "a=b"}
     said = Answer(parse_url(URL), 304, httpx.Headers(renewed), b"", 0)
-    new = old.confirmed(said, (NOW + 100, NOW + 100))
+    new = old.confirm(said, (NOW + 100, NOW + 100))
     assert new is not None
     assert (new.body, new.status, new.confirmed_at) == (b"x", 200, NOW + 100)
     assert (new.headers["content-type"], new.headers["x-a"], "set-cookie" in new.headers) == (
@@ -134,7 +134,7 @@ def test_a_confirmation_renews_the_facts_but_not_those_of_the_body() -> None:
 
 def test_a_confirmation_of_another_version_is_none() -> None:
     said = Answer(parse_url(URL), 304, httpx.Headers({"etag": '"2"'}), b"", 0)
-    assert page(etag='"1"').confirmed(said, (NOW, NOW)) is None
+    assert page(etag='"1"').confirm(said, (NOW, NOW)) is None
 
 
 # Through the loader

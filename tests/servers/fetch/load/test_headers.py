@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.fetch.load.headers import HostHeader, default_agent, headers_for, parse_host_header, product_token
+from servers.fetch.load.headers import HostHeader, headers_for, make_user_agent, parse_host_header, product_token
 
 
 def test_a_header_is_read() -> None:
@@ -33,6 +33,8 @@ def test_without_a_port_a_header_is_for_https_only() -> None:
     assert headers_for(headers, "https", "b.a.com", 443) == {}
 
 
-@pytest.mark.parametrize(("agent", "token"), [(default_agent("1.0"), "mcp-bundle-fetch"), ("Me/2", "me"), ("1", "")])
+@pytest.mark.parametrize(
+    ("agent", "token"), [(make_user_agent("1.0"), "mcp-bundle-fetch"), ("Me/2", "me"), ("1", "")]
+)
 def test_the_token_is_the_name_before_the_version(agent: str, token: str) -> None:
     assert product_token(agent) == token

@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.fetch.load.refresh import refresh_target
+from servers.fetch.load.refresh import find_refresh_target
 from tests.servers.fetch.loaders import opened_loader, refused
 from tests.servers.fetch.sites import answer, opened_site
 
@@ -10,7 +10,7 @@ URL = "https://example.com/a/b"
 
 
 def target(page: str, header: str = "", media_type: str = "text/html") -> str | None:
-    return refresh_target(URL, media_type, {"refresh": header} if header else {}, page.encode())
+    return find_refresh_target(URL, media_type, {"refresh": header} if header else {}, page.encode())
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ async def test_one_replica_puts_no_more_than_has_room() -> None:
     assert [await entries.get(name) is not None for name in "abc"] == [False, True, True]
     now += 61.0
     await entries.put(Page("small", "text"), 5, "d")
-    assert list(entries._put) == [entries._name(("d",))]
+    assert list(entries._own_entries) == [entries._make_name(("d",))]
 
 
 @asynccontextmanager

@@ -27,7 +27,7 @@ LARGE = 2 * FREE_BYTES
 async def taken(share: Share, size: int = LARGE) -> bool:
     """Whether there is room at once."""
     with anyio.move_on_after(0.05):
-        await share.need(size, size)
+        await share.ensure(size, size)
         return True
     return False
 
@@ -62,7 +62,7 @@ async def test_one_page_alone_may_have_more() -> None:
 async def test_what_was_not_needed_is_given_back() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
-        await first.need(FREE_BYTES + 1, 2 * LARGE)
+        await first.ensure(FREE_BYTES + 1, 2 * LARGE)
         assert not await taken(second)
         first.shrink_to(LARGE)
         assert await taken(second)
@@ -73,12 +73,12 @@ async def test_pages_come_in_the_order_in_which_they_waited() -> None:
 
     async def wait(name: str, size: int) -> None:
         with budget.share() as share:
-            await share.need(size, size)
+            await share.ensure(size, size)
             came.append(name)
 
     async with anyio.create_task_group() as tasks:
         with budget.share() as share:
-            await share.need(LARGE, LARGE)
+            await share.ensure(LARGE, LARGE)
             for name, size in (("large", 2 * LARGE), ("small", LARGE)):
                 tasks.start_soon(wait, name, size)
                 await anyio.wait_all_tasks_blocked()
@@ -89,7 +89,7 @@ async def test_pages_come_in_the_order_in_which_they_waited() -> None:
 async def test_one_that_is_given_up_lets_the_next_by() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second, budget.share() as third:
-        await first.need(LARGE, LARGE)
+        await first.ensure(LARGE, LARGE)
         assert not await taken(second, 2 * LARGE)
         assert await taken(third)
     assert budget.in_use == 0
@@ -98,8 +98,8 @@ async def test_one_that_is_given_up_lets_the_next_by() -> None:
 async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as first:
-        await first.need(LARGE, LARGE)
-        second = asyncio.create_task(budget.take(LARGE))
+        await first.ensure(LARGE, LARGE)
+        second = asyncio.create_task(budget.reserve(LARGE))
         await anyio.wait_all_tasks_blocked()
         first.shrink_to(0)
         second.cancel()
@@ -110,11 +110,11 @@ async def test_room_that_is_given_to_one_that_is_cancelled_is_given_back() -> No
 async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
     budget = ByteBudget(2 * LARGE)
     with budget.share() as first, budget.share() as second:
-        await first.need(LARGE, LARGE)
-        impatient = asyncio.create_task(budget.take(2 * LARGE))
+        await first.ensure(LARGE, LARGE)
+        impatient = asyncio.create_task(budget.reserve(2 * LARGE))
         await anyio.wait_all_tasks_blocked()
         with anyio.fail_after(20):
-            waiting = asyncio.create_task(second.need(LARGE, LARGE))
+            waiting = asyncio.create_task(second.ensure(LARGE, LARGE))
             await anyio.wait_all_tasks_blocked()
             assert budget.in_use == LARGE
             impatient.cancel()
@@ -125,11 +125,11 @@ async def test_one_that_gives_up_lets_a_smaller_one_behind_it_by() -> None:
 async def test_waiting_for_room_is_no_time_of_the_site() -> None:
     budget = ByteBudget(LARGE)
     with budget.share() as first, budget.share() as second, anyio.CancelScope() as second.limit:
-        await first.need(LARGE, LARGE)
+        await first.ensure(LARGE, LARGE)
         second.limit.deadline = anyio.current_time() + 60
-        with second.site.running():
+        with second.site.measure():
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(second.need, LARGE, LARGE)
+                tasks.start_soon(second.ensure, LARGE, LARGE)
                 await anyio.wait_all_tasks_blocked()
                 assert second.limit.deadline == float("inf")
                 forward(90)
@@ -216,7 +216,7 @@ async def test_h16_beyond_a_number_that_wait_the_next_is_refused() -> None:
 async def test_h16_places_are_given_back() -> None:
     slots = Slots(1, 1)
     for _ in range(MAX_QUEUE_FACTOR + 2):
-        async with slots.occupied("host"):
+        async with slots.occupy("host"):
             pass
 
 

@@ -4,7 +4,7 @@ from ipaddress import IPv4Address, ip_address, ip_network
 
 import pytest
 
-from servers.fetch.network.addresses import METADATA, embedded, is_public, parse_address
+from servers.fetch.network.addresses import METADATA, find_embedded, is_public, parse_address
 
 # The registries of IANA for special purposes, with multicast and what was never given out.
 SPECIAL = [
@@ -48,13 +48,13 @@ def test_an_address_may_hold_others() -> None:
         ("2606:4700::1111", []),
         ("8.8.8.8", []),
     ]
-    assert [(address, [*map(str, embedded(ip_address(address)))]) for address, _ in rows] == rows
+    assert [(address, [*map(str, find_embedded(ip_address(address)))]) for address, _ in rows] == rows
 
 
 def test_a_local_translator_may_use_a_longer_prefix() -> None:
     # RFC 6052, 2.2, with prefixes of 48, 56, 64 and 96 bits.
     tried = ["64:ff9b:1:c000:2:2100::", "64:ff9b:1:99c0:0:221::", "64:ff9b:1:99:c0:2:2100:0", "64:ff9b:1::192.0.2.33"]
-    assert [one for one in tried if IPv4Address("192.0.2.33") not in set(embedded(ip_address(one)))] == []
+    assert [one for one in tried if IPv4Address("192.0.2.33") not in set(find_embedded(ip_address(one)))] == []
 
 
 def test_a_translated_address_is_what_it_is_translated_to() -> None:

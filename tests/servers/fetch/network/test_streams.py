@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from servers.fetch.errors import TRY_LATER, FetchError
 from servers.fetch.load.loader import Loader, LoadRules
 from servers.fetch.network.address_policy import Policy, Rules
-from servers.fetch.network.client import ClientOptions, _close, open_client
+from servers.fetch.network.client import ClientOptions, _close_all, open_client
 from servers.fetch.network.streams import Http2Stream, TlsStream, tls_context
 from tests.servers.fetch.authority import (
     DAY,
@@ -403,7 +403,7 @@ async def test_h5_what_could_not_be_read_is_closed_though_nobody_waits_any_more(
     peer = Silent()
     with peer.scope:
         peer.scope.cancel()
-        await _close([Http2Stream(peer)])
+        await _close_all([Http2Stream(peer)])
     assert peer.is_closed
 
 

@@ -123,5 +123,5 @@ async def test_a_look_at_a_cached_page_says_for_how_long_it_is_still_fresh(monke
         fetched_at = (await fetcher.fetch(PageRequest(site.url()))).loaded.fetched_at
         for later, left in ((3_000, 600), (3_700, 1)):
             monkeypatch.setattr(time, "time", lambda later=later: fetched_at + later)
-            state = await fetcher.look(site.url(), confirmed_after=None, refresh=False)
+            state = await fetcher.check(site.url(), confirmed_after=None, refresh=False)
             assert state.fresh_seconds == pytest.approx(left)

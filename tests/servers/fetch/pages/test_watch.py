@@ -38,12 +38,12 @@ class Watching:
     async def next_look(self, path: str = "/") -> int:
         """Has the next look come now, and gives how many requests it took."""
         watched = self.watcher._pages[self.site.url(path)]
-        before, looked_at = len(self.site.asked), watched.looked_at
+        before, checked_at = len(self.site.asked), watched.checked_at
         # The next wait has to have begun, for the clock to end it.
         for _ in range(5):
             await asyncio.sleep(0)
         forward(watched.pause + 0.1)
-        while watched.looked_at == looked_at:
+        while watched.checked_at == checked_at:
             await asyncio.sleep(0.001)
         return len(self.site.asked) - before
 
@@ -129,8 +129,8 @@ async def test_what_was_fetched_since_the_last_look_saves_a_request() -> None:
     async with watching({"/": page("old", etag='"1"')}) as it:
         key = await it.watch()
         it.site.routes["/"] = page("new", etag='"2"')
-        fetcher = await it.watcher._opened()
-        await fetcher.look(it.site.url(), confirmed_after=None, refresh=True)
+        fetcher = await it.watcher._open_pages()
+        await fetcher.check(it.site.url(), confirmed_after=None, refresh=True)
         assert await it.next_look() == 0
         assert it.told == [key]
 
@@ -269,10 +269,10 @@ async def test_a_change_that_another_replica_tells_of_is_looked_at_now_and_not_t
         key = await it.watch()
         it.site.routes["/"] = page("new")
         it.watcher.catch_up("http://unknown.example/")
-        looked_at = it.watcher._pages[key].looked_at
+        checked_at = it.watcher._pages[key].checked_at
         it.watcher.catch_up(key)
         with anyio.fail_after(10):
-            while it.watcher._pages[key].looked_at == looked_at:
+            while it.watcher._pages[key].checked_at == checked_at:
                 await asyncio.sleep(0.001)
         assert (len(it.site.asked), it.told) == (2, [])
         it.site.routes["/"] = page("newer")
