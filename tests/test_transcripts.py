@@ -14,7 +14,7 @@ each = pytest.mark.parametrize("path", transcripts(), ids=lambda path: str(path.
 @pytest.fixture(autouse=True)
 def times_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """One time that all tasks tell: no option of a server sets their clock."""
-    monkeypatch.setattr(runner, "iso", lambda _seconds: "2026-07-28T12:00:00.000Z")
+    monkeypatch.setattr(runner, "format_time", lambda _seconds: "2026-07-28T12:00:00.000Z")
 
 
 @each

@@ -23,7 +23,7 @@ from ...server.extension import Extension
 from ...server.features import Handler
 from ...server.run import Run
 
-__all__ = ["DIALECTS", "ask", "list_all", "read_params"]
+__all__ = ["DIALECTS", "call_method", "list_all", "read_params"]
 
 P = TypeVar("P", bound=Params)
 
