@@ -78,7 +78,7 @@ def test_the_options_of_a_server_are_all_there(name: str, app: Server[Any]) -> N
 
 @each_server
 def test_the_tools_of_a_server_are_all_there(name: str, app: Server[Any]) -> None:
-    shown = [[tool.name, " ".join(tool.listed["description"].split())] for tool in app.tools.all()]
+    shown = [[tool.name, " ".join(tool.entry["description"].split())] for tool in app.tools.all()]
     assert [[tool, what] for tool, _, what in rows(readme(name), "Tools")] == shown
 
 

@@ -71,7 +71,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     names = {tool.name for tool in tools.all()}
     for name in settings.disable_tool:
         tools.remove(name)
-    not_offered = frozenset(names - {tool.name for tool in tools.on_offer(settings)})
+    not_offered = frozenset(names - {tool.name for tool in tools.find_offered(settings)})
     if settings.client_roots:
         narrow_to_roots(opening, _narrow)
     async with open_files(

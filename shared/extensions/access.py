@@ -67,7 +67,7 @@ def access(policy: Policy) -> Extension[Any]:
     """Return the extension that enforces `policy` for every request."""
     guard = Access(policy)
     extension = Extension[Any](ACCESS, around=guard.around)
-    extension.outermost, extension.hides = 1, guard.hides_tool
+    extension.rank, extension.hides_tool = 1, guard.hides_tool
     extension.around_at_once = guard.around_at_once
     extension.scopes = partial(_list_scopes, policy)
     extension.lifespan = _RuleCheck(policy).check
@@ -76,7 +76,7 @@ def access(policy: Policy) -> Extension[Any]:
 
 def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str]]:
     """Return all scopes that are required anywhere in `running`, and those to request first."""
-    tools = [(tool.name, tool.options) for tool in running.features.tools.on_offer(running.settings)]
+    tools = [(tool.name, tool.options) for tool in running.features.tools.find_offered(running.settings)]
     # The tools of another server are unknown.
     others = frozenset() if _declares_tools(running) else policy.other_scopes
     return sorted({*policy.all_scopes(tools), *others}), sorted(policy.read_scopes)
@@ -84,7 +84,8 @@ def _list_scopes(policy: Policy, running: Run[Any]) -> tuple[list[str], list[str
 
 def _declares_tools(running: Run[Any]) -> bool:
     handlers = running.features.handlers
-    # An extension that forwards unknown methods to another server forwards calls of tools as well, around `call_tool`.
+    # An extension that forwards unknown methods to another server forwards calls of tools as well, around
+    # `call_tool`.
     return handlers.get("tools/call") is call_tool and FALLBACK not in handlers
 
 

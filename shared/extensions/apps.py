@@ -32,7 +32,7 @@ from ..server.dispatch.context import Context
 from ..server.dispatch.listings import FRESH_MS
 from ..server.extension import Capability, Extension
 from ..server.features import AtOnce, Handler
-from ..server.handlers.conditional_reads import cached_etag, tagged
+from ..server.handlers.conditional_reads import add_etag, cached_etag
 from ..server.run import Run
 
 UI = "io.modelcontextprotocol/ui"
@@ -103,7 +103,7 @@ def apps(*pages: App) -> Extension[Any]:
     )
     extension.around_at_once = served.around_at_once
     # Tools are linked by their declared names, before anything renames them.
-    extension.outermost = -1
+    extension.rank = -1
     extension.lifespan = served.check
     extension.open_resources = served.uris
     return extension
@@ -166,9 +166,9 @@ class _Apps:
         if cached is None:
             text = await to_thread.run_sync(app.page)
             content = {"uri": app.uri, "mimeType": MIME_TYPE, "text": text, "_meta": app.meta}
-            result = tagged({"contents": [content], "ttlMs": FRESH_MS, "cacheScope": "public"}, None)
+            result = add_etag({"contents": [content], "ttlMs": FRESH_MS, "cacheScope": "public"}, None)
             cached = self._results[app.uri] = CachedResult(result)
-        return tagged(cached, etag) if etag == cached["_meta"][ETAG] else cached
+        return add_etag(cached, etag) if etag == cached["_meta"][ETAG] else cached
 
 
 def _add_links(running: Run[Any], context: Context[Any], result: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from ..extensions.dialects import DIALECTS
 from ..protocol.wire.codec import MAX_MESSAGE
 from ..server.dispatch.connection import serve
 from ..server.extension import Extension
-from ..server.functions.location import locating
+from ..server.functions.location import locate_errors
 from ..server.run import Run
 from ..server.server import Server
 from .messages import exit_with_error, needs_extra, program_name
@@ -187,7 +187,7 @@ def _check_settings(model: type[BaseModel]) -> None:
     common = {"--help", "--help-all", "--version", *option_spellings(Options.model_fields)}
     for name, field in model.model_fields.items():
         if name in Options.model_fields or not common.isdisjoint(option_spellings({name: field})):
-            with locating(None):
+            with locate_errors(None):
                 raise DeclarationError(
                     f"{model.__name__}.{name}: every server has an option with this name; give the field another "
                     f"name, such as own_{name}"
@@ -282,7 +282,7 @@ def count(telemetry: Any, running: Run[Any], server: str) -> None:
 
     def figures() -> list[Figures]:
         subscriptions = sum(part.changes.subscribed_resources for part in running.parts.all)
-        return [Figures(server, metrics, running.hooks.is_there(), 1, 1, subscriptions, {})]
+        return [Figures(server, metrics, running.hooks.is_reachable(), 1, 1, subscriptions, {})]
 
     telemetry.watch({server: metrics}, figures)
 

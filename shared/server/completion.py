@@ -51,5 +51,5 @@ class Completions:
 
 def completion(values: Sequence[str], total: int) -> dict[str, Any]:
     """Return the result with these values, best first, out of `total`."""
-    shown = list(values[:MAX_VALUES])
-    return {"completion": {"values": shown, "total": total, "hasMore": total > len(shown)}}
+    first_values = list(values[:MAX_VALUES])
+    return {"completion": {"values": first_values, "total": total, "hasMore": total > len(first_values)}}

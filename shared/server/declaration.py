@@ -20,7 +20,7 @@ from ..protocol.types.client import LogLevel
 from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
 from .features import AnyRun, Features, require_coroutine
-from .functions.location import locating
+from .functions.location import locate_errors
 
 log = logging.getLogger("shared.server")
 
@@ -89,16 +89,16 @@ class Declaration(Features[State]):
     def include(self, other: Features[State]) -> None:
         """Add all features of `other`. Raises DeclarationError for duplicates, for a second source of prompts, and
         for a server with more than features, such as a lifespan."""
-        if isinstance(other, Declaration) and (beyond := other.beyond_features()):
-            with locating(None):
+        if isinstance(other, Declaration) and (parts := other.list_other_parts()):
+            with locate_errors(None):
                 raise DeclarationError(
                     f"include adds features only, and the server {other.implementation.name!r} also has "
-                    f"{', '.join(beyond)}: declare its tools, resources and prompts with `Features()`, and include "
+                    f"{', '.join(parts)}: declare its tools, resources and prompts with `Features()`, and include "
                     "those"
                 )
         super().include(other)
 
-    def beyond_features(self) -> list[str]:
+    def list_other_parts(self) -> list[str]:
         """Return the names of the parts of this server that are not features."""
         parts = {
             "a lifespan": self._lifespan,
@@ -119,10 +119,10 @@ class Declaration(Features[State]):
         """Run this async generator around each run of the server: it accepts an `Opening` and yields the state. It
         may already be an `@asynccontextmanager`."""
         self._require_first(function, "@lifespan", self._lifespan)
-        with locating(function):
+        with locate_errors(function):
             # A lambda may return another function's generator, like a decorator's wrapper.
             is_generator = isasyncgenfunction(unwrap(function)) or function.__name__ == "<lambda>"
-            if isroutine(function) and not (is_generator and _takes_opening(function)):
+            if isroutine(function) and not (is_generator and _accepts_opening(function)):
                 raise DeclarationError(
                     "@lifespan takes an `async def` that yields the state once, with the opening as its parameter: "
                     "`async def open_state(opening): ...; yield state`"
@@ -171,7 +171,7 @@ class Declaration(Features[State]):
         """Translate errors of the class `kind`, the author's own, with this function, which returns the error for the
         client."""
 
-        with locating(None):
+        with locate_errors(None):
             if Exception not in getattr(kind, "__mro__", ()):
                 raise DeclarationError(
                     f"@error takes a class of exceptions, as in `@app.error(KeyError)`, not {kind!r}"
@@ -197,7 +197,7 @@ class Declaration(Features[State]):
         self.require_changeable()
         if first is not None:
             name = getattr(first, "__name__", type(first).__name__)
-            with locating(function):
+            with locate_errors(function):
                 raise DeclarationError(
                     f"{decorator} is already set, to {name!r}: a server has one such function, which can call others"
                 )
@@ -206,12 +206,12 @@ class Declaration(Features[State]):
         """End the declarations, because the server is being opened."""
         self._is_frozen = True
 
-    def living(self, opening: Any) -> AbstractAsyncContextManager[State | None]:
+    def open_lifespan(self, opening: Any) -> AbstractAsyncContextManager[State | None]:
         """Return the lifespan's context manager for the run of this `Opening`, which yields the state."""
         if self._lifespan is None:
             return nullcontext()
-        opened = self._lifespan(opening)
-        return opened if isinstance(opened, AbstractAsyncContextManager) else asynccontextmanager(lambda: opened)()
+        manager = self._lifespan(opening)
+        return manager if isinstance(manager, AbstractAsyncContextManager) else asynccontextmanager(lambda: manager)()
 
     # Errors sent to clients
 
@@ -236,10 +236,10 @@ class Declaration(Features[State]):
             return error
         for kind in type(error).__mro__ if isinstance(error, Exception) else ():
             if kind in self._translations:
-                return self._translated(kind, error)
+                return self._apply_translation(kind, error)
         return None
 
-    def _translated(self, kind: type[Any], error: BaseException) -> McpError | None:
+    def _apply_translation(self, kind: type[Any], error: BaseException) -> McpError | None:
         """Return the author's translation of `error`, which was declared for `kind`; None, logged, if it fails."""
         try:
             answer = self._translations[kind](error)
@@ -263,13 +263,13 @@ def _add_note(error: BaseException, note: str) -> None:
         error.add_note(note)
 
 
-def _takes_opening(function: Callable[..., Any]) -> bool:
+def _accepts_opening(function: Callable[..., Any]) -> bool:
     """Return True if the lifespan can be called with the opening alone."""
-    own = signature(function, follow_wrapped=False)
-    # Wrappers such as `asynccontextmanager`'s pass everything on.
-    passes_on = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own.parameters.values())
+    own_signature = signature(function, follow_wrapped=False)
+    # A wrapper, such as that of `asynccontextmanager`, accepts any arguments and passes them on.
+    is_wrapper = any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in own_signature.parameters.values())
     try:
-        (signature(function) if passes_on else own).bind(None)
+        (signature(function) if is_wrapper else own_signature).bind(None)
     except TypeError:
         return False
     return True

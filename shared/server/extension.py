@@ -30,7 +30,9 @@ Lifespan = Callable[[AnyRun], AbstractAsyncContextManager[object]]
 discarded."""
 Follow = Callable[[], Coroutine[Any, Any, None]]
 """Sends events to a listen stream, until it is cancelled or there can be no more events."""
-Listens = Callable[[AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]]
+ListenHandler = Callable[
+    [AnyRun, Context[Any], SubscriptionFilter], Awaitable[tuple[Mapping[str, object], Follow] | None]
+]
 """Accepts the filter of a listen stream, and returns the part of the filter that it serves, for the acknowledgement,
 and the function that sends the events; None if it serves no part of the filter."""
 
@@ -66,40 +68,40 @@ class Extension(Features[State]):
         handlers: Mapping[str, Handler] | None = None,
         around: Around | None = None,
         declares: Sequence[Capability] = (),
-        otherwise: Handler | None = None,
+        fallback: Handler | None = None,
     ) -> None:
         """A server has one extension of each `name`. `methods` say in which versions they exist and which capability
         they need, `handlers` maps the name of a method or of its `handler` to its handler. `around` is called for all
-        methods of the server; of several extensions the last one is outermost. `otherwise` handles all methods that
+        methods of the server; of several extensions the last one is outermost. `fallback` handles all methods that
         have no other handler and are not defined by the protocol; the call contains the name of the method. Raises
         DeclarationError for a handler without a method."""
         super().__init__()
-        strange = sorted(set(handlers or ()) - {method.handler for method in methods})
-        if strange:
-            raise DeclarationError(f"the extension {name!r} handles {strange[0]!r}, which is not one of its methods")
+        unknown = sorted(set(handlers or ()) - {method.handler for method in methods})
+        if unknown:
+            raise DeclarationError(f"the extension {name!r} handles {unknown[0]!r}, which is not one of its methods")
         self.name = name
         self.methods += methods
         self.handlers.update(handlers or {})
-        if otherwise is not None:
+        if fallback is not None:
             self.methods.append(Method(FALLBACK, Params))
-            self.handlers[FALLBACK] = otherwise
+            self.handlers[FALLBACK] = fallback
         self.around = around
         self.around_at_once: AroundAtOnce | None = None
         """The counterpart of `around` for handlers that answer at once; without it, requests whose handler `around`
         replaces are not answered at once."""
         self.at_once: dict[Handler, AtOnce] = {}
         """The counterparts of handlers that may answer at once."""
-        self.outermost = 0
+        self.rank = 0
         """The extension with the highest value is outermost, in whatever order they were added; among equal values,
         the last."""
         self.declares = tuple(declares)
-        self.hides: Callable[[AnyRun, Principal | None, str], bool] | None = None
+        self.hides_tool: Callable[[AnyRun, Principal | None, str], bool] | None = None
         """Returns True if the tool with that name is hidden from that principal, whatever its token allows."""
         self.open_resources: Collection[str] = ()
         """The URIs of public resources, which every client may read."""
         self.lifespan: Lifespan | None = None
         """Opens the resources that one run of the server needs."""
-        self.listens: Listens | None = None
+        self.listen: ListenHandler | None = None
         """Called for each listen stream."""
         self.scopes: Scopes | None = None
         """Returns the scopes that tokens may need."""

@@ -20,7 +20,7 @@ from ..protocol.methods import Method
 from ..protocol.types.base import Params
 from .completion import Completer, Completions
 from .dispatch.context import Context
-from .functions.location import locating
+from .functions.location import locate_errors
 from .prompts import PromptKeywords, PromptOptions, Prompts, PromptSource, RegisteredPrompt
 from .resources import Lister, RegisteredResource, ResourceKeywords, ResourceOptions, Resources
 from .tools import RegisteredTool, ToolKeywords, ToolOptions, Tools
@@ -59,13 +59,13 @@ class Features(Generic[State]):
     def tool(self, function: Any = None, /, **options: Unpack[ToolKeywords]) -> Any:
         """Make a function a tool, with parentheses or without. A `def` runs in a thread. The options are the fields
         of `ToolOptions`."""
-        with locating(None):
-            checked = _check_options(ToolOptions, options, "a tool")
+        with locate_errors(None):
+            parsed = _check_options(ToolOptions, options, "a tool")
 
         def declare(function: F) -> F:
             self.require_changeable()
-            with locating(function):
-                self.tools.add(RegisteredTool(function, checked))
+            with locate_errors(function):
+                self.tools.add(RegisteredTool(function, parsed))
             return function
 
         return declare if function is None else declare(_check_function(function, "@tool(name=...)"))
@@ -73,15 +73,15 @@ class Features(Generic[State]):
     def resource(self, uri: str, **options: Unpack[ResourceKeywords]) -> Callable[[F], F]:
         """Make a function the reader of `uri`, which may be an RFC 6570 template. A `def` runs in a thread. The
         options are the fields of `ResourceOptions`."""
-        with locating(None):
+        with locate_errors(None):
             if not isinstance(uri, str):
                 raise DeclarationError('a resource must be declared with its URI: @resource("notes://today")')
-            checked = _check_options(ResourceOptions, options, "a resource")
+            parsed = _check_options(ResourceOptions, options, "a resource")
 
         def declare(function: F) -> F:
             self.require_changeable()
-            with locating(function):
-                self.resources.add(RegisteredResource(uri, function, checked))
+            with locate_errors(function):
+                self.resources.add(RegisteredResource(uri, function, parsed))
             return function
 
         return declare
@@ -100,13 +100,13 @@ class Features(Generic[State]):
     def prompt(self, function: Any = None, /, **options: Unpack[PromptKeywords]) -> Any:
         """Make a function a prompt, with parentheses or without; its parameters are the prompt's arguments. A `def`
         runs in a thread. The options are the fields of `PromptOptions`."""
-        with locating(None):
-            checked = _check_options(PromptOptions, options, "a prompt")
+        with locate_errors(None):
+            parsed = _check_options(PromptOptions, options, "a prompt")
 
         def declare(function: F) -> F:
             self.require_changeable()
-            with locating(function):
-                self.prompts.add(RegisteredPrompt(function, checked))
+            with locate_errors(function):
+                self.prompts.add(RegisteredPrompt(function, parsed))
             return function
 
         return declare if function is None else declare(_check_function(function, "@prompt(name=...)"))
@@ -123,7 +123,7 @@ class Features(Generic[State]):
         def declare(completer: Completer) -> Completer:
             self.require_changeable()
             require_coroutine(completer, "@completes")
-            with locating(completer):
+            with locate_errors(completer):
                 self.completions.add(kind, name, argument, completer)
             return completer
 
@@ -147,13 +147,13 @@ class Features(Generic[State]):
         """Add all features of `other`. Raises DeclarationError for duplicates and for a second source of prompts."""
         self.require_changeable()
         for tool in other.tools.all():
-            with locating(tool.function.declared):
+            with locate_errors(tool.function.declared):
                 self.tools.add(tool)
         for resource in other.resources.all():
-            with locating(resource.function.declared):
+            with locate_errors(resource.function.declared):
                 self.resources.add(resource)
         for prompt in other.prompts.all():
-            with locating(prompt.function.declared):
+            with locate_errors(prompt.function.declared):
                 self.prompts.add(prompt)
         if other.prompts.source is not None:
             self.prompts.add_source(other.prompts.source)
@@ -169,7 +169,7 @@ class Features(Generic[State]):
 
 def require_coroutine(function: Any, decorator: str) -> None:
     """Raise DeclarationError, with the author's file and line, if `function` is a plain `def`."""
-    with locating(function):
+    with locate_errors(function):
         # A lambda may return another function's coroutine, like a decorator's wrapper.
         if isroutine(function) and not iscoroutinefunction(unwrap(function)) and function.__name__ != "<lambda>":
             raise DeclarationError(f"{decorator} takes an `async def`; {function.__name__!r} is a plain `def`")
@@ -190,7 +190,7 @@ def _check_options(kind: Callable[..., Options], options: Mapping[str, Any], wha
 
 
 def _check_function(function: Any, form: str) -> Any:
-    with locating(None):
+    with locate_errors(None):
         if isinstance(function, classmethod):
             raise DeclarationError(
                 "a class method is registered from outside its class, as in `app.tool(Notes.read)`"

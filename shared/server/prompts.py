@@ -102,12 +102,12 @@ class RegisteredPrompt:
                 PromptArgument(
                     name=argument,
                     description=self.function.description(argument),
-                    required=self.function.required(argument),
+                    required=self.function.is_required(argument),
                 )
                 for argument in self.function.names()
             ],
         )
-        self.listed = prompt.to_wire()
+        self.entry = prompt.to_wire()
 
     async def render(self, context: Context[Any], arguments: dict[str, str]) -> dict[str, Any]:
         """Return the rendered prompt. Raises InvalidArguments, and the exceptions of the function."""
@@ -116,14 +116,14 @@ class RegisteredPrompt:
             return value.to_wire()
         if value is None and self.function.returns is not None and not is_content(None, self.function.returns):
             raise TypeError(f"prompt {self.name!r} returned None, but declares {format_type(self.function.returns)}")
-        return {"description": self.function.doc, "messages": _messages(value)}
+        return {"description": self.function.doc, "messages": _to_messages(value)}
 
 
-def _messages(value: Any) -> list[dict[str, Any]]:
+def _to_messages(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, PromptMessage):
         return [value.to_wire()]
     if isinstance(value, list | tuple):
-        return [message for item in value for message in _messages(item)]
+        return [message for item in value for message in _to_messages(item)]
     if not isinstance(value, str | Content | None):
         raise TypeError(f"{type(value).__name__} is not a message; {_MESSAGE_NAMES}")
     return [{"role": "user", "content": block} for block in content_of(value)]
@@ -162,28 +162,28 @@ class Prompts:
     def __len__(self) -> int:
         return len(self._prompts)
 
-    def listed(self) -> list[dict[str, Any]]:
+    def entries(self) -> list[dict[str, Any]]:
         """Return the declared prompts as `prompts/list` shows them."""
-        return [prompt.listed for prompt in self._prompts.values()]
+        return [prompt.entry for prompt in self._prompts.values()]
 
     async def page(
-        self, context: Context[Any], source: PromptSource, at: int | str, limit: int
+        self, context: Context[Any], source: PromptSource, position: int | str, limit: int
     ) -> tuple[list[dict[str, Any]], int | str | None]:
-        """Return the prompts from `at` on, those of `source` after the declared ones, and the position of the next
-        page; None at the end. A numeric position is an index into the declared prompts; a name is the last prompt of
-        the source before the page."""
-        shown, after = [], at
-        if isinstance(at, int):
-            shown, after = self.listed()[at : at + limit], ""
-            if at + limit < len(self):
-                return shown, at + limit
-        room = limit - len(shown)
-        # One more than is shown, to know if there is a next page.
+        """Return the prompts from `position` on, those of `source` after the declared ones, and the position of the
+        next page; None at the end. A numeric position is an index into the declared prompts; a name is the last
+        prompt of the source before the page."""
+        entries, after = [], position
+        if isinstance(position, int):
+            entries, after = self.entries()[position : position + limit], ""
+            if position + limit < len(self):
+                return entries, position + limit
+        room = limit - len(entries)
+        # One more prompt than the page shows, to detect a next page.
         prompts = await source.page(context, str(after), room + 1)
-        shown += [prompt.to_wire() for prompt in prompts[:room] if prompt.name not in self._prompts]
+        entries += [prompt.to_wire() for prompt in prompts[:room] if prompt.name not in self._prompts]
         if len(prompts) <= room:
-            return shown, None
-        return shown, prompts[room - 1].name if room else after
+            return entries, None
+        return entries, prompts[room - 1].name if room else after
 
     def find(self, name: str) -> RegisteredPrompt:
         """Return the declared prompt with that name. Raises UnknownName if there is none."""

@@ -44,17 +44,17 @@ class Replication:
             part.name, part.questions = name, self.questions
             if self.replica is not None:
                 part.changes.share = partial(self.replica.bus.publish, name)
-                self.replica.bus.listen(self._on_change)  # the part has joined as well: this run receives for all
+                self.replica.bus.listen(self._on_change)  # replaces the handler of the part, which has joined too
 
     def blobs(self) -> Blobs | None:
         """Return the data that the replicas store for each other; None if there are no replicas."""
         return None if self.replica is None else _PartBlobs(self, self.replica.blobs)
 
     def _on_change(self, name: str, change: Change) -> None:
-        for changes in [self._parts.get(name, self.changes)] if name else self._all():
+        for changes in [self._parts.get(name, self.changes)] if name else self._all_changes():
             changes.receive(change)
 
-    def _all(self) -> list[Changes]:
+    def _all_changes(self) -> list[Changes]:
         return [self.changes, *(changes for changes in self._parts.values() if changes is not self.changes)]
 
     def lost(self) -> None:
@@ -62,7 +62,7 @@ class Replication:
 
     def returned(self) -> None:
         """Report everything as changed: changes from other replicas arrive again, but some were missed."""
-        for changes in self._all():
+        for changes in self._all_changes():
             changes.notify_all()
 
     def left(self) -> None:
@@ -80,17 +80,17 @@ class _PartBlobs:
     async def put(self, data: bytes, seconds: float, name: str | None = None) -> str:
         """Store `data` for `seconds`. Return its name: `name`, or a new one that can't be guessed."""
         name = name or secrets.token_urlsafe(16)
-        await self._blobs.put(data, seconds, self._whole(name))
+        await self._blobs.put(data, seconds, self._full_name(name))
         return name
 
     async def get(self, name: str) -> bytes | None:
         """Return the data stored under that name; None if there is none."""
-        return await self._blobs.get(self._whole(name))
+        return await self._blobs.get(self._full_name(name))
 
     async def claim(self, name: str, seconds: float) -> bool:
         """Claim that name for `seconds`. Return False if it was claimed before."""
-        return await self._blobs.claim(self._whole(name), seconds)
+        return await self._blobs.claim(self._full_name(name), seconds)
 
-    def _whole(self, name: str) -> str:
-        # Computed late: the principals of a run are set when it is open. A name has no NUL.
+    def _full_name(self, name: str) -> str:
+        # The principals of a run are set after it has opened, so this is computed each time. A name has no NUL.
         return f"run:{self._part.name}\0{name}"

@@ -63,7 +63,7 @@ class RegisteredResource:
         self.mime_type = options.mime_type
         self._at_once = options.at_once
         self._may_be_missing = self.function.returns is not None and is_content(None, self.function.returns)
-        self._kind = {} if options.mime_type is None else {"mimeType": options.mime_type}
+        self._mime_field = {} if options.mime_type is None else {"mimeType": options.mime_type}
         what = f"resource {self.function.name!r}"
         if not is_template_of_uris(uri):
             raise DeclarationError(f"{what}: {uri!r} is not a URI: a URI begins with a scheme, as in note://today")
@@ -101,19 +101,19 @@ class RegisteredResource:
         if value is None and self._may_be_missing:
             raise ResourceNotFound(uri)
         values = value if isinstance(value, list | tuple) else [value]
-        return {"contents": [self._contents(uri, item) for item in values]}
+        return {"contents": [self._to_contents(uri, item) for item in values]}
 
     def read_at_once(self, context: Context[Any], uri: str, variables: dict[str, str]) -> dict[str, Any] | None:
         """Return the contents at `uri` if they can be read immediately, otherwise None. Raises the same errors."""
         if self._at_once is None:
             return None
         value = self._at_once(**self.function.bind_text(variables, context))
-        return None if value is None else {"contents": [self._contents(uri, value)]}
+        return None if value is None else {"contents": [self._to_contents(uri, value)]}
 
-    def _contents(self, uri: str, value: Any) -> dict[str, Any]:
+    def _to_contents(self, uri: str, value: Any) -> dict[str, Any]:
         match value:
             case str():
-                return {"uri": uri, **self._kind, "text": value}
+                return {"uri": uri, **self._mime_field, "text": value}
             case bytes():
                 return BlobResourceContents.of(uri, value, self.mime_type).to_wire()
             case TextResourceContents() | BlobResourceContents():
@@ -151,21 +151,21 @@ class Resources:
         """Return up to `limit` resources, beginning with number `start`: the fixed resources, followed by the
         resources of the listers. Listers beyond the page are not called."""
         part = [resource.entry for resource in self._resources.values() if isinstance(resource.entry, Resource)]
-        shown = part[start : start + limit]
+        page = part[start : start + limit]
         for lister in self.listers:
-            if len(shown) == limit:
+            if len(page) == limit:
                 break
             start = max(start - len(part), 0)
             part = [resource for resource in await lister(context) if self._can_be_listed(resource)]
-            shown += part[start : start + limit - len(shown)]
-        return shown
+            page += part[start : start + limit - len(page)]
+        return page
 
     def _can_be_listed(self, resource: Resource) -> bool:
         """Return True if clients can read its URI."""
         uri = resource.uri
         if is_uri(uri):
             return True
-        # One that clients can't read must not hide all others, so it is logged, once.
+        # A resource that clients can't read must not hide all others, so it is omitted, and logged once.
         if uri not in self._unlisted and len(self._unlisted) < _MAX_UNLISTED:
             self._unlisted.add(uri)
             log.error(
@@ -182,7 +182,7 @@ class Resources:
         resource = self._resources.get(uri)
         return resource.template if resource is not None and resource.is_template else None
 
-    def knows(self, uri: str) -> bool:
+    def is_declared(self, uri: str) -> bool:
         """Return True if `uri` is a template or a resource of this server, exactly as declared."""
         return uri in self._resources
 

@@ -75,15 +75,15 @@ class Result:
         ToolError if the value is not of the declared type, or takes more than `limit` bytes as JSON: hosts drop
         larger results."""
         if view is not None:
-            return with_view(self.to_wire(value, limit), view, limit)
-        # It fits however it is escaped, so nothing is encoded twice to measure it.
+            return add_view(self.to_wire(value, limit), view, limit)
+        # A text that fits however it is escaped need not be encoded to measure it.
         if self._is_text and isinstance(value, str) and len(value) * _MAX_ESCAPE_BYTES < limit:
             return {"content": [{"type": "text", "text": value}]}
         if isinstance(value, Text) and (len(value.text) + len(str(value.meta))) * _MAX_ESCAPE_BYTES < limit:
             return {"content": [{"type": "text", "text": value.text}], "_meta": value.meta}
-        return within_bytes(self._built(value), limit)
+        return limit_size(self._build(value), limit)
 
-    def _built(self, value: Any) -> dict[str, Any]:
+    def _build(self, value: Any) -> dict[str, Any]:
         if isinstance(value, CallToolResult):
             if self._is_data and not value.is_error:
                 raise make_refusal(self._what, value, self._returns)
@@ -93,7 +93,7 @@ class Result:
                 return {"content": content_of(value.text), "_meta": value.meta}
             try:
                 if is_content(value, self._returns):
-                    return {"content": _any_content(value)}
+                    return {"content": _any_to_content(value)}
             except PydanticSerializationError:
                 pass
             raise make_refusal(self._what, value, self._returns)
@@ -123,17 +123,17 @@ def content_of(value: Any) -> list[dict[str, Any]]:
             raise TypeError(f"{type(value).__name__} is not content; return text, content blocks, or typed data")
 
 
-def _any_content(value: Any) -> list[dict[str, Any]]:
+def _any_to_content(value: Any) -> list[dict[str, Any]]:
     """Return a value that is declared as `Any`, or consists of such values, as blocks. Data becomes text, as JSON."""
     if isinstance(value, list | tuple) and any(isinstance(item, Wire) for item in value):
-        return [block for item in value for block in _any_content(item)]
+        return [block for item in value for block in _any_to_content(item)]
     try:
         return content_of(value)
     except TypeError:
         return [{"type": "text", "text": to_json(value).decode()}]
 
 
-def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
+def limit_size(result: dict[str, Any], limit: int) -> dict[str, Any]:
     """Return the `result` of a tool, with its JSON. Raises ToolError if the JSON has more than `limit` bytes."""
     prepared = Prepared(result)
     size = len(prepared.json)
@@ -144,16 +144,16 @@ def within_bytes(result: dict[str, Any], limit: int) -> dict[str, Any]:
     return prepared
 
 
-def with_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
+def add_view(result: dict[str, Any], view: Mapping[str, Any], limit: int) -> dict[str, Any]:
     """Return the `result` of a tool, which is within `limit` bytes, with the data for its page if there is room."""
     size = len(json_of(view))
-    # The page is optional: it is left out, and never the result.
+    # The page is optional, so its data is left out rather than the result.
     if size > MAX_VIEW or size + len(json_of(result)) > limit:
         return result
     return {**result, "_meta": {**result.get("_meta", {}), "view": view}}
 
 
-def without_view(result: dict[str, Any], limit: int) -> dict[str, Any]:
+def drop_large_view(result: dict[str, Any], limit: int) -> dict[str, Any]:
     """Return the `result` of a tool, without the data for its page if it would exceed `limit` bytes with the data."""
     meta = result.get("_meta")
     if not isinstance(meta, dict) or "view" not in meta or len(json_of(result)) <= limit:

@@ -89,7 +89,7 @@ class Run(Generic[State]):
             value = capability.value(self)
             if value is not None:
                 capabilities, spans[capability.path] = (
-                    _declared(capabilities, capability.path, value),
+                    _merge_capability(capabilities, capability.path, value),
                     capability.span,
                 )
         server, active = self.server, self.conditions.active
@@ -115,24 +115,24 @@ class Run(Generic[State]):
     def _layers(self) -> dict[str, list[tuple[Extension[Any], Handler]]]:
         """The extensions that wrap the handler of each method, innermost first, with the wrapped handlers.
         `Extension.around` is called once per method, because some extensions count their runs with it."""
-        rows = {row.handler: row for row in self.features.methods}
-        return {name: self._wrapped(rows[name], handler) for name, handler in self.features.handlers.items()}
+        methods = {method.handler: method for method in self.features.methods}
+        return {name: self._wrap(methods[name], handler) for name, handler in self.features.handlers.items()}
 
-    def _wrapped(self, row: Method, handler: Handler) -> list[tuple[Extension[Any], Handler]]:
+    def _wrap(self, row: Method, handler: Handler) -> list[tuple[Extension[Any], Handler]]:
         layers: list[tuple[Extension[Any], Handler]] = []
-        for extension in sorted(self.extensions, key=lambda extension_: extension_.outermost):
-            wrapped = handler if extension.around is None else extension.around(row, handler)
-            if wrapped is not handler:
-                layers.append((extension, wrapped))
-            handler = wrapped
+        for extension in sorted(self.extensions, key=lambda extension_: extension_.rank):
+            outer_handler = handler if extension.around is None else extension.around(row, handler)
+            if outer_handler is not handler:
+                layers.append((extension, outer_handler))
+            handler = outer_handler
         return layers
 
-    def surrounded(self, row: Method, handler: Handler) -> Handler:
+    def wrap(self, row: Method, handler: Handler) -> Handler:
         """Return `handler`, which serves the method of `row`, wrapped by the extensions."""
-        layers = self._wrapped(row, handler)
+        layers = self._wrap(row, handler)
         return layers[-1][1] if layers else handler
 
-    def surrounded_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
+    def wrap_at_once(self, row: Method, at_once: AtOnce | None) -> AtOnce | None:
         """Return `at_once`, which answers instead of the handler for the method of `row`, wrapped by the extensions;
         None if an extension must wait."""
         for extension, _ in self._layers[row.handler]:
@@ -146,10 +146,10 @@ class Run(Generic[State]):
         """Create the connection of a new peer, which is anonymous if there is no `principal`. `due` is called
         whenever messages may wait for the peer. `client` is the client's name among the clients that share the
         server; "" means that there is only one."""
-        serving = self.parts.for_principal(principal)
-        if serving is not self:
-            serving.hooks.follow(self.hooks)
-            return serving.connect(principal, due, client)
+        run = self.parts.for_principal(principal)
+        if run is not self:
+            run.hooks.copy_from(self.hooks)
+            return run.connect(principal, due, client)
         replica = self.replication.replica
         number = 0 if replica is None else replica.number
         session = ServerSession(
@@ -166,8 +166,8 @@ class Run(Generic[State]):
 
 
 class Parts(Generic[State]):
-    """The runs that serve only principals with certain names, under other settings, and the whole run to which they
-    belong."""
+    """The runs that serve only principals with certain names, under their own settings, and the whole run to which
+    they belong."""
 
     def __init__(self, whole: Run[State]) -> None:
         self.reopen: Reopen
@@ -199,7 +199,9 @@ class Parts(Generic[State]):
         return [self._whole, *(run for run in self._by_name.values() if run is not self._whole)]
 
 
-def _declared(capabilities: Mapping[str, Any], path: Sequence[str], value: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_capability(
+    capabilities: Mapping[str, Any], path: Sequence[str], value: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return these capabilities with `value` at `path`."""
     name, rest = path[0], path[1:]
-    return {**capabilities, name: _declared(capabilities.get(name, {}), rest, value) if rest else value}
+    return {**capabilities, name: _merge_capability(capabilities.get(name, {}), rest, value) if rest else value}

@@ -26,7 +26,7 @@ from .dispatch.connection import Connection
 from .dispatch.limits import CallLimits, Limits
 from .extension import Extension
 from .features import Features
-from .functions.location import locating
+from .functions.location import locate_errors
 from .handlers.core import CORE
 from .handlers.dispatch import Dispatch
 from .run import Run
@@ -46,7 +46,7 @@ def prepare(
         _extend(run, extension)
     for tool in run.features.tools.all():
         if tool.options.task is not None and all(extension.name != TASKS for extension in run.extensions):
-            with locating(tool.function.declared):
+            with locate_errors(tool.function.declared):
                 raise DeclarationError(
                     f"tool {tool.name!r} may run as a task: give the server the extension `tasks()`"
                 )
@@ -55,8 +55,8 @@ def prepare(
     changes.on_subscribe = server.subscribe
     if (unsubscribe := server.unsubscribe) is not None:
         changes.on_unsubscribe = lambda key: unsubscribe(run, key)
-    if (when_wanted := server.wanted) is not None:
-        changes.on_wanted = lambda: when_wanted(run)
+    if (on_wanted := server.wanted) is not None:
+        changes.on_wanted = lambda: on_wanted(run)
     run.calls = Calls(limits, budget, run.hooks, Dispatch(run, budget))
     return run
 
@@ -66,14 +66,14 @@ def _check_completions(features: Features[Any]) -> None:
     prompts = {prompt.name: prompt.function.names() for prompt in features.prompts.all()}
     templates = {resource.uri: resource.template.names for resource in features.resources.all()}
     for (kind, name, argument), completer in features.completions.all().items():
-        known: Mapping[str, Sequence[str]] = prompts if kind == "prompt" else templates
-        if kind == "prompt" and features.prompts.source is not None and name not in known:
+        declared: Mapping[str, Sequence[str]] = prompts if kind == "prompt" else templates
+        if kind == "prompt" and features.prompts.source is not None and name not in declared:
             continue
-        with locating(completer):
-            if name not in known:
-                raise DeclarationError(f"@completes: there is no {kind} {name!r}; available: {', '.join(known)}")
-            if argument not in known[name]:
-                names = ", ".join(known[name])
+        with locate_errors(completer):
+            if name not in declared:
+                raise DeclarationError(f"@completes: there is no {kind} {name!r}; available: {', '.join(declared)}")
+            if argument not in declared[name]:
+                names = ", ".join(declared[name])
                 raise DeclarationError(
                     f"@completes: {kind} {name!r} has no argument {argument!r}; available: {names}"
                 )
@@ -152,7 +152,7 @@ class Opening:
         instead of the declared ones. It may be called again. `spans` is as in `Identity`; `log_level` is the lowest
         level of messages that clients receive before they set a level, if it differs from the server's."""
         server, active = self._run.server, self._run.conditions.active
-        implementation = server.implementation if info is None else _implementation(info)
+        implementation = server.implementation if info is None else _read_implementation(info)
         level = log_level or server.log_level
         self._run.present(Identity(implementation, instructions, dict(capabilities), spans or {}, level, active))
 
@@ -160,17 +160,17 @@ class Opening:
         """Call `greeter`, which neither waits nor raises, with each client that has completed the handshake."""
         self._run.hooks.greeters.append(greeter)
 
-    def represent_remote(self, is_there: Callable[[], bool]) -> None:
-        """Declare that the server behind this run is remote: `is_there` returns True if that server can be reached,
-        and neither waits nor raises."""
-        self._run.hooks.is_there = is_there
+    def represent_remote(self, is_reachable: Callable[[], bool]) -> None:
+        """Declare that the server behind this run is remote: `is_reachable` returns True if that server can be
+        reached, and neither waits nor raises."""
+        self._run.hooks.is_reachable = is_reachable
 
     def extend(self, extension: Extension[Any]) -> None:
         """Add `extension` to this run, before the lifespan yields. Raises DeclarationError for duplicates."""
         _extend(self._run, extension)
 
 
-def _implementation(info: Mapping[str, Any]) -> Implementation:
+def _read_implementation(info: Mapping[str, Any]) -> Implementation:
     """Return the name and version of another server, or "unknown" if they are malformed."""
     try:
         return Implementation.model_validate(info)

@@ -65,14 +65,14 @@ class Server(Declaration[State]):
             replica = await stack.enter_async_context(joined)
             if replica is not None:
                 run.replication.join(replica)
-            run.state = await stack.enter_async_context(self.living(Opening(run)))
+            run.state = await stack.enter_async_context(self.open_lifespan(Opening(run)))
             stack.push_async_callback(run.calls.close)
-            async with _opened_extensions(run):
+            async with _open_extensions(run):
                 yield run
 
 
 @asynccontextmanager
-async def _opened_extensions(run: Run[Any]) -> AsyncIterator[None]:
+async def _open_extensions(run: Run[Any]) -> AsyncIterator[None]:
     """Keep the lifespans of all extensions of `run` open during the block."""
     async with AsyncExitStack() as stack:
         for extension in run.extensions:

@@ -13,7 +13,7 @@ from ..protocol.types.base import Icon, Meta
 from ..protocol.types.tools import TaskSupport, Tool, ToolAnnotations, ToolExecution
 from .dispatch.context import Context
 from .functions.function import Function
-from .functions.location import is_own, locating
+from .functions.location import is_own, locate_errors
 from .results import Result
 
 log = logging.getLogger("shared.server.tools")
@@ -98,16 +98,16 @@ class RegisteredTool:
             raise DeclarationError(f"tool {self.name!r}: task={options.task!r} is unknown; available: {known}")
         self._description = description
         if not is_own(function):
-            # A type may refer to one that is not defined yet.
+            # A type may refer to a type that is not defined yet.
             try:
-                _ = self.listed
+                _ = self.entry
                 self.function.check()
             except DeclarationError as error:
                 if getattr(error.__cause__, "code", None) not in ("class-not-fully-defined", "undefined-annotation"):
                     raise
 
     @cached_property
-    def listed(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
         """The entry for `tools/list`. Raises DeclarationError for types that have no schema."""
         options = self.options
         tool = Tool(
@@ -117,21 +117,21 @@ class RegisteredTool:
             icons=options.icons,
             input_schema=options.input_schema or self.function.schema,
             output_schema=self.result.schema,
-            annotations=_hints(options),
+            annotations=_make_annotations(options),
             execution=None if options.task is None else ToolExecution(task_support=options.task),
             meta=options.meta,
         )
         return tool.to_wire()
 
 
-def _hints(options: ToolOptions) -> ToolAnnotations:
+def _make_annotations(options: ToolOptions) -> ToolAnnotations:
     """Return the hints that differ from the protocol's defaults (2026-07-28, ToolAnnotations); the second and third
     hints have no meaning for a tool that only reads."""
     open_world = None if options.open_world else False
     if options.read_only:
         return ToolAnnotations(read_only_hint=True, open_world_hint=open_world)
     return ToolAnnotations(
-        # Also if it is the default: server directories require it.
+        # Server directories require this hint, even if it is the default.
         destructive_hint=options.destructive,
         idempotent_hint=True if options.idempotent else None,
         open_world_hint=open_world,
@@ -183,16 +183,16 @@ class Tools:
         """Return every tool, on offer or not."""
         return list(self._tools.values())
 
-    def listed(self, settings: Any) -> list[dict[str, Any]]:
+    def entries(self, settings: Any) -> list[dict[str, Any]]:
         """Return the tools on offer under `settings`, as `tools/list` shows them. A tool without a schema is omitted,
         and logged."""
-        tools = self.on_offer(settings)
+        tools = self.find_offered(settings)
         try:
-            return [tool.listed for tool in tools]
+            return [tool.entry for tool in tools]
         except DeclarationError:
-            return [tool.listed for tool in tools if _has_schema(tool)]
+            return [tool.entry for tool in tools if _has_schema(tool)]
 
-    def on_offer(self, settings: Any) -> list[RegisteredTool]:
+    def find_offered(self, settings: Any) -> list[RegisteredTool]:
         """Return the tools on offer under `settings`."""
         return [
             tool
@@ -211,7 +211,7 @@ class Tools:
         if tool is None:
             raise UnknownTool(f"unknown tool: {name[:100]}")
         if tool.options.unavailable is not None:
-            # As an error of the tool, which the model reads: it may have seen the tool in an earlier list.
+            # The model, which may have seen the tool in an earlier list, reads only errors of tools.
             reason = tool.options.unavailable(settings)
             if reason is not None:
                 raise ToolError(reason)
@@ -220,15 +220,15 @@ class Tools:
 
 def _has_schema(tool: RegisteredTool) -> bool:
     try:
-        with locating(tool.function.declared):
-            _ = tool.listed
+        with locate_errors(tool.function.declared):
+            _ = tool.entry
     except DeclarationError as error:
         log.error("a tool is not listed: %s", error)
         return False
     return True
 
 
-def signed(
+def make_function(
     run: Callable[[Context[Any], dict[str, Any]], Awaitable[Any]],
     name: str,
     parameters: Iterable[Parameter],

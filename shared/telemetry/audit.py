@@ -262,7 +262,7 @@ def audit_calls(audit: Audit, server: str) -> Extension[Any]:
         run.hooks.before_sending = audit.flush
         yield
 
-    extension.outermost, extension.lifespan = 2, install_hooks
+    extension.rank, extension.lifespan = 2, install_hooks
     return extension
 
 

@@ -63,7 +63,7 @@ def trace_calls(server: str, *, over_http: bool) -> Extension[Any]:
 
     extension = Extension[Any]("traces", around=around)
     extension.around_at_once = around_at_once
-    extension.outermost = 3
+    extension.rank = 3
     return extension
 
 

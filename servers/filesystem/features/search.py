@@ -167,7 +167,7 @@ async def list_allowed_directories(ctx: Ctx) -> str:
 
 
 def _page(ctx: Ctx, limit: int | None, cursor: str | None) -> Page:
-    return Page(ctx.budget.entries_within(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
+    return Page(ctx.budget.limit_entries(limit), ctx.budget.page_bytes - _FRAME_BYTES, cursor)
 
 
 async def _search(ctx: Ctx, search: "Callable[[files.Control], T]") -> T:

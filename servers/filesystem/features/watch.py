@@ -30,7 +30,7 @@ async def changes(
     files = ctx.state
     roots = files.rooted.roots
     below = [str(root) for root in roots.paths] if path is None else [roots.path(files.place(path))]
-    page = Page(ctx.budget.entries_within(1_000), ctx.budget.page_bytes - _NOTES_BYTES, cursor)
+    page = Page(ctx.budget.limit_entries(1_000), ctx.budget.page_bytes - _NOTES_BYTES, cursor)
     result = await files.journal.read(page, Selection(below, pattern), wait)
     return changes_text(result)
 

@@ -166,7 +166,7 @@ def bridge(upstream: Upstream, *, extensions: Sequence[Extension[Any]] = ()) -> 
     It opens even if the server can't be reached, and keeps trying while it is open.
     """
     forwarding = Extension[Bridge](
-        "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_wrap, otherwise=_forward
+        "bridge", methods=[SET_LEVEL], handlers={SET_LEVEL.name: _set_level}, around=_wrap, fallback=_forward
     )
     server = Server[Bridge](
         Implementation(name=upstream.name, version=__version__),

@@ -22,17 +22,17 @@ def forward(link: Connection, notice: Notified) -> None:
     the level that the client set, nothing about the server's tasks, and all others unchanged. While too many messages
     wait for the client, only changes to lists are kept. Never waits or raises."""
     if notice.method in _CHANGES:
-        link.changed(_CHANGES[notice.method])
+        link.on_change(_CHANGES[notice.method])
     elif link.is_behind or notice.method.startswith(TASK_NOTIFICATIONS):
         return
     elif notice.method != "notifications/message":
         link.session.notify_session(notice.method, notice.params)
-        link.soon()
+        link.send_soon()
     else:
         peer, level = link.session.peer, notice.params.get("level")
         if peer is not None and isinstance(level, str) and level in LOG_LEVELS and peer.wants_log(level):
             link.session.notify_session(notice.method, repair_log(notice.params))
-            link.soon()
+            link.send_soon()
 
 
 class RootsWatcher:

@@ -83,7 +83,7 @@ class SessionMessages:
         self.subscriptions.updated(session, notice)
         if isinstance(notice, Gap):
             for change in LISTS:
-                session.link.changed(change)
+                session.link.on_change(change)
 
     async def reopened(self, session: OwnSession) -> None:
         """Restore the log level and the subscriptions in a session that was lost and opened again. Never raises."""
@@ -94,7 +94,7 @@ class SessionMessages:
                     await send_level(client, session.level, ANSWER_SECONDS)
             await self.subscriptions.reopened(session, client)
             for change in LISTS:
-                session.link.changed(change)
+                session.link.on_change(change)
 
     # The description of the bridge
 

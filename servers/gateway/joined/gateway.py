@@ -72,7 +72,7 @@ def gateway(
         "joined",
         methods=[rows[name] for name in _HANDLERS],
         handlers=_HANDLERS,
-        otherwise=lambda running, context, params: context.state.extension_methods.handle(running, context, params),
+        fallback=lambda running, context, params: context.state.extension_methods.handle(running, context, params),
     )
     server = Server[JoinedServers](
         implementation or Implementation(name="mcp-server-bundle", version=__version__),
@@ -112,7 +112,7 @@ def _list_handler(kind: Kind) -> Handler:
 
 
 async def _list_resources(running: Run[Any], context: Context[JoinedServers], params: ListParams) -> dict[str, Any]:
-    await running.changes.want_resources()
+    await running.changes.call_on_wanted()
     name, size, signer = context.call.method.name, running.server.page_size, running.signer
     return await context.state.resources.page(context, name, params.cursor, size=size, signer=signer)
 

@@ -196,7 +196,7 @@ class _Presence:
             self._running.changes.leave(self)
             self._running = None
 
-    def changed(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Forward a change at it."""
         self._joined.changed(self._part, change)
 
@@ -206,4 +206,4 @@ class _Presence:
 
 
 async def _want_resources(running: Run[Any]) -> None:
-    await running.changes.want_resources()
+    await running.changes.call_on_wanted()

@@ -82,7 +82,7 @@ class Part:
         running = self.running
         if running is None:
             return False
-        return running.features.resources.knows(uri) or any(
+        return running.features.resources.is_declared(uri) or any(
             uri in extension.open_resources for extension in running.extensions
         )
 
@@ -143,7 +143,7 @@ class Part:
         subscriptions."""
 
         async def begin(running: Run[Any], context: Context[Any], params: Params) -> dict[str, Any]:
-            return {"key": await running.changes.hold(context, uri)}
+            return {"key": await running.changes.subscribe(context, uri)}
 
         params: Params
         if context.peer.lasts:
@@ -154,7 +154,7 @@ class Part:
         running, row = self.running, self.row(context, method)
         if running is None or row is None:
             raise self.refusal("resources/subscribe")
-        handler = running.surrounded(row, begin)
+        handler = running.wrap(row, begin)
         return running, (await self._run_handler(running, handler, context, row, params))["key"]
 
     async def _run_handler(
@@ -170,7 +170,7 @@ class Part:
             call.round = Round(round_.number, {**carried["answers"], **round_.answers}, carried["carried"])
         result: dict[str, Any] | None = None
         # A server that closes cancels its work. The call itself belongs to another run, and is still answered.
-        with running.calls.guest() as scope, _ErrorTranslation(running, self.name, call):
+        with running.calls.admit_guest() as scope, _ErrorTranslation(running, self.name, call):
             result = await handler(running, _adapt(running, context), params)
             if result is None:
                 raise TypeError(f"the handler of {row.name} returned None")
@@ -184,7 +184,7 @@ def _adapt(running: Run[Any], context: Context[Any]) -> Context[Any]:
     call, budget = context.call, running.calls.budget
     if call.task is not None:
         # A call that may become a task keeps its own time limit.
-        budget = budget.lasting(context.budget.seconds)
+        budget = budget.with_seconds(context.budget.seconds)
     return Context(call, context.link, running, running.state, budget)
 
 
@@ -219,7 +219,7 @@ class _ErrorTranslation:
 def absence_note(parts: Iterable[Part]) -> str:
     """Return the end of an error message, which names the unavailable parts as a possible reason; empty if all are
     available."""
-    names = [part.name for part in parts if part.running is None or not part.running.hooks.is_there()]
+    names = [part.name for part in parts if part.running is None or not part.running.hooks.is_reachable()]
     return f"; not available at the moment: {', '.join(names)}" if names else ""
 
 

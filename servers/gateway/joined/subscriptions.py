@@ -55,7 +55,7 @@ class Subscriptions:
         for own_key in self._own_keys.get((part, key), ()):
             subscription = self._subscriptions[own_key]
             if subscription.running is running:
-                await running.changes.release([key])
+                await running.changes.unsubscribe([key])
                 return own_key
             # A run may reuse the key of an earlier one for another resource.
             if subscription.uri == own:
@@ -120,4 +120,4 @@ class Subscriptions:
 async def _release(part: Part, running: Run[Any], key: str) -> None:
     """End a subscription at its owner, unless the owner has closed since."""
     if part.running is running:
-        await running.changes.release([key])
+        await running.changes.unsubscribe([key])

@@ -18,7 +18,7 @@ from shared.protocol.types.tools import CallToolParams, ListParams, named_tools
 from shared.server.dispatch.context import Context
 from shared.server.extension import Extension
 from shared.server.features import Handler
-from shared.server.results import within_bytes, without_view
+from shared.server.results import drop_large_view, limit_size
 from shared.server.run import Run
 
 from .guard import Guard, Listing, Tools
@@ -147,12 +147,12 @@ def _limit(handler: Handler, method: Method, seconds: float | None, max_bytes: i
     """Wrap `handler` with limits of time and size."""
 
     async def handle(running: Run[Any], context: Context[Any], params: Any) -> dict[str, Any]:
-        with nullcontext() if seconds is None else context.link.calls.within(context.call, seconds):
+        with nullcontext() if seconds is None else context.link.calls.limit_time(context.call, seconds):
             result: dict[str, Any] = await handler(running, context, params)
         if max_bytes is None:
             return result
         try:
-            return within_bytes(without_view(result, max_bytes), max_bytes)
+            return limit_size(drop_large_view(result, max_bytes), max_bytes)
         except ToolError as error:
             raise (error if method.name == _CALL else RpcError(str(error))) from None
 

@@ -62,7 +62,7 @@ class Guard:
         """The lock of each connection: one of its calls lists the tools for all of them. No call waits for another
         connection, whose session may hang."""
 
-    def changed(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Invalidate all tools if they have changed."""
         if change.what == "tools":
             self.version += 1

@@ -72,7 +72,7 @@ def _notify(context: Context[Any], method: str, params: dict[str, Any]) -> None:
     link = context.link
     if not link.is_gone and not link.is_behind:
         link.session.notify_session(method, params)
-        link.soon()
+        link.send_soon()
 
 
 FORM = _Form()
@@ -140,7 +140,7 @@ async def _get_result(running: Run[Any], context: Context[Any], params: TaskPara
 
 
 async def _fail_on_closing(context: Context[Any]) -> None:
-    await context.link.closing()
+    await context.link.wait_for_closing()
     raise RpcError("the connection is about to end; request the result on another one")
 
 

@@ -86,4 +86,4 @@ class QuestionSender:
         return result
 
     async def _request(self, method: str, params: dict[str, Any]) -> Any:
-        return (await self._context.pass_on({_KEY: (method, params)}, None))[_KEY]
+        return (await self._context.forward_questions({_KEY: (method, params)}, None))[_KEY]

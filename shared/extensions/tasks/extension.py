@@ -21,7 +21,7 @@ from ...protocol.versions import V2026_07_28
 from ...server.dispatch.context import Context
 from ...server.extension import Capability, Extension, Follow
 from ...server.features import Handler
-from ...server.handlers.dispatch import unless_task, with_task_handler
+from ...server.handlers.dispatch import refuse_tasks, route_tasks
 from ...server.run import Run
 from . import experimental, states
 from .hosted import Form, HostedCall, Report
@@ -86,7 +86,7 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
         if method.name != "tools/call":
             return handler
         host = partial(_host_call, handler=handler, after_seconds=after_seconds)
-        return host if support is not None else with_task_handler(host, handler)
+        return host if support is not None else route_tasks(host, handler)
 
     extension = Extension[Any](
         TASKS,
@@ -103,9 +103,9 @@ def tasks(*, after_seconds: float = SYNCHRONOUS_SECONDS, support: Support | None
             *experimental.list_capabilities(lambda running: _capability(running) is not None),
         ],
     )
-    extension.lifespan, extension.listens = partial(open_tasks, support=support), _listen
+    extension.lifespan, extension.listen = partial(open_tasks, support=support), _listen
     if support is None:
-        extension.around_at_once = lambda _method, handler: unless_task(handler)
+        extension.around_at_once = lambda _method, handler: refuse_tasks(handler)
     return extension
 
 
@@ -117,7 +117,7 @@ def task_capabilities() -> dict[str, Any]:
 
 
 def _capability(running: Run[Any]) -> dict[str, Any] | None:
-    listed = running.features.tools.on_offer(running.settings)
+    listed = running.features.tools.find_offered(running.settings)
     return {} if any(tool.options.task in ("optional", "required") for tool in listed) else None
 
 
@@ -147,7 +147,7 @@ async def _host_call(
     elif task_support != "handler decides":
         await _detach(hosted, tasks_of(running))
     try:
-        budget = context.budget.lasting(lifetime)
+        budget = context.budget.with_seconds(lifetime)
         result: dict[str, Any] = await handler(running, replace(context, budget=budget), params)
         if request is not None:  # a requested task is created, even if the call is almost over
             await _detach(hosted, tasks_of(running))

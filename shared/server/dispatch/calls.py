@@ -65,13 +65,13 @@ class Link(Protocol):
     async def wait_writable(self) -> None:
         """Wait until the peer has read enough of the waiting messages."""
 
-    def count(self, call: Call, outcome: Outcome) -> Outcome:
+    def count_result(self, call: Call, outcome: Outcome) -> Outcome:
         """Count a result that must wait, and return the result, or an error if there is no room."""
 
-    async def move(self) -> None:
+    async def wait_for_progress(self) -> None:
         """Wait until a call has ended, or something was sent."""
 
-    def ended(self, call: Call) -> None:
+    def free_place(self, call: Call) -> None:
         """Give the place of `call`, which has ended, to the next waiting call."""
 
 
@@ -93,7 +93,7 @@ class Work(Protocol):
     def answer(self, link: Any, call: Call) -> Awaitable[Any]:
         """Answer `call`. Raises the exceptions of the handler."""
 
-    async def with_nearest(self, link: Any, call: Call, error: UnknownName) -> UnknownName:
+    async def add_nearest_name(self, link: Any, call: Call, error: UnknownName) -> UnknownName:
         """Return the error of `call`, with the nearest name that its client may see."""
 
     def translate(self, error: BaseException) -> McpError | InputRequired:
@@ -104,7 +104,7 @@ class Work(Protocol):
 class _Pause:
     """The state of a call whose clock is stopped."""
 
-    waiting: int = 0
+    pending: int = 0
     """The number of answers from the user for which it waits."""
     remaining: dict[CancelScope, float] = field(default_factory=dict)
     """The remaining seconds of each limit of the call."""
@@ -128,10 +128,11 @@ class Calls:
         self._work = work
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Call, asyncio.Task[None]] = {}
-        self._deadlines = ExpiryQueue(budget.seconds, _stop)
+        # A call whose scope is cancelled at its deadline is answered with a timeout error.
+        self._deadlines = ExpiryQueue(budget.seconds, lambda call: call.scope.cancel())
         self._ended: Signal | None = None
         self._guests: set[CancelScope] = set()
-        self._narrowed: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever have narrowed limits
+        self._narrow_scopes: dict[Call, tuple[CancelScope, ...]] = {}  # few calls ever have narrowed limits
         self._pauses: dict[Call, _Pause] = {}
         self.is_closing = False
         """True if waiting calls will never get a place."""
@@ -148,36 +149,36 @@ class Calls:
         if call.is_over:  # it was cancelled in its own batch, or while it waited
             return
         limits = self.limits
-        # Until it is detached: then it has no link, and its outcome goes to another outlet.
+        # A call that is detached later has no link, and another outlet.
         call.link, call.outlet = link, link.session
         if call.weight > _MAX_LIGHT_BYTES:
             # The task of a heavy call validates its arguments in turns of their own.
             at_once = at_once and call.weight < HEAVY_BYTES
-            if not self._take_memory(link, call):
+            if not self._reserve_for_call(link, call):
                 return
         if call.method.is_stream:
-            # Streams wait for hours by design: they have a separate limit, and no deadline.
+            # Streams stay open for hours by design, so they have a separate limit and no deadline.
             if link.streams >= limits.streams:
                 link.session.finish(call, InternalError(f"{limits.streams} streams are open, which is the limit"))
                 return
             link.streams += 1
         elif link.running < limits.concurrent_calls:
             quota = self.hooks.quota
-            # This counts all connections of one client, while a link knows only its own.
+            # The quota counts the calls on all connections of a client; `link.running` those on one connection.
             refusal = None if quota is None else quota.begin(link.client)
             if refusal is not None:
                 self._refuse(link, call, refusal)
                 return
             link.running += 1
         else:
-            self._wait(link, call, limits.waiting_calls)
+            self._enqueue(link, call, limits.waiting_calls)
             return
         name = call.method.handler
-        may_be = name in self._work.at_once and (name != _TOOL or call.params.name in self._work.tools_at_once)
-        if at_once and may_be and self._answer_at_once(link, call):
+        is_eligible = name in self._work.at_once and (name != _TOOL or call.params.name in self._work.tools_at_once)
+        if at_once and is_eligible and self._answer_at_once(link, call):
             return
         call.scope = CancelScope()
-        # Plain tasks: one in a task group costs four times as much.
+        # A task in a task group costs four times as much.
         self._tasks[call] = self._loop.create_task(self._run(call), context=call.origin_context)
         call.origin_context = None
 
@@ -194,13 +195,13 @@ class Calls:
         except _STOPS:
             raise
         except BaseException as error:
-            _release(error)
+            _drop_references(error)
             return False
         if result is None:
             return False
-        call.began = self._loop.time()  # without it, the call would be reported as one that no handler had
-        link.session.finish(call, link.count(call, result) if link.session.waiting else result)
-        link.ended(call)
+        call.began = self._loop.time()  # otherwise the call would be reported as unhandled
+        link.session.finish(call, link.count_result(call, result) if link.session.waiting else result)
+        link.free_place(call)
         return True
 
     def cancel(self, call: Call) -> None:
@@ -217,23 +218,23 @@ class Calls:
         server."""
         link, call.link, call.outlet = call.link, None, outlet
         self._deadlines.stop(call)
-        for scope in (call.scope, *self._narrowed.get(call, ())):
+        for scope in (call.scope, *self._narrow_scopes.get(call, ())):
             scope.deadline = math.inf
         if (pause := self._pauses.get(call)) is not None:
             pause.remaining.clear()
-        if call.release is not None:  # the work on it has its arguments until it ends
+        if call.release is not None:  # the work on the call holds its arguments until the work ends
             self._tasks[call].add_done_callback(lambda _: call.end())
         if link is not None:
-            link.ended(call)
+            link.free_place(call)
 
     @contextmanager
-    def paused(self, call: Call) -> Iterator[None]:
+    def pause_clock(self, call: Call) -> Iterator[None]:
         """Stop the clock of a call while it waits for the user, even for several answers at once. Afterwards the call
         has its own timer, because it is no longer the last to end."""
         pause, now = self._pauses.setdefault(call, _Pause()), self._loop.time()
-        pause.waiting += 1
+        pause.pending += 1
         clocks = [(call.scope, self._deadlines.pop(call, call.scope.deadline))]
-        clocks += [(scope, scope.deadline) for scope in self._narrowed.get(call, ())]
+        clocks += [(scope, scope.deadline) for scope in self._narrow_scopes.get(call, ())]
         for scope, deadline in clocks:
             if deadline < math.inf:
                 # A person may think for an hour; the tool does no work during that time.
@@ -241,30 +242,30 @@ class Calls:
         try:
             yield
         finally:
-            pause.waiting -= 1
-            if not pause.waiting:
+            pause.pending -= 1
+            if not pause.pending:
                 del self._pauses[call]
                 for scope, seconds in pause.remaining.items():
                     scope.deadline = self._loop.time() + seconds
 
     @contextmanager
-    def within(self, call: Call, seconds: float) -> Iterator[None]:
+    def limit_time(self, call: Call, seconds: float) -> Iterator[None]:
         """Limit `call` to `seconds` of wall time during the block, in addition to its other limit; both stop with its
         clock. Raises CallTimeout with that number when they have passed."""
-        outer = self._narrowed.get(call, ())
+        outer = self._narrow_scopes.get(call, ())
         with CancelScope(deadline=self._loop.time() + seconds) as scope:
-            self._narrowed[call] = (*outer, scope)
+            self._narrow_scopes[call] = (*outer, scope)
             try:
                 yield
             finally:
-                self._narrowed[call] = outer
+                self._narrow_scopes[call] = outer
                 if not outer:
-                    del self._narrowed[call]
+                    del self._narrow_scopes[call]
         if scope.cancelled_caught:
             raise CallTimeout(seconds)
 
     @contextmanager
-    def guest(self) -> Iterator[CancelScope]:
+    def admit_guest(self) -> Iterator[CancelScope]:
         """Yield a scope in which a call of another server uses the resources of this server. When this server closes,
         the scope is cancelled and awaited."""
         with CancelScope() as scope:
@@ -286,7 +287,7 @@ class Calls:
                 await self._ended.wait()
         else:
             while link.running or link.streams:
-                await link.move()
+                await link.wait_for_progress()
 
     async def close(self) -> None:
         """Cancel the calls in progress, and wait for their end, shielded. Waiting calls never begin."""
@@ -295,7 +296,8 @@ class Calls:
             self.cancel(call)
         for scope in tuple(self._guests):
             scope.cancel()
-        # The caller is most likely cancelled itself; the lifespan may not end before the last call that uses it.
+        # The wait is shielded because the caller is most likely cancelled, and the lifespan must not end before the
+        # last call that uses it.
         with CancelScope(shield=True):
             await self.drain()
         self._deadlines.close()
@@ -308,31 +310,31 @@ class Calls:
             with call.scope:
                 if not (is_stream or call.is_over) and (link.is_behind or self.room.used):
                     await self._wait_for_peer(link, call)
-                if call.is_over:  # also if it was cancelled in the turn of the loop in which its wait ended
+                if call.is_over:  # it may have been cancelled just when its wait ended
                     return
                 call.began = self._loop.time()
                 if not is_stream:
-                    # From the first step on, not from the request: a call that waited for its place has done nothing
-                    # yet.
+                    # The time of a call begins with its first step, since a call that waits for its place does no
+                    # work.
                     deadlines[call] = call.began + deadlines.seconds
-                # One timer for all calls: their limits are equal, so they end in the order in which they began.
+                # One timer serves all calls, since their limits are equal: the first to begin is the first to end.
                 if deadlines.timer is None:
                     deadlines.arm()
                 try:
                     outcome = await self._work.answer(link, call)
                 except UnknownName as error:
-                    raise await self._work.with_nearest(link, call, error) from None
+                    raise await self._work.add_nearest_name(link, call, error) from None
                 if outcome is None:
-                    # None would be treated as a call whose time was up.
+                    # None would be treated as a timeout.
                     raise TypeError(f"the handler of {call.method.name} returned None")
             if call.outlet is not None:
                 # A call without an outcome that was not cancelled has used up its time.
                 _finish(call, CallTimeout(deadlines.seconds) if outcome is None else outcome)
         except BaseException as error:
-            # Raises those that stop the program. The scope of a call catches our own cancellations; any other
-            # cancellation comes from a task that the function has awaited.
+            # `translate` raises errors that stop the program. The scope of a call catches its own cancellation; any
+            # other cancellation comes from a task that the function has awaited.
             answer = self._work.translate(error)
-            _release(error)
+            _drop_references(error)
             if call.outlet is not None:
                 call.outlet.finish(call, answer)
         finally:
@@ -340,7 +342,7 @@ class Calls:
             del self._tasks[call]
             call.task = None
             if call.link is not None:
-                call.link.ended(call)
+                call.link.free_place(call)
             if self._ended is not None:
                 self._ended.wake()
 
@@ -352,34 +354,34 @@ class Calls:
         if not (self.room.is_free(link.client) or link.session.is_in_batch(call)):
             await self.room.wait(link.client)
 
-    def _wait(self, link: Link, call: Call, maximum: int) -> None:
+    def _enqueue(self, link: Link, call: Call, maximum: int) -> None:
         if len(link.queue or ()) >= maximum:
             link.session.finish(call, InternalError("too many calls are waiting; send fewer at once"))
             return
-        if not self._take_memory(link, call):
+        if not self._reserve_for_call(link, call):
             return
         if link.queue is None:
             link.queue = deque()
-        call.origin_context = copy_context()  # it begins in the task of another call, which has its own context
+        call.origin_context = copy_context()  # the call will begin in the task of another call
         link.queue.append(call)
 
-    def take_memory(self, client: str, size: int) -> bool:
-        """Reserve `size` bytes for `client` until `give_memory`. Return False if too little memory is left."""
-        return self._memory.take(client, size)
+    def reserve_memory(self, client: str, size: int) -> bool:
+        """Reserve `size` bytes for `client` until `release_memory`. Return False if too little memory is left."""
+        return self._memory.reserve(client, size)
 
-    def give_memory(self, client: str, size: int) -> None:
+    def release_memory(self, client: str, size: int) -> None:
         """Release `size` bytes of `client`."""
-        self._memory.give(client, size)
+        self._memory.release(client, size)
 
-    def _take_memory(self, link: Link, call: Call) -> bool:
+    def _reserve_for_call(self, link: Link, call: Call) -> bool:
         """Reserve the memory of `call` until it is over. Refuse the call and return False if too little is left."""
-        if call.release is not None:  # it has waited for its place
+        if call.release is not None:  # the memory was reserved before the call waited for its place
             return True
         size = (call.weight or weigh_value(call.raw)) + _CALL_BYTES
-        if not self._memory.take(link.client, size):
+        if not self._memory.reserve(link.client, size):
             self._refuse(link, call, LimitExceeded("your calls use too much memory", "memory", 1))
             return False
-        call.release = partial(self._memory.give, link.client, size)
+        call.release = partial(self._memory.release, link.client, size)
         return True
 
     def _refuse(self, link: Link, call: Call, refusal: LimitExceeded) -> None:
@@ -388,31 +390,26 @@ class Calls:
             self.hooks.on_refused(refusal)
 
 
-def _stop(call: Call) -> None:
-    """Cancel `call`, whose time is up; the answer is a timeout error."""
-    call.scope.cancel()
-
-
 def _finish(call: Call, outcome: Outcome) -> None:
     """Answer `call`, which has an outlet."""
     link = call.link
     # The answer waits behind other answers, or for the rest of its batch.
     if link is not None and (link.sending or link.session.waiting or link.session.is_in_batch(call)):
-        outcome = link.count(call, outcome)
+        outcome = link.count_result(call, outcome)
     call.outlet.finish(call, outcome)
 
 
-def _release(error: BaseException) -> None:
+def _drop_references(error: BaseException) -> None:
     """Remove the references from `error` and its causes to the call that is over."""
-    waiting: list[BaseException] = [error]
-    while waiting:
-        exception = waiting.pop()
+    pending: list[BaseException] = [error]
+    while pending:
+        exception = pending.pop()
         # A traceback holds the frames that the exception left, and these hold the arguments of the call. If a frame
         # holds the exception as well, by a name or by the future that it came from, only the garbage collector would
         # ever free them: it counts objects, and a call of a few objects may have megabytes of arguments.
         traceback.clear_frames(exception.__traceback__)
         exception.__traceback__ = None
-        waiting += filter(None, (exception.__cause__, exception.__context__))
+        pending += filter(None, (exception.__cause__, exception.__context__))
         exception.__cause__ = exception.__context__ = None
         if isinstance(exception, BaseExceptionGroup):
-            waiting += exception.exceptions
+            pending += exception.exceptions

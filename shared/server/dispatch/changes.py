@@ -38,7 +38,7 @@ log = logging.getLogger("shared.server.dispatch.changes")
 class Listener(Protocol):
     """A receiver of changes. Its methods neither wait nor raise."""
 
-    def changed(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Receive a change."""
 
     def announce(self, message: LogMessage) -> None:
@@ -58,11 +58,11 @@ class Changes:
         """Returns the keys whose subscribers are notified here when a resource has changed in another replica,
         instead of the key of the change: for a `written` change, all keys that it concerns. A server that detects
         changes itself then looks for them, and returns no keys. The function neither waits nor raises."""
-        self._wanted = False
-        self._is_warned = False
+        self._is_wanted = False
+        self._has_warned = False
         self._listeners: dict[Listener, None] = {}
-        self._holders: Counter[str] = Counter()
-        self._shares: Counter[str] = Counter()
+        self._subscribers: Counter[str] = Counter()
+        self._by_client: Counter[str] = Counter()
         self._total = 0
 
     def tools(self) -> None:
@@ -80,11 +80,11 @@ class Changes:
     def resource(self, key: str, part: str | None = None) -> None:
         """Publish a change to the resource of `key`, or to its `part` with this URI. A read must return the new
         content from now on."""
-        if self.on_subscribe is None and not self._is_warned:
-            self._is_warned = True
+        if self.on_subscribe is None and not self._has_warned:
+            self._has_warned = True
             log.warning("no one can be notified that %s changed: the server has no `on_subscribe`", key)
         # A client of another replica may have subscribed, even if nobody here has.
-        if key in self._holders or self.share is not None:
+        if key in self._subscribers or self.share is not None:
             self._publish(Change("resource", key, part))
 
     def wrote(self, key: str) -> None:
@@ -111,14 +111,14 @@ class Changes:
         """Stop notifying `listener`."""
         self._listeners.pop(listener, None)
 
-    async def want_resources(self) -> None:
+    async def call_on_wanted(self) -> None:
         """Call `on_wanted` if this is the first client that is interested in the list of resources."""
-        if not self._wanted:
-            self._wanted = True
+        if not self._is_wanted:
+            self._is_wanted = True
             if self.on_wanted is not None:
                 await self.on_wanted()
 
-    async def hold(self, context: Any, uri: str, client: str = "") -> str:
+    async def subscribe(self, context: Any, uri: str, client: str = "") -> str:
         """Begin a subscription of `client` to `uri`, for the call of `context`; return its key.
 
         Raises ResourceNotFound if the URI does not allow subscriptions, and InvalidParams if the client's share is
@@ -128,55 +128,55 @@ class Changes:
             raise ResourceNotFound(uri)
         # A disconnected client must not begin the rest of its subscriptions.
         await checkpoint_if_cancelled()
-        # A client may have as many as remain for other clients: half of them if it is alone, a third each of two, and
-        # so on. Without a name, there is only one client, which may have all.
+        # A client may have as many subscriptions as remain for others: half of all if it is alone, a third if there
+        # are two such clients, and so on. The only client of a server has no name, and may have all.
         remaining = MAX_SUBSCRIPTIONS - self._total
-        if remaining <= 0 or (client and self._shares.get(client, 0) >= remaining):
+        if remaining <= 0 or (client and self._by_client.get(client, 0) >= remaining):
             raise InvalidParams(
                 f"the server reserves its last {remaining:,} subscriptions for other clients; end some first"
             )
-        self._shares[client] += 1
+        self._by_client[client] += 1
         self._total += 1
-        with ExitStack() as undoing:
-            undoing.callback(self._give_back, client)
+        with ExitStack() as undo:
+            undo.callback(self._uncount, client)
             with CancelScope(shield=True):
                 key = await self.on_subscribe(context, uri)
-            undoing.pop_all()
-        self._holders[key] += 1
+            undo.pop_all()
+        self._subscribers[key] += 1
         return key
 
-    async def release(self, keys: Iterable[str], client: str = "") -> None:
+    async def unsubscribe(self, keys: Iterable[str], client: str = "") -> None:
         """End one subscription of `client` to each of `keys`, even if cancelled, and even if the server's own code
         raises."""
-        async with AsyncExitStack() as ending:
-            # A stack: each key is released, even if the release of another one raises.
+        # The stack releases every key, even if the release of another key raises.
+        async with AsyncExitStack() as stack:
             for key in reversed(tuple(keys)):
-                ending.push_async_callback(self._release, key, client)
+                stack.push_async_callback(self._unsubscribe, key, client)
 
-    def _give_back(self, client: str) -> None:
+    def _uncount(self, client: str) -> None:
         self._total -= 1
-        self._shares[client] -= 1
-        if not self._shares[client]:
-            del self._shares[client]
+        self._by_client[client] -= 1
+        if not self._by_client[client]:
+            del self._by_client[client]
 
-    async def _release(self, key: str, client: str) -> None:
-        self._give_back(client)
-        self._holders[key] -= 1
-        if self._holders[key] > 0:
+    async def _unsubscribe(self, key: str, client: str) -> None:
+        self._uncount(client)
+        self._subscribers[key] -= 1
+        if self._subscribers[key] > 0:
             return
-        del self._holders[key]
+        del self._subscribers[key]
         if self.on_unsubscribe is not None:
             with CancelScope(shield=True):
                 await self.on_unsubscribe(key)
 
     def has_subscribers(self, key: str) -> bool:
         """Return True if a client subscribes to the resource of `key`."""
-        return key in self._holders
+        return key in self._subscribers
 
     @property
     def subscribed_resources(self) -> int:
         """The number of resources with subscriptions."""
-        return len(self._holders)
+        return len(self._subscribers)
 
     def receive(self, change: Change) -> None:
         """Notify the listeners of a change that another replica has published."""
@@ -185,16 +185,15 @@ class Changes:
             return
         keys = (change.uri,) if self.on_remote_change is None else self.on_remote_change(change)
         for key in keys:
-            if key in self._holders:
+            if key in self._subscribers:
                 self._notify_listeners(Change("resource", key, change.part if key == change.uri else None))
 
     def notify_all(self) -> None:
         """Notify the listeners that anything may have changed."""
-        # It is unknown which changes were missed: a client that reads once too often is better than one with outdated
-        # content.
+        # It is unknown which changes were missed. An unnecessary read is better than outdated content.
         for name in LISTS:
             self._notify_listeners(Change(name))
-        for key in tuple(self._holders):
+        for key in tuple(self._subscribers):
             self._notify_listeners(Change("resource", key))
 
     def _publish(self, change: Change) -> None:
@@ -207,4 +206,4 @@ class Changes:
 
     def _notify_listeners(self, change: Change) -> None:
         for listener in tuple(self._listeners):
-            listener.changed(change)
+            listener.on_change(change)

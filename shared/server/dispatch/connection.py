@@ -1,6 +1,6 @@
 """The connection to one peer: its messages become calls, and messages for the peer wait until they are fetched.
 
-    messages ──▶ take ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored
+    messages ──▶ receive ──▶ session.receive ──▶ calls.begin for a Call, calls.cancel for Cancelled, an answer stored
     calls ──▶ session.finish ──▶ `due` is called ──▶ outgoing ──▶ the transport
 
 A connection is driven by the owner of the peer: `serve` drives one with a stream of messages; an HTTP session, or a
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 MANY_CHANGES = 1_000
 """The number of waiting changes for one peer at which parts of resources are no longer distinguished."""
-_MAX_LIGHT_BYTES = 4_096
+_MIN_COUNTED_BYTES = 4_096
 """The minimum size in bytes of a result that is counted; smaller results are bounded by the number of waiting
 messages."""
 _MAX_ANSWERED_AT_ONCE = 25
 """Maximum number of calls of one batch that are answered at once."""
-_NONE = Failure(None, -32603, "the client ended its stream")
+_NO_ANSWER = Failure(None, -32603, "the client ended its stream")
 """The answer used for a client that will no longer answer."""
 
 
@@ -85,12 +85,12 @@ async def serve(
     # The method of a `PromptReceiver`.
     receive_by = getattr(transport, "receive_by", None)
     if receive_by is not None:
-        receive_by(stream.take)
+        receive_by(stream.receive)
     writing = CancelScope()
 
     async def write() -> None:
-        # The scope is inside the task: a cancelled task leaves its frames, and all they hold, to the garbage
-        # collector.
+        # The scope is inside the task, because the frames of a cancelled task, and all they hold, are freed only by
+        # the garbage collector.
         with writing, suppress(anyio.BrokenResourceError):
             await stream.write()
         tasks.cancel_scope.cancel()
@@ -100,7 +100,7 @@ async def serve(
             tasks.start_soon(write)
             with suppress(anyio.BrokenResourceError):
                 await stream.read()
-                # The peer has ended its side cleanly and may still read: its requests are answered.
+                # The peer has ended its side cleanly, and may still read the answers to its requests.
                 await connection.drain()
             writing.cancel()
     finally:
@@ -119,36 +119,36 @@ class _Stream:
         self._ready = asyncio.Event()
         self._unsent: list[Outgoing] = []
         """Messages that were fetched from the connection, but not sent yet."""
-        self._is_taking = False
+        self._is_receiving = False
 
     def due(self) -> None:
-        """Wake `write`, unless `take` is about to send the messages."""
-        if not self._is_taking:
+        """Wake `write`, unless `receive` is about to send the messages."""
+        if not self._is_receiving:
             self._ready.set()
 
     async def read(self) -> None:
-        """Take messages until the peer ends its stream. Raises BrokenResourceError when it has disconnected."""
+        """Receive messages until the peer ends its stream. Raises BrokenResourceError when it has disconnected."""
         while True:
             try:
                 messages = await self._transport.receive()
             except anyio.EndOfStream:
                 return
-            while messages := self.take(messages):
+            while messages := self.receive(messages):
                 await self.connection.wait_writable()
             if self.connection.is_behind:
                 await self.connection.wait_writable()
 
-    def take(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Take messages that arrived together, and send their answers, as far as they are ready, in one write. Return
-        the rest of the messages if the peer is too slow to read the answers."""
-        connection, self._is_taking = self.connection, self._try_send is not None
+    def receive(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Receive messages that arrived together, and send their answers, as far as they are ready, in one write.
+        Return the rest of the messages if the peer is too slow to read the answers."""
+        connection, self._is_receiving = self.connection, self._try_send is not None
         try:
             for number, message in enumerate(messages):
                 if connection.is_behind:
                     return messages[number:]
-                connection.take(message)
+                connection.receive(message)
         finally:
-            self._is_taking = False
+            self._is_receiving = False
             self._write_at_once()
         return ()
 
@@ -156,7 +156,7 @@ class _Stream:
         """Send messages whenever any are waiting. Raises BrokenResourceError when the peer has disconnected."""
         while await self._ready.wait():
             self._ready.clear()
-            # `_write_at_once` may have fetched messages that the transport did not take: they go first.
+            # Messages that `_write_at_once` has fetched but the transport did not accept are sent first.
             while unsent := self._unsent or self.connection.outgoing():
                 self._unsent = unsent
                 await self._transport.send(unsent)
@@ -205,7 +205,7 @@ class Answers:
         """Wait for the answer to the request `id`, which was sent to the peer and is expected."""
         while (answer := (self._by_id or {})[id]) is None:
             if self.is_finished:
-                return _NONE
+                return _NO_ANSWER
             self._arrived = self._arrived or Signal()
             await self._arrived.wait()
         return answer
@@ -225,8 +225,8 @@ class Connection:
         "_closing",
         "_due",
         "_loop",
-        "_moved",
         "_observer",
+        "_progress",
         "_result_bytes",
         "_sending_bytes",
         "_sending_results",
@@ -264,22 +264,22 @@ class Connection:
         self.answers = Answers()
         self._bus = changes
         self._changes: dict[Change, None] | None = None
-        self._moved: Signal | None = None
+        self._progress: Signal | None = None
         self._closing: Signal | None = None
         self.watchers: tuple[Watcher, ...] = ()
         """The receivers of the connection's events. Replace the tuple to change them."""
-        self._observer = calls.hooks.observer()
+        self._observer = calls.hooks.make_observer()
         changes.join(self)
 
     # For the driver
 
-    def take(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """Receive a message, and begin the call that it requests."""
         if self._observer is not None:
             self._observer.received(message)
         for number, event in enumerate(self.session.receive(message)):
             if isinstance(event, Call):
-                # A thousand answers at once, to the calls of a batch, would stop the event loop.
+                # A thousand answers at once, to the calls of a batch, would block the event loop.
                 self.calls.begin(self, event, at_once=number < _MAX_ANSWERED_AT_ONCE)
             elif isinstance(event, Cancelled):
                 self.calls.cancel(event.call)
@@ -300,21 +300,21 @@ class Connection:
             self.calls.hooks.before_sending()
         # If too many messages are waiting, the peer must catch up before it is notified of changes.
         if self._changes and len(self.session.waiting) < self.calls.limits.waiting_messages:
-            # Fetched late: a list that has changed ten times while the peer was slow is reported once.
+            # Changes are fetched late, so that ten changes to a list while the peer was slow are reported as one.
             changes, self._changes = self._changes, None
             for change in changes:
                 self.session.deliver(change)
         self._sending_bytes = self.session.waiting_bytes
         if self._result_bytes or self._sending_results:
-            self.calls.give_memory(self.client, self._sending_results)
+            self.calls.release_memory(self.client, self._sending_results)
             self._sending_results, self._result_bytes = self._result_bytes, 0
         if self._batch_bytes > self.session.batch_bytes:
-            self.calls.give_memory(self.client, self._batch_bytes - self.session.batch_bytes)
+            self.calls.release_memory(self.client, self._batch_bytes - self.session.batch_bytes)
             self._batch_bytes = self.session.batch_bytes
         outgoing = self.session.outgoing()
         self.sending = len(outgoing)
-        if self._moved is not None:
-            self._moved.wake()
+        if self._progress is not None:
+            self._progress.wake()
         if self._observer is not None:
             self._observer.sent(outgoing)
         return outgoing
@@ -339,7 +339,7 @@ class Connection:
     @property
     def is_gone(self) -> bool:
         """True if the peer has disconnected."""
-        return self._due is _nothing
+        return self._due is _do_nothing
 
     @property
     def is_busy(self) -> bool:
@@ -349,25 +349,26 @@ class Connection:
     async def wait_writable(self) -> None:
         """Wait until the peer has read enough of its waiting messages."""
         while self.is_behind:
-            await self.move()
+            await self.wait_for_progress()
 
-    def finish(self, *, is_heard: bool = False) -> None:
-        """Record that the peer sends nothing more: its listen streams end, and open questions stay unanswered, unless
-        the peer `is_heard` elsewhere."""
-        if not is_heard:
+    def finish(self, *, still_answers: bool = False) -> None:
+        """Record that the peer sends nothing more here: its listen streams end, and open questions stay unanswered,
+        unless the peer `still_answers` elsewhere."""
+        if not still_answers:
             self.answers.finish()
         if self._closing is not None:
             self._closing.wake()
 
-    async def drain(self, *, is_heard: bool = False) -> None:
-        """Finish, and wait for calls in progress and messages to be sent, within limits."""
-        self.finish(is_heard=is_heard)
+    async def drain(self, *, still_answers: bool = False) -> None:
+        """Call `finish`, and wait until the calls in progress have ended and all messages were sent, within
+        limits."""
+        self.finish(still_answers=still_answers)
         with anyio.move_on_after(self.calls.limits.drain_seconds):
             await self.calls.drain(self)
             while self.session.waiting or self._changes or self.sending:
-                await self.move()
+                await self.wait_for_progress()
 
-    def leave(self) -> bool:
+    def begin_close(self) -> bool:
         """Cancel the calls in progress. Return True if there were none, in which case `close` need not wait."""
         if self.calls.hooks.before_sending is not None:  # nothing will be sent anymore
             self.calls.hooks.before_sending()
@@ -375,30 +376,31 @@ class Connection:
         for watcher in watchers:
             watcher.on_close()
         self._bus.leave(self)
-        self._due, self.queue = _nothing, None
+        self._due, self.queue = _do_nothing, None
         for call in self.session.abandon():
             self.calls.cancel(call)
         if counted := self._result_bytes + self._sending_results + self._batch_bytes:
-            self.calls.give_memory(self.client, counted)
+            self.calls.release_memory(self.client, counted)
             self._result_bytes = self._sending_results = self._batch_bytes = 0
         return not self.is_busy
 
     async def close(self) -> None:
-        """Leave, wait for the end of the calls in progress, and end the subscriptions; shielded from cancellation."""
-        if not self.leave():
+        """Call `begin_close`, wait for the end of the calls in progress, and end the subscriptions; shielded from
+        cancellation."""
+        if not self.begin_close():
             with CancelScope(shield=True):
                 await self.calls.drain(self)
-            await self._bus.release(self.session.subscriptions.subscribed.values(), self.client)
+            await self._bus.unsubscribe(self.session.subscriptions.subscribed.values(), self.client)
 
     # For calls, their handlers and the change bus
 
-    def count(self, call: Call, outcome: Outcome) -> Outcome:
+    def count_result(self, call: Call, outcome: Outcome) -> Outcome:
         """Count a result that waits behind other messages, or for the rest of its batch. Return the result, or an
         error if the waiting results take too much memory."""
         size = weigh_result(outcome) if isinstance(outcome, dict) else 0
-        if size < _MAX_LIGHT_BYTES:
+        if size < _MIN_COUNTED_BYTES:
             return outcome
-        if not self.calls.take_memory(self.client, size):
+        if not self.calls.reserve_memory(self.client, size):
             return InternalError("the call was made, but too many results are waiting for you: read those first")
         if self.session.is_in_batch(call):
             self._batch_bytes += size
@@ -406,14 +408,14 @@ class Connection:
             self._result_bytes += size
         return outcome
 
-    def changed(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Queue `change`, unless the same change already waits. If many changes are waiting, changes of parts are
         reported as a change to the whole resource."""
         if self._changes is None:
             self._changes = {}
             self._loop.call_soon(self._due)
         if change.part is not None and len(self._changes) >= MANY_CHANGES:
-            # Subscriptions are bounded, their parts are not: so the whole resource is reported.
+            # The number of subscriptions is bounded, but not that of their parts, so the whole resource is reported.
             change = replace(change, part=None)
         self._changes[change] = None
 
@@ -423,7 +425,7 @@ class Connection:
             self.session.announce(message)
             self._loop.call_soon(self._due)
 
-    def soon(self) -> None:
+    def send_soon(self) -> None:
         """Send waiting messages soon, without waiting."""
         self._due()
 
@@ -446,13 +448,13 @@ class Connection:
             self.session.withdraw(id_)
             self._due()
 
-    async def closing(self) -> None:
+    async def wait_for_closing(self) -> None:
         """Wait until the server ends the listen streams."""
         while not self.answers.is_finished:
             self._closing = self._closing or Signal()
             await self._closing.wait()
 
-    def ended(self, call: Call) -> None:
+    def free_place(self, call: Call) -> None:
         """Give the place of `call`, which is over or detached, to the next waiting call."""
         if call.method.is_stream:
             self.streams -= 1
@@ -465,14 +467,14 @@ class Connection:
             while self.queue and not calls.is_closing and self.running < limit:
                 calls.begin(self, self.queue.popleft())
         self._due()
-        if self._moved is not None:
-            self._moved.wake()
+        if self._progress is not None:
+            self._progress.wake()
 
-    async def move(self) -> None:
+    async def wait_for_progress(self) -> None:
         """Wait until a call has ended, or something was sent."""
-        self._moved = self._moved or Signal()  # few tasks ever wait
-        await self._moved.wait()
+        self._progress = self._progress or Signal()  # few tasks ever wait
+        await self._progress.wait()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     """Do nothing: this replaces `due` after the peer has disconnected."""

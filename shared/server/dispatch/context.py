@@ -32,7 +32,7 @@ from ..functions.function import JsonSchema
 from ..functions.inline_definitions import inline_definitions
 from .call_task import CallTask
 from .changes import Changes
-from .coroutines import must_be_awaited
+from .coroutines import require_await
 from .limits import CallLimits
 from .turns import Turns
 
@@ -110,16 +110,16 @@ class Context(Generic[State]):
         the client's address. Empty if there is only one client."""
         return self.call.peer.owner or self.link.client
 
-    @must_be_awaited
+    @require_await
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Report progress to the client, if the client requested it; `progress` must increase with each report. In a
         task, the report becomes the status of the task."""
         if self.call.task is not None:
             await self.call.task.report(progress, total, message)
         self.link.session.progress(self.call, progress, total, message)
-        await self._flush()
+        await self._send_waiting()
 
-    @must_be_awaited
+    @require_await
     async def log(self, level: LogLevel, data: Any, logger: str | None = None) -> None:
         """Send the client a log message, if the client requested that level, and if the server declares
         `capabilities={"logging": {}}`. Never put secrets in `data`. Raises ValueError for an unknown level."""
@@ -129,7 +129,7 @@ class Context(Generic[State]):
             self.running.is_log_warned = True
             log.warning('no client receives `ctx.log`: the server does not declare capabilities={"logging": {}}')
         self.link.session.log(self.call, level, data, logger)
-        await self._flush()
+        await self._send_waiting()
 
     def wants_log(self, level: LogLevel) -> bool:
         """Return True if the client receives messages of that level. Check this before expensive work."""
@@ -143,7 +143,7 @@ class Context(Generic[State]):
         second; it then waits only for other brief work. Work of at most a millisecond needs no turn.
         """
         calls = self.link.calls
-        return (of or (calls.brief_turns if brief else calls.turns)).take(self.link.client)
+        return (of or (calls.brief_turns if brief else calls.turns)).acquire(self.link.client)
 
     async def close_stream(self, retry_ms: int = 1_000) -> None:
         """Disconnect the client while the call continues: the client reconnects for the answer after `retry_ms`.
@@ -152,14 +152,14 @@ class Context(Generic[State]):
         on other transports, in versions before 2025-11-25, and without sessions.
         """
         self.link.session.pause(self.call, retry_ms)
-        await self._flush()
+        await self._send_waiting()
 
-    async def _flush(self) -> None:
-        # Nothing is sent for a call that is answered: it does not wait for a peer that is slow, or gone.
+    async def _send_waiting(self) -> None:
+        # Nothing is sent for an answered call, so it need not wait for a peer that is slow or gone.
         if not self.call.is_over:
             await self.link.flush()
 
-    @must_be_awaited
+    @require_await
     async def ask(self, key: str, message: str, form: type[Form]) -> Answer[Form]:
         """Ask the user to fill in a form; `key` names the question within this call.
 
@@ -176,19 +176,19 @@ class Context(Generic[State]):
         except ValidationError as error:
             raise InvalidParams(f"the answer {key!r} does not fit the form: {describe(error, schema)}") from None
 
-    @must_be_awaited
-    async def confirm(self, message: str, *unsaid: object) -> Literal[True]:
+    @require_await
+    async def confirm(self, message: str, *details: object) -> Literal[True]:
         """Ask the user to agree to the act described by `message`. Returns True, since authors write `if await
         ctx.confirm(...)`; raises ToolError if the user does not agree, or can't be asked. **Confirm before you
         act**, and check afterwards that things are still as described.
 
-        `unsaid` holds further values that define the act, such as the version of a file that is replaced and its new
+        `details` holds further values that define the act, such as the version of a file that is replaced and its new
         contents: consent to one act is not consent to another, even if the client repeats the call with the answer.
         The values are compared by `repr`.
         """
-        # The client sends the key back with its consent, so it must identify the act: an "accept" for one file must
-        # not apply to another.
-        key = digest(repr((message, unsaid)))[:16]
+        # The client sends the key back with its consent. The key identifies the act, since an "accept" for one file
+        # must not apply to another.
+        key = digest(repr((message, details)))[:16]
         try:
             answer = await self.ask(f"confirm {key}", message, _Agreement)
         except MissingCapability:
@@ -198,20 +198,20 @@ class Context(Generic[State]):
             raise ToolError("declined: the user did not agree; nothing was changed")
         return True
 
-    @must_be_awaited
+    @require_await
     async def ask_to_visit(self, key: str, message: str, url: str) -> ElicitResult:
         """Ask the user to open `url`. Acceptance means that the page was opened, not that anything was done there."""
         question = elicit_url(message, url, secrets.token_urlsafe(16))
         result: ElicitResult = (await self.inputs({key: question}))[key]
         return result
 
-    @must_be_awaited
+    @require_await
     async def sample(self, key: str, params: dict[str, Any]) -> CreateMessageResult:
         """Ask the client's model to complete a conversation; `params` are as in `sampling/createMessage`."""
         result: CreateMessageResult = (await self.inputs({key: sample(params)}))[key]
         return result
 
-    @must_be_awaited
+    @require_await
     async def roots(self, key: str = "roots") -> list[Root]:
         """Return the directories in which the user works. They are hints, not permissions."""
         return list((await self.inputs({key: list_roots()}))[key].roots)
@@ -223,24 +223,25 @@ class Context(Generic[State]):
         if (task := self._task) is not None:
             answers = await task.ask(questions)
             return {key: read_answer(question, answers[key]) for key, question in questions.items()}
-        self._remember(questions)
-        async with self._ask_each(questions) as answers_by_key:
+        self._check_keys(questions)
+        async with self._send_questions(questions) as answers_by_key:
             for key, id_ in answers_by_key.items():
                 if not isinstance(id_, int):
                     continue  # the call included the answer
-                answer = await self._answer(id_)
+                answer = await self._wait_for_answer(id_)
                 if isinstance(answer, Failure):
                     raise PeerError(f"the client refused {questions[key].method}", code=-32603)
                 answers_by_key[key] = read_answer(questions[key], answer.result)
             return answers_by_key
 
-    def _remember(self, questions: Mapping[str, Question]) -> None:
+    def _check_keys(self, questions: Mapping[str, Question]) -> None:
+        """Raise DeclarationError if a key named another question in this call."""
         asked = self.call.asked = self.call.asked or {}
         for key, question in questions.items():
-            # Without the id, which is new each time.
+            # The id of an elicitation is new each time.
             params = {name: value for name, value in question.params.items() if name != "elicitationId"}
             if asked.setdefault(key, (question.method, params)) != (question.method, params):
-                # In 2026-07-28 the answer to one would be taken for the answer to the other.
+                # In 2026-07-28 the client's answer to the first question would be used for the second.
                 raise DeclarationError(f"the key {key!r} names two different questions in one call; use two keys")
 
     @property
@@ -249,14 +250,16 @@ class Context(Generic[State]):
         task: CallTask | None = self.call.task
         return task if task is not None and task.is_detached else None
 
-    async def _answer(self, id_: int) -> Response | Failure:
+    async def _wait_for_answer(self, id_: int) -> Response | Failure:
         await self.link.flush()
         seconds = self.link.calls.limits.question_seconds
-        with self.link.calls.paused(self.call), move_on_after(seconds):
+        with self.link.calls.pause_clock(self.call), move_on_after(seconds):
             return await self.link.answers.wait(id_)
         raise AnswerTimeout(seconds)
 
-    async def pass_on(self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any) -> dict[str, Any]:
+    async def forward_questions(
+        self, requests: Mapping[str, tuple[str, dict[str, Any]]], carried: Any
+    ) -> dict[str, Any]:
         """Ask the client the questions of another server, by key the method and params, and return the raw answers.
 
         Waits for the answers if the protocol allows it. Otherwise the call ends, and the next round finds the answers
@@ -268,15 +271,15 @@ class Context(Generic[State]):
             return await task.ask(questions)
         if not self.peer.lasts:
             raise end_round(questions, self.peer, carried)
-        async with self._ask_each(questions) as ids:
-            answers = {key: await self._answer(id_) for key, id_ in ids.items()}
+        async with self._send_questions(questions) as ids:
+            answers = {key: await self._wait_for_answer(id_) for key, id_ in ids.items()}
         for answer in answers.values():
             if isinstance(answer, Failure):
                 raise PeerError(answer.message, code=answer.code, data=answer.data)
         return {key: answer.result for key, answer in answers.items() if isinstance(answer, Response)}
 
     @asynccontextmanager
-    async def _ask_each(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
+    async def _send_questions(self, questions: Mapping[str, Question]) -> AsyncIterator[dict[str, Any]]:
         """Ask the client. Yield, by key, the id of each question, or its answer if the call included one."""
         session = self.link.session
         ids_or_answers = session.ask(self.call, questions)
@@ -289,20 +292,18 @@ class Context(Generic[State]):
             for id_ in sent:
                 session.withdraw(id_)
             if sent:
-                self.link.soon()  # the call may be over, and send nothing else
+                self.link.send_soon()  # the call may be over, and send nothing else
 
 
 # A pydantic model as the flat form that elicitation allows (2025-11-25, Elicitation, Requested Schema)
 
-_KINDS = ("string", "number", "integer", "boolean")
+_TYPES = ("string", "number", "integer", "boolean")
 _FORMATS = (None, "email", "uri", "date", "date-time")
 _TEXT = {"format", "minLength", "maxLength", "enum", "enumNames", "oneOf"}
 _NUMBER = {"minimum", "maximum"}
-_SEVERAL = {"items", "minItems", "maxItems"}
-_KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _SEVERAL
-
-
-_INSTEAD = {"exclusiveMinimum": "use ge=", "exclusiveMaximum": "use le="}
+_ARRAY = {"items", "minItems", "maxItems"}
+_KEYWORDS = {"type", "title", "description", "default"} | _TEXT | _NUMBER | _ARRAY
+_ALTERNATIVES = {"exclusiveMinimum": "use ge=", "exclusiveMaximum": "use le="}
 """Advice for each keyword that a form expresses in another way."""
 
 
@@ -310,43 +311,46 @@ def form_schema(form: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of `form`, which must not be changed. Raises DeclarationError for a form that is not a model,
     and for fields that no form can show: they must be strings, numbers, booleans, or choices of strings, one or
     several, and bounds must be inclusive."""
-    given: object = form  # an author without a type checker may give anything
-    if not (isinstance(given, type) and issubclass(given, BaseModel)):
+    value: object = form  # an author without a type checker may pass anything
+    if not (isinstance(value, type) and issubclass(value, BaseModel)):
         raise DeclarationError(
             f"a form is a pydantic model, not {form!r}: declare a class with a field for each value, such as "
             "`class Name(BaseModel): name: str`"
         )
-    return _schema_of(form)
+    return _make_form_schema(form)
 
 
 @lru_cache(1_000)
-def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
+def _make_form_schema(form: type[BaseModel]) -> dict[str, Any]:
     schema = inline_definitions(form.model_json_schema(schema_generator=JsonSchema))
-    fields = {name: _field(form, name, field) for name, field in schema.get("properties", {}).items()}
-    form_schema_: dict[str, Any] = {"type": "object", "properties": fields}
+    fields = {name: _check_form_field(form, name, field) for name, field in schema.get("properties", {}).items()}
+    result: dict[str, Any] = {"type": "object", "properties": fields}
     if schema.get("required"):
-        form_schema_["required"] = schema["required"]
-    return form_schema_
+        result["required"] = schema["required"]
+    return result
 
 
-def _field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
+def _check_form_field(form: type[BaseModel], name: str, field: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field in the keywords that forms allow. Raises DeclarationError."""
     if "const" in field:
         # The forms of elicitation have no `const`; a choice with one value means the same.
         field = {"type": "string", "enum": [field.pop("const")], **field}
     items = field.get("items", {})
-    several = field.get("type") == "array" and ("enum" in items or "anyOf" in items)
-    if field.get("type") not in _KINDS and not several:
+    is_choice_list = field.get("type") == "array" and ("enum" in items or "anyOf" in items)
+    if field.get("type") not in _TYPES and not is_choice_list:
         raise DeclarationError(
             f"{form.__name__}.{name}: a form may have only strings, numbers, booleans and choices; use str, int, "
             'float, bool, Literal["a", "b"], an Enum of strings, or a list of such choices'
         )
     if any("enum" in part and part.get("type") != "string" for part in (field, items)):
         raise DeclarationError(f'{form.__name__}.{name}: choices must be strings, such as Literal["1", "2"]')
-    strange = sorted(field.keys() - _KEYWORDS)
-    if strange or field.get("format") not in _FORMATS:
-        advice = {_INSTEAD.get(keyword, "check the value in the tool, after the answer") for keyword in strange}
+    unsupported = sorted(field.keys() - _KEYWORDS)
+    if unsupported or field.get("format") not in _FORMATS:
+        advice = {
+            _ALTERNATIVES.get(keyword, "check the value in the tool, after the answer") for keyword in unsupported
+        }
         raise DeclarationError(
-            f"{form.__name__}.{name}: a form can't show {', '.join(strange) or repr(field['format'])}; "
+            f"{form.__name__}.{name}: a form can't show {', '.join(unsupported) or repr(field['format'])}; "
             f"{' and '.join(sorted(advice)) or 'use str'}"
         )
     return field

@@ -18,27 +18,27 @@ log = logging.getLogger("shared.server.dispatch.coroutines")
 _KINDS = {"tools/call": "tool", "prompts/get": "prompt", "resources/read": "resource"}
 
 
-class _OfCall(Protocol):
+class _HasCall(Protocol):
     @property
     def call(self) -> Call: ...
 
 
-Owner = TypeVar("Owner", bound=_OfCall)
+Owner = TypeVar("Owner", bound=_HasCall)
 Method = Callable[Concatenate[Owner, Args], Coroutine[Any, Any, Value]]
 
 
-def must_be_awaited(method: Method[Owner, Args, Value]) -> Method[Owner, Args, Value]:
+def require_await(method: Method[Owner, Args, Value]) -> Method[Owner, Args, Value]:
     """Make the call of an object fail if a coroutine of this method is never awaited."""
 
     @wraps(method)
-    def begin(owner: Owner, /, *args: Args.args, **keywords: Args.kwargs) -> Coroutine[Any, Any, Value]:
-        return _Awaited(method(owner, *args, **keywords), owner.call, method.__name__)
+    def start(owner: Owner, /, *args: Args.args, **keywords: Args.kwargs) -> Coroutine[Any, Any, Value]:
+        return _CheckedCoroutine(method(owner, *args, **keywords), owner.call, method.__name__)
 
-    return begin
+    return start
 
 
-class _Awaited(Coroutine[Any, Any, Value]):
-    """A coroutine that notices its end."""
+class _CheckedCoroutine(Coroutine[Any, Any, Value]):
+    """A coroutine that makes its call fail if it is deleted without having been awaited."""
 
     __slots__ = ("_call", "_name", "_work")
 
@@ -57,32 +57,27 @@ class _Awaited(Coroutine[Any, Any, Value]):
         self._work.close()
 
     def __await__(self) -> Generator[Any, Any, Value]:
-        # A generator, so that this object lives as long as the caller waits.
+        # As a generator, this method keeps the object alive while the caller waits.
         return (yield from self._work.__await__())
 
     def __del__(self) -> None:
         if getcoroutinestate(self._work) != CORO_CREATED:
             return
         self._work.close()
-        name = self._name
+        # The feature is named as in "tool 'move'"; once the call is over, only its method is known.
+        params, method = self._call.params, self._call.method.name
+        name = getattr(params, "uri" if method == "resources/read" else "name", None)
         log.error(
             "ctx.%s was not awaited in %s, so its call fails: write `await ctx.%s(...)` in an `async def`",
-            name,
-            _name_of(self._call),
-            name,
+            self._name,
+            method if name is None else f"{_KINDS.get(method, method)} {name!r}",
+            self._name,
         )
         if self._call.outlet is not None:
-            self._call.outlet = _Failed(self._call.outlet)
+            self._call.outlet = _FailingOutlet(self._call.outlet)
 
 
-def _name_of(call: Call) -> str:
-    """Return the feature that `call` uses, such as "tool 'move'"; its method once the call is over."""
-    params, method = call.params, call.method.name
-    name = getattr(params, "uri" if method == "resources/read" else "name", None)
-    return method if name is None else f"{_KINDS.get(method, method)} {name!r}"
-
-
-class _Failed:
+class _FailingOutlet:
     """The outlet of a call that has already failed, regardless of its outcome."""
 
     def __init__(self, outlet: Any) -> None:

@@ -30,7 +30,7 @@ class Hooks:
         """Called before messages are sent to a client, and when one leaves, if something must be done first."""
         self.greeters: list[Callable[[Any], None]] = []
         """Called with the `Connection` of each peer that has completed the handshake."""
-        self.is_there: Callable[[], bool] = lambda: True
+        self.is_reachable: Callable[[], bool] = lambda: True
         """Returns True if the remote server behind the run, if any, can be reached."""
         self.stoppers: list[Callable[[], None]] = []
         """Called when the run is about to stop, while its clients are still connected."""
@@ -38,17 +38,17 @@ class Hooks:
         """The addresses and ports that its HTTP transport listens on."""
         self._is_stopping = False
 
-    def follow(self, other: "Hooks") -> None:
-        """Take over the callbacks that a program and its transports have set on the whole run, of which this run is a
+    def copy_from(self, other: "Hooks") -> None:
+        """Copy the callbacks that a program and its transports have set on the whole run, of which this run is a
         part."""
         self.trace, self.meter, self.quota = other.trace, other.meter, other.quota
         self.on_refused, self.endpoints = other.on_refused, other.endpoints
 
-    def observer(self) -> Observer | None:
+    def make_observer(self) -> Observer | None:
         """Return the observer of all messages of a new connection, if there is one."""
         if self.meter is None:
             return self.trace
-        return self.meter() if self.trace is None else _Both(self.trace, self.meter())
+        return self.meter() if self.trace is None else _TwoObservers(self.trace, self.meter())
 
     def stop(self) -> None:
         """Announce, only once, that the run is about to stop."""
@@ -58,7 +58,7 @@ class Hooks:
                 stop()
 
 
-class _Both:
+class _TwoObservers:
     """Two observers as one."""
 
     def __init__(self, *observers: Observer) -> None:

@@ -1,4 +1,4 @@
-"""How much of a result hosts show their models. They cut longer results, and lose the cursor to the rest.
+"""The amount of a result that hosts show their models. They cut longer results, and lose the cursor to the rest.
 
 Each row was measured with the program itself or taken from `source`, on `date`. Unknown hosts receive as much as the
 operator allows.
@@ -28,8 +28,8 @@ class HostLimit(NamedTuple):
 
 
 HOSTS = (
-    # Without the key, it shows 2 KB of a result of more than 50,000 characters or 25,000 tokens. With it, tokens are
-    # counted only in results that contain images.
+    # Without the key, Claude Code shows 2 KB of a result of more than 50,000 characters or 25,000 tokens. With it,
+    # tokens are counted only in results that contain images.
     HostLimit("claude-code", 90_000, "Claude Code 2.1.330", "2026-11-29", 200_000),
     HostLimit("codex-mcp-client", 9_000, "Codex 0.169", "2026-11-29"),
     HostLimit("gemini-cli-mcp-client", 36_000, "Gemini CLI 0.61", "2026-11-29"),
@@ -44,11 +44,11 @@ _MAX_NAME_LENGTH = 100
 def find_host(info: dict[str, Any] | None) -> HostLimit | None:
     """Return the limit of the host with that `clientInfo`; None if the host is unknown."""
     name = (info or {}).get("name")
-    return _host_named(name[:_MAX_NAME_LENGTH]) if isinstance(name, str) else None
+    return _find_by_name(name[:_MAX_NAME_LENGTH]) if isinstance(name, str) else None
 
 
 @lru_cache(256)  # without a session, each request names its client
-def _host_named(name: str) -> HostLimit | None:
+def _find_by_name(name: str) -> HostLimit | None:
     return next((host for host in HOSTS if name.startswith(host.name)), None)
 
 

@@ -28,11 +28,11 @@ class Limits:
     """Bytes of results among the unread messages; a lower limit would slow down a client that sends many calls at
     once."""
     roots_seconds: float = 10.0
-    """Time for a client to list its roots, if the server works only in the roots."""
+    """Seconds for a client to list its roots, if the server works only in the roots."""
     question_seconds: float = 600.0
-    """Time for the user of a client to answer a question, and for its model to complete a conversation."""
+    """Seconds for the user of a client to answer a question, and for its model to complete a conversation."""
     drain_seconds: float = 5.0
-    """Time for calls in progress to finish when the peer ends its stream or the server stops."""
+    """Seconds for calls in progress to finish when the peer ends its stream or the server stops."""
 
 
 @record
@@ -59,10 +59,10 @@ class CallLimits:
         text = self.result_bytes if self.text_bytes is None else min(self.text_bytes, self.result_bytes)
         object.__setattr__(self, "page_bytes", text)
 
-    def lasting(self, seconds: float) -> "CallLimits":
+    def with_seconds(self, seconds: float) -> "CallLimits":
         """Return the same limits with `seconds`."""
         return replace(self, seconds=seconds)
 
-    def entries_within(self, requested: int | None) -> int:
+    def limit_entries(self, requested: int | None) -> int:
         """Return `requested`, or the cap if that is less or `requested` is None."""
         return self.entries if requested is None else min(requested, self.entries)

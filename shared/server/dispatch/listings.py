@@ -21,24 +21,22 @@ class Listings:
     def __init__(self) -> None:
         self._pages: dict[tuple[str, str | None, int], tuple[_Entries | None, CachedResult]] = {}
 
-    def page(self, what: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
-        """Return the page of the list `what` that begins at `cursor`, as a result that anyone may cache.
+    def page(self, name: str, entries: _Entries, cursor: str | None, *, size: int, signer: Signer) -> CachedResult:
+        """Return the page of the list `name` that begins at `cursor`, as a result that anyone may cache.
 
         Raises InvalidParams for a cursor that was not issued for this list.
         """
-        cached_entries, cached = self._pages.get((what, cursor, size), _NOTHING)
+        cached_entries, cached = self._pages.get((name, cursor, size), _NOTHING)
         if cached_entries == entries:
             return cached
-        shown, following = page(entries, cursor, _key, name=what, size=size, signer=signer)
-        result = {what: shown, "ttlMs": FRESH_MS, "cacheScope": "public"}
-        if following is not None:
-            result["nextCursor"] = following
+
+        def key(entry: dict[str, Any]) -> str:
+            return str(entry.get("uriTemplate") or entry["name"])
+
+        page_entries, next_cursor = page(entries, cursor, key, name=name, size=size, signer=signer)
+        result = {name: page_entries, "ttlMs": FRESH_MS, "cacheScope": "public"}
+        if next_cursor is not None:
+            result["nextCursor"] = next_cursor
         cached = CachedResult(result)
-        self._pages[what, cursor, size] = list(entries), cached
+        self._pages[name, cursor, size] = list(entries), cached
         return cached
-
-
-def _key(entry: dict[str, Any]) -> str:
-    """Return the name or URI that identifies a tool, a prompt or a template."""
-    key: str = entry.get("uriTemplate") or entry["name"]
-    return key

@@ -12,18 +12,18 @@ class Portions:
         self._used = 0
         self._by_client: Counter[str] = Counter()
 
-    def take(self, client: str, amount: int = 1) -> bool:
-        """Take that amount, if the client may have it. More than half of the limit is granted only while nothing is
-        taken."""
-        # Half of the free part, and then half of that: early clients, however many, can't keep out later ones.
+    def reserve(self, client: str, amount: int = 1) -> bool:
+        """Reserve that amount for the client until `release`. Return False if the client may not have it. More than
+        half of the limit is granted only while nothing is reserved."""
+        # Each client may have half of the free part, so early clients, however many, can't keep out later ones.
         if self._used and self._by_client.get(client, 0) + amount > self._limit - self._used:
             return False
         self._by_client[client] += amount
         self._used += amount
         return True
 
-    def give(self, client: str, amount: int = 1) -> None:
-        """Give that amount back."""
+    def release(self, client: str, amount: int = 1) -> None:
+        """Release that amount."""
         self._used -= amount
         self._by_client[client] -= amount
         if not self._by_client[client]:

@@ -21,13 +21,13 @@ class Room:
         """Clients wait once `limit` bytes are in use; one client may use half of it."""
         self._limit = limit
         self.used = 0
-        """The bytes that are taken."""
+        """The bytes in use."""
         self._by_client: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     def is_free(self, client: str) -> bool:
         """Return True if a call of `client` may begin."""
-        # As in `Portions`: half of what is free, and then half of that.
+        # As in `Portions`, each client may have half of the free part.
         own = self._by_client.get(client, 0)
         return not own or own <= self._limit - self.used
 
@@ -42,10 +42,10 @@ class Room:
         self._by_client[client] -= size
         if not self._by_client[client]:
             del self._by_client[client]
-        self._hand_on()
+        self._wake_next()
 
     @contextmanager
-    def taken(self, client: str, size: int) -> Iterator[None]:
+    def use(self, client: str, size: int) -> Iterator[None]:
         """Count a result of `size` bytes during the block."""
         self.add(client, size)
         try:
@@ -62,12 +62,12 @@ class Room:
             try:
                 await turn
             except asyncio.CancelledError:
-                self._hand_on()  # drops the cancelled turn from the queue, or passes on one that was given
+                self._wake_next()  # drops the cancelled turn from the queue, or passes on one that was given
                 raise
-        # The next call begins after this one has had its turn: most results are ready by then.
-        loop.call_soon(self._hand_on)
+        # The next call begins after this one has run for a turn of the loop, in which most results become ready.
+        loop.call_soon(self._wake_next)
 
-    def _hand_on(self) -> None:
+    def _wake_next(self) -> None:
         """Let the first waiting call of each client begin that may."""
         for client, queue in list(self._waiting.items()):
             while queue and queue[0].done():

@@ -6,18 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 MAX_CONCURRENT = 4
-"""Pieces of work at once. More would not be faster, since only one thread at a time runs Python, and each thread
-delays short work, and the event loop, by a few milliseconds at each switch."""
+"""Maximum number of pieces of work at once. More would not be faster, since only one thread at a time runs Python,
+and each thread delays short work, and the event loop, by a few milliseconds at each switch."""
 
 
 class Turns:
     """The turns of clients, working and waiting, in one event loop."""
 
-    def __init__(self, at_once: int = MAX_CONCURRENT, each: int | None = None) -> None:
-        """`each` is the number of places that one of several clients may hold: by default all but one, which is left
-        for the others."""
+    def __init__(self, at_once: int = MAX_CONCURRENT, per_client: int | None = None) -> None:
+        """`per_client` is the number of places that one of several clients may hold: by default all but one, which is
+        left for the others."""
         self._at_once = at_once
-        self._each = max(at_once - 1 if each is None else each, 1)
+        self._per_client = max(at_once - 1 if per_client is None else per_client, 1)
         self._working: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
@@ -27,10 +27,10 @@ class Turns:
         return sum(map(len, self._waiting.values()))
 
     @asynccontextmanager
-    async def take(self, client: str) -> AsyncIterator[None]:
+    async def acquire(self, client: str) -> AsyncIterator[None]:
         """Wait for a turn of `client`, and hold it during the block. The client "" means that there is only one
         client, which may hold all places."""
-        if self._may_work(client) and client not in self._waiting:
+        if self._can_start(client) and client not in self._waiting:
             self._working[client] += 1
         else:
             turn = asyncio.get_running_loop().create_future()
@@ -39,31 +39,31 @@ class Turns:
                 await turn
             except asyncio.CancelledError:
                 if turn.cancelled():
-                    self._hand_on()  # drops the cancelled turn from the queue
+                    self._start_next()  # drops the cancelled turn from the queue
                 else:  # the turn was given after the cancellation
-                    self._end(client)
+                    self._finish(client)
                 raise
         try:
             yield
         finally:
-            self._end(client)
+            self._finish(client)
 
-    def _may_work(self, client: str) -> bool:
-        limit = self._each if client else self._at_once
+    def _can_start(self, client: str) -> bool:
+        limit = self._per_client if client else self._at_once
         return self._working.total() < self._at_once and self._working.get(client, 0) < limit
 
-    def _end(self, client: str) -> None:
+    def _finish(self, client: str) -> None:
         self._working[client] -= 1
         if not self._working[client]:
             del self._working[client]
-        self._hand_on()
+        self._start_next()
 
-    def _hand_on(self) -> None:
+    def _start_next(self) -> None:
         """Give free places to the clients that wait longest; each of them then moves to the end of the queue."""
         for client, queue in list(self._waiting.items()):
             while queue and queue[0].cancelled():
                 queue.popleft()
-            if queue and self._may_work(client):
+            if queue and self._can_start(client):
                 queue.popleft().set_result(None)
                 self._working[client] += 1
                 self._waiting[client] = self._waiting.pop(client)

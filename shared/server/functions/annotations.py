@@ -15,7 +15,7 @@ from ...protocol.types.tools import CallToolResult
 from .location import find_author
 
 _UNIONS = (Union, UnionType, Annotated)
-_SEVERAL = (list, tuple, set, frozenset, abc.Sequence, abc.Set)
+_COLLECTIONS = (list, tuple, set, frozenset, abc.Sequence, abc.Set)
 _CONTENT = (Content, CallToolResult)
 _TEXT = (str, NoneType)
 _NO_JSON = (bytes, bytearray, memoryview)
@@ -50,31 +50,31 @@ def name_of_argument(name: str, hint: Any, default: Any) -> str:
     return next((alias for alias in aliases if isinstance(alias, str)), name)
 
 
-def without_validators(hint: Any) -> Any:
+def remove_validators(hint: Any) -> Any:
     """Return a type without the author's validators; the type itself if it has none."""
 
     def change(part: Any) -> Any:
         if get_origin(part) is not Annotated:
             return part
-        others = [one for one in part.__metadata__ if not isinstance(one, _VALIDATORS)]
+        others = [item for item in part.__metadata__ if not isinstance(item, _VALIDATORS)]
         if len(others) == len(part.__metadata__):
             return part
         return Annotated[part.__origin__, *others] if others else part.__origin__
 
-    return _changed(hint, change)
+    return _map_parts(hint, change)
 
 
-def with_lists(hint: Any) -> Any:
+def replace_iterables(hint: Any) -> Any:
     """Return the type of an argument with lists instead of iterables, whose items pydantic would validate only when
     the function reads them."""
 
     def change(part: Any) -> Any:
         return GenericAlias(list, get_args(part)) if get_origin(part) is abc.Iterable else part
 
-    return _changed(hint, change)
+    return _map_parts(hint, change)
 
 
-def with_descriptions(hint: Any) -> Any:
+def add_descriptions(hint: Any) -> Any:
     """Return the type of an argument with the description that a plain string in `Annotated`, or a `Doc`, is meant to
     be (PEP 727)."""
     if get_origin(hint) is not Annotated:
@@ -84,20 +84,20 @@ def with_descriptions(hint: Any) -> Any:
     return Annotated[hint.__origin__, *parts]
 
 
-def _changed(hint: Any, change: Callable[[Any], Any]) -> Any:
+def _map_parts(hint: Any, change: Callable[[Any], Any]) -> Any:
     """Return a type whose parts have been changed, from the inside out, or the type itself if nothing changed."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        inner = _changed(parts[0], change)
+        inner = _map_parts(parts[0], change)
         hint = hint if inner is parts[0] else Annotated[inner, *hint.__metadata__]
-    elif parts and origin in (*_UNIONS, dict, *_SEVERAL):
-        inner_parts = [_changed(part, change) for part in parts]
+    elif parts and origin in (*_UNIONS, dict, *_COLLECTIONS):
+        inner_parts = [_map_parts(part, change) for part in parts]
         if any(new is not old for new, old in zip(inner_parts, parts, strict=True)):
             hint = (Union if origin in _UNIONS else origin)[tuple(inner_parts)]
     return change(hint)
 
 
-def unnamed(hint: Any) -> Any:
+def resolve_alias(hint: Any) -> Any:
     """Return the type behind a `NewType` or a `type` statement."""
     while True:
         inner = getattr(hint, "__supertype__", getattr(hint, "__value__", hint))
@@ -108,19 +108,19 @@ def unnamed(hint: Any) -> Any:
 
 def is_data(hint: Any) -> bool:
     """Return True if values of this type are data, sent as structured content with a schema."""
-    hint = unnamed(hint)
+    hint = resolve_alias(hint)
     base = get_origin(hint) or hint
     if base in _UNIONS:
         parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
         return not _is_content(hint) and any(is_data(part) for part in parts)
-    if base in _SEVERAL:
+    if base in _COLLECTIONS:
         return not any(_is_content(part) for part in get_args(hint))
     return isinstance(base, type) and base not in (Any, object) and not issubclass(base, _TEXT + _CONTENT + _NO_JSON)
 
 
 def is_sendable(hint: Any) -> bool:
     """Return True if, judging by the type, values of this type are content or data."""
-    hint = unnamed(hint)
+    hint = resolve_alias(hint)
     base = get_origin(hint) or hint
     if base in (*_UNIONS, list, tuple, Literal):
         parts = get_args(hint)[:1] if base is Annotated else get_args(hint)
@@ -141,27 +141,27 @@ def is_content(value: Any, hint: Any) -> bool:
         return all(is_content(item, part) for item in value for part in parts[:1])
     if base is Any or base is None:
         return base is Any or value is None
-    return isinstance(value, base) if isinstance(base, type) else is_content(value, unnamed(base))
+    return isinstance(value, base) if isinstance(base, type) else is_content(value, resolve_alias(base))
 
 
-def is_one_of(hint: Any, types: tuple[type, ...], above: tuple[Any, ...] = ()) -> bool:
-    """Return True if values of a type are of these types or lists of them, or if the type is undetermined. `above`
-    are the names of types that contain it, possibly its own."""
-    if any(hint is name for name in above):
+def is_one_of(hint: Any, types: tuple[type, ...], containing: tuple[Any, ...] = ()) -> bool:
+    """Return True if values of a type are of these types or lists of them, or if the type is undetermined.
+    `containing` are the names of types that contain it, possibly its own."""
+    if any(hint is name for name in containing):
         return True
-    name, hint = hint, unnamed(hint)
-    above = above if hint is name else (*above, name)
+    name, hint = hint, resolve_alias(hint)
+    containing = containing if hint is name else (*containing, name)
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return all(isinstance(part, types) for part in parts)
     if parts and origin in (*_UNIONS, list, tuple):
-        return all(is_one_of(part, types, above) for part in (parts[:1] if origin is Annotated else parts))
+        return all(is_one_of(part, types, containing) for part in (parts[:1] if origin is Annotated else parts))
     return hint in (None, Any, object, list, tuple, ...) or (isinstance(hint, type) and issubclass(hint, types))
 
 
 def _is_content(hint: Any) -> bool:
     """Return True if values of this type are, or may be, content for the model without conversion."""
-    hint = unnamed(hint)
+    hint = resolve_alias(hint)
     if get_origin(hint) in _UNIONS:
         return any(_is_content(part) for part in get_args(hint))
     return hint is Any or (isinstance(hint, type) and issubclass(hint, _CONTENT))

@@ -26,12 +26,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "float_type": (int, float, NoneType),
     "bool_type": (bool, NoneType),
     "none_required": (NoneType,),
-    # Their schema may accept strings, also "null".
+    # A schema of choices may accept strings, even "null".
     "literal_error": (int, float, bool),
     "enum": (int, float, bool),
 }
 """The JSON types of the value that the schema requires, by the kind of the error."""
-_OF_HOSTS = {"wait_for_previous", "task_progress", "random_string"}
+_HOST_ARGUMENTS = {"wait_for_previous", "task_progress", "random_string"}
 """Arguments that a host adds to all tools and passes on: Gemini CLI 0.61 the first, Cline the second
 (cline/cline#8256), Cursor the third, to those without arguments."""
 
@@ -47,7 +47,7 @@ def coerce(arguments: Any, errors: Sequence[ErrorDetails], is_optional: Callable
         if _is_left_out(arguments, error, is_optional):
             changed |= arguments.pop(error["loc"][0], error) is not error
             continue
-        value = _other_form(error["type"], error["input"])
+        value = _convert(error["type"], error["input"])
         if value is not error["input"]:
             changed |= _replace(arguments, error["loc"], error["input"], value)
     return changed
@@ -57,37 +57,37 @@ def _is_left_out(arguments: Any, error: ErrorDetails, is_optional: Callable[[str
     """Return True for null instead of an optional argument, and for an argument of the host."""
     name = str(error["loc"][0]) if error["loc"] else ""
     if error["type"] == "extra_forbidden":
-        return len(error["loc"]) == 1 and name in _OF_HOSTS
+        return len(error["loc"]) == 1 and name in _HOST_ARGUMENTS
     return arguments.get(name, error) is None and is_optional(name)
 
 
-def _other_form(kind: str, value: Any) -> Any:
+def _convert(kind: str, value: Any) -> Any:
     """Return the value in the required form, by the kind of the error; the value itself if there is no such form."""
-    expected, other = _TYPES.get(kind, ()), value
+    expected, converted = _TYPES.get(kind, ()), value
     if expected and isinstance(value, str):
         try:
-            other = from_json(value, allow_inf_nan=False)
+            converted = from_json(value, allow_inf_nan=False)
         except ValueError:
             return value
-    if type(other) not in expected or (isinstance(other, float) and not isfinite(other)):
+    if type(converted) not in expected or (isinstance(converted, float) and not isfinite(converted)):
         return value
-    if kind != "int_type" or not isinstance(other, float):
-        return other
-    return int(other) if other.is_integer() else value
+    if kind != "int_type" or not isinstance(converted, float):
+        return converted
+    return int(converted) if converted.is_integer() else value
 
 
 def _replace(node: Any, location: Sequence[int | str], old: Any, new: Any) -> bool:
     """Replace `old` at the location by `new`. Return False if `old` is not there."""
-    above: Any = None
+    parent: Any = None
     key: Any = None
     for part in location:
         # A part that leads nowhere is the name of the member of a union, which pydantic puts into the location.
         if isinstance(node, dict) if isinstance(part, str) else isinstance(node, list):
             try:
-                above, key, node = node, part, node[part]
+                parent, key, node = node, part, node[part]
             except LookupError:
                 continue
-    if above is None or type(node) is not type(old) or node != old:
+    if parent is None or type(node) is not type(old) or node != old:
         return False
-    above[key] = new
+    parent[key] = new
     return True

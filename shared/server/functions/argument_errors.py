@@ -29,37 +29,39 @@ def describe(error: ValidationError, schema: Schema) -> str:
     missing = [detail["loc"] for detail in errors if detail["type"] == "missing"]
     # The members of a union may have the same error.
     clauses = list(
-        dict.fromkeys(_clause(detail["type"], detail["loc"], detail["msg"], schema, missing) for detail in errors)
+        dict.fromkeys(
+            _describe_error(detail["type"], detail["loc"], detail["msg"], schema, missing) for detail in errors
+        )
     )
     more = [f"and {len(clauses) - _MAX_ERRORS:,} more"] if len(clauses) > _MAX_ERRORS else []
     return "; ".join(clauses[:_MAX_ERRORS] + more)
 
 
-def shortened(arguments: Any, declared: Collection[str]) -> Any:
+def shorten(arguments: Any, declared: Collection[str]) -> Any:
     """Return the beginning of `arguments` that have too many errors, including all `declared` arguments."""
     if isinstance(arguments, list):
-        return [shortened(item, ()) for item in arguments[:_MAX_ITEMS]]
+        return [shorten(item, ()) for item in arguments[:_MAX_ITEMS]]
     if not isinstance(arguments, dict):
         return arguments
     names = [name for name in declared if name in arguments]
     names += islice((name for name in arguments if name not in declared), _MAX_MEMBERS)
-    return {name: shortened(arguments[name], ()) for name in names}
+    return {name: shorten(arguments[name], ()) for name in names}
 
 
-def _clause(
+def _describe_error(
     kind: str, location: Sequence[int | str], message: str, schema: Schema, missing: Sequence[Sequence[int | str]]
 ) -> str:
     unknown = kind in _UNKNOWN
-    path, nodes = _follow(location[:-1] if unknown else location, schema)
+    path, nodes = _locate(location[:-1] if unknown else location, schema)
     if unknown:
         names = [name for node in nodes for name in node.get("properties", ())]
-        message = _unknown(
-            str(location[-1]), names, [str(place[-1]) for place in missing if place[:-1] == location[:-1]]
+        message = _describe_unknown(
+            str(location[-1]), names, [str(other[-1]) for other in missing if other[:-1] == location[:-1]]
         )
     return f"{'.'.join(path)}: {message}" if path else message
 
 
-def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
+def _describe_unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
     # A missing argument is more likely meant if one name is part of the other: `table_name` and `name`.
     candidates = (
         other
@@ -73,16 +75,16 @@ def _unknown(name: str, names: Sequence[str], missing: Sequence[str]) -> str:
     return f"unknown argument {name!r} ({choices})"
 
 
-def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:
+def _locate(location: Iterable[int | str], schema: Schema) -> tuple[list[str], list[Schema]]:
     """Return the path to `location`, as a reader would write it, and the schemas that the value there may have."""
     path: list[str] = []
     nodes = [schema]
     for part in location:
-        members = [member for node in nodes for member in _members(node, str(part))]
+        members = [member for node in nodes for member in _union_members(node, str(part))]
         # pydantic puts the tried member of a union into the location.
         if not members:
             path.append(str(part))
-        inner = members or [child for node in nodes for child in _inside(node, part)]
+        inner = members or [child for node in nodes for child in _child_schemas(node, part)]
         references = [child.get("$ref") for child in inner]
         nodes = [
             schema["$defs"][reference.removeprefix("#/$defs/")] if reference else child
@@ -91,7 +93,7 @@ def _follow(location: Iterable[int | str], schema: Schema) -> tuple[list[str], l
     return path, nodes
 
 
-def _members(node: Schema, tried: str) -> list[Schema]:
+def _union_members(node: Schema, tried: str) -> list[Schema]:
     """Return a list of the union member called `tried`, or of all members if none has that name."""
     members: list[Schema] = node.get("anyOf") or node.get("oneOf") or []
     # pydantic names a member by its discriminator, or by its class.
@@ -99,9 +101,9 @@ def _members(node: Schema, tried: str) -> list[Schema]:
     return [member for member in members if member.get("$ref") == reference] or members
 
 
-def _inside(node: Schema, part: int | str) -> list[Schema]:
+def _child_schemas(node: Schema, part: int | str) -> list[Schema]:
     if isinstance(part, int):
-        several = [*node.get("prefixItems", ())[part : part + 1], node.get("items")]
+        children = [*node.get("prefixItems", ())[part : part + 1], node.get("items")]
     else:
-        several = [node.get("properties", {}).get(part), node.get("additionalProperties")]
-    return [child for child in several if isinstance(child, dict)][:1]
+        children = [node.get("properties", {}).get(part), node.get("additionalProperties")]
+    return [child for child in children if isinstance(child, dict)][:1]

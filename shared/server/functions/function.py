@@ -22,13 +22,20 @@ from pydantic_core import PydanticUndefined, from_json, to_json
 
 from ...errors import DeclarationError, InvalidArguments
 from ...steps import Steps, complete
-from .annotations import evaluate, format_type, name_of_argument, with_descriptions, with_lists, without_validators
+from .annotations import (
+    add_descriptions,
+    evaluate,
+    format_type,
+    name_of_argument,
+    remove_validators,
+    replace_iterables,
+)
 from .argument_coercion import coerce
-from .argument_errors import MAX_ERRORS, describe, shortened
+from .argument_errors import MAX_ERRORS, describe, shorten
 from .inline_definitions import inline_definitions
 from .threads import in_thread
 
-_AS_IN_JSON = (str, int, bool, NoneType)
+_JSON_TYPES = (str, int, bool, NoneType)
 _MAX_COERCIONS = 4
 """Maximum number of successive conversions of arguments: an array sent as a string may contain another array sent as
 a string."""
@@ -73,7 +80,7 @@ class JsonSchema(GenerateJsonSchema):
     def encode_default(self, dft: Any) -> Any:
         """Return a default as JSON. Values that are already JSON are returned unchanged, without building a
         serializer."""
-        return dft if type(dft) in _AS_IN_JSON else super().encode_default(dft)
+        return dft if type(dft) in _JSON_TYPES else super().encode_default(dft)
 
     def generate(self, schema: Any, mode: Any = "validation") -> Any:
         """Return the schema, without the titles and docstrings of its models, and without their ban on other
@@ -120,7 +127,7 @@ class Function:
         self.returns = self.hints.pop("return", None)
         takes_context = (name for name, hint in self.hints.items() if (get_origin(hint) or hint) is context)
         self._context_name = next(takes_context, None)
-        self._fields = self._parameters()
+        self._fields = self._read_parameters()
         self._names = {name_of_argument(name, *field): name for name, field in self._fields.items()}
         """The parameters by the names of their arguments, which `Field(alias=...)` may change."""
 
@@ -135,7 +142,7 @@ class Function:
         try:
             schema: dict[str, Any] = self._model.model_json_schema(schema_generator=ArgumentSchema)
         except PydanticUserError as error:
-            raise DeclarationError(f"{self._what}: {self._explained(error)}") from error
+            raise DeclarationError(f"{self._what}: {self._explain(error)}") from error
         schema.setdefault("properties", {})
         return schema
 
@@ -143,7 +150,7 @@ class Function:
         """Return the names of the arguments, in their order."""
         return tuple(self._names)
 
-    def required(self, name: str) -> bool:
+    def is_required(self, name: str) -> bool:
         """Return True if the argument has no default."""
         return self._model.model_fields[self._names[name]].is_required()
 
@@ -155,14 +162,14 @@ class Function:
         """Return `arguments` as the function accepts them, with the `context` if the function has a parameter for it.
         Raises InvalidArguments with the errors."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
-            raise self._too_many(arguments)
+            raise self._make_excess_error(arguments)
         data = to_json(arguments)
         try:
-            # Validated by way of JSON: as Python values, a string for a `date` and a list for a tuple would be
+            # The JSON is validated, since as Python values a string for a `date` and a list for a tuple would be
             # refused.
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
-            checked = complete(self._coerced(data, error))
+            checked = complete(self._coerce(data, error))
         bound = vars(checked)
         if self._context_name is not None:
             bound[self._context_name] = context
@@ -171,23 +178,23 @@ class Function:
     def bind_steps(self, arguments: dict[str, Any], context: object = None) -> Steps[dict[str, Any]]:
         """`bind` in steps."""
         if len(arguments) > len(self._fields) + MAX_ERRORS:
-            raise self._too_many(arguments)
+            raise self._make_excess_error(arguments)
         data = to_json(arguments)
         yield
         try:
             checked: BaseModel = self._model.__pydantic_validator__.validate_json(data, strict=True)
         except ValidationError as error:
             yield
-            checked = yield from self._coerced(data, error)
+            checked = yield from self._coerce(data, error)
         yield
         bound = vars(checked)
         if self._context_name is not None:
             bound[self._context_name] = context
         return bound
 
-    def _too_many(self, arguments: dict[str, Any]) -> InvalidArguments:
+    def _make_excess_error(self, arguments: dict[str, Any]) -> InvalidArguments:
         unknown = len(arguments) - sum(name in arguments for name in self._names)
-        return InvalidArguments(self._many(arguments, unknown))
+        return InvalidArguments(self._describe_many(arguments, unknown))
 
     def bind_text(self, arguments: dict[str, str], context: object = None) -> dict[str, Any]:
         """Bind arguments like `bind`, but all of them are strings: "5" may become an integer."""
@@ -200,7 +207,7 @@ class Function:
             bound[self._context_name] = context
         return bound
 
-    def _coerced(self, data: bytes, error: ValidationError) -> Steps[BaseModel]:
+    def _coerce(self, data: bytes, error: ValidationError) -> Steps[BaseModel]:
         """Return the arguments whose JSON was refused, in an accepted form. Raises InvalidArguments if there is no
         such form."""
         # The cache of short strings doubles the time if all of them are different.
@@ -208,7 +215,7 @@ class Function:
         yield
         count = error.error_count()
         if count > MAX_ERRORS and not self._may_be_coercible(arguments):
-            raise InvalidArguments(self._many(arguments, count))
+            raise InvalidArguments(self._describe_many(arguments, count))
         for _ in range(_MAX_COERCIONS):
             if not coerce(arguments, error.errors(include_url=False, include_context=False), self._is_optional):
                 break
@@ -221,7 +228,7 @@ class Function:
 
     def _may_be_coercible(self, arguments: Any) -> bool:
         """Return True if the beginning of arguments with very many wrong values has another form that may fit."""
-        beginning = shortened(arguments, self._names)
+        beginning = shorten(arguments, self._names)
         try:
             self._model.model_validate_json(to_json(beginning), strict=True)
         except ValidationError as error:
@@ -229,28 +236,28 @@ class Function:
         return False
 
     def _is_optional(self, name: str) -> bool:
-        return name in self._names and not self.required(name)
+        return name in self._names and not self.is_required(name)
 
-    def _many(self, arguments: Any, count: int) -> str:
+    def _describe_many(self, arguments: Any, count: int) -> str:
         """Return the message for arguments of which `count` values are wrong, more than can be listed."""
         try:
-            self._model.model_validate_json(to_json(shortened(arguments, self._names)), strict=True)
+            self._model.model_validate_json(to_json(shorten(arguments, self._names)), strict=True)
         except ValidationError as error:
             return f"{count:,} values are invalid, such as {describe(error, self._schema_with_definitions)}"
         return f"{count:,} values are invalid, none of them among the first; send fewer at once to see which"
 
-    def _parameters(self) -> dict[str, Any]:
+    def _read_parameters(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         for name, parameter in inspect.signature(self.declared).parameters.items():
             if name == self._context_name:
                 continue
             if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
                 is_any = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-                way_out = "; a decorator keeps them with `functools.wraps`" if is_any else ""
-                raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter{way_out}")
+                advice = "; a decorator keeps them with `functools.wraps`" if is_any else ""
+                raise DeclarationError(f"{self._what}: {name!r} must be a regular parameter{advice}")
             if name not in self.hints:
-                way_out = "; register the method of an object, as in `app.tool(notes.read)`" if name == "self" else ""
-                raise DeclarationError(f"{self._what}: {name!r} has no type{way_out}")
+                advice = "; register the method of an object, as in `app.tool(notes.read)`" if name == "self" else ""
+                raise DeclarationError(f"{self._what}: {name!r} has no type{advice}")
             if (get_origin(self.hints[name]) or self.hints[name]) is self._context:
                 raise DeclarationError(f"{self._what}: {name!r} is a second {format_type(self._context)}")
             if any((get_origin(part) or part) is self._context for part in get_args(self.hints[name])):
@@ -264,11 +271,11 @@ class Function:
         """Raise DeclarationError for arguments that have no schema, and for defaults that their schema refuses. The
         author's validators don't run: they are meant for a call, and may have effects."""
         model = self._model
-        bare: dict[str, Any] = {
-            name: (without_validators(hint), default) for name, (hint, default) in self._fields.items()
+        unvalidated: dict[str, Any] = {
+            name: (remove_validators(hint), default) for name, (hint, default) in self._fields.items()
         }
-        if any(bare[name][0] is not hint for name, (hint, _) in self._fields.items()):
-            model = create_model(self.name, __config__=ConfigDict(arbitrary_types_allowed=True), **bare)
+        if any(unvalidated[name][0] is not hint for name, (hint, _) in self._fields.items()):
+            model = create_model(self.name, __config__=ConfigDict(arbitrary_types_allowed=True), **unvalidated)
         for name, field in model.model_fields.items():
             if field.default is PydanticUndefined:
                 continue
@@ -276,8 +283,8 @@ class Function:
                 model.__pydantic_validator__.validate_assignment(model.model_construct(), name, field.default)
             except ValidationError as error:
                 reason = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
-                way_out = f"; declare `{format_type(field.annotation)} | None`" if field.default is None else ""
-                fault = f"the default of {name!r}, {field.default!r}, is not valid: {reason}{way_out}"
+                advice = f"; declare `{format_type(field.annotation)} | None`" if field.default is None else ""
+                fault = f"the default of {name!r}, {field.default!r}, is not valid: {reason}{advice}"
                 raise DeclarationError(f"{self._what}: {fault}") from None
 
     def check_texts(self) -> None:
@@ -285,12 +292,18 @@ class Function:
         self.check()
         for argument, name in self._names.items():
             schema = self.schema["properties"][argument]
-            kinds = {part.get("type") for part in schema.get("anyOf", [schema])}
-            if kinds <= {"array", "object", "null"} and not _reads_text(TypeAdapter(self.hints[name]).core_schema):
+            types = {part.get("type") for part in schema.get("anyOf", [schema])}
+            if not types <= {"array", "object", "null"}:
+                continue
+            core: Any = TypeAdapter(self.hints[name]).core_schema
+            while core["type"] in ("default", "definitions", "model", "nullable"):
+                core = core["schema"]
+            # A validator of the author that comes first may accept text.
+            if core["type"] not in ("function-before", "function-wrap", "function-plain"):
                 type_ = format_type(self.hints[name])
                 raise DeclarationError(f"{self._what}: {name!r} can't be {type_}: clients send it as text")
 
-    def _explained(self, error: Exception) -> str:
+    def _explain(self, error: Exception) -> str:
         """Return the reason why the arguments have no schema, with the name of the first argument without a
         schema."""
         for name, (hint, _) in self._fields.items():
@@ -307,23 +320,16 @@ class Function:
                 # An argument may be called `schema` or `copy`, as methods of pydantic's models are.
                 warnings.filterwarnings("ignore", message="Field name .* shadows an attribute")
                 fields: dict[str, Any] = {
-                    name: (with_descriptions(with_lists(hint)), default)
+                    name: (add_descriptions(replace_iterables(hint)), default)
                     for name, (hint, default) in self._fields.items()
                 }
                 model = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
         except (PydanticUserError, NameError, TypeError, ValueError) as error:
-            raise DeclarationError(f"{self._what}: {self._explained(error)}") from error
+            raise DeclarationError(f"{self._what}: {self._explain(error)}") from error
         # pydantic silently gives some names another meaning, such as those that begin with an underscore.
         for name in self._fields.keys() - model.model_fields.keys():
             raise DeclarationError(f"{self._what}: an argument can't be named {name!r}")
         return model
-
-
-def _reads_text(schema: Any) -> bool:
-    """Return True if a validator of the author comes first in this schema of pydantic's core: it may accept text."""
-    while schema["type"] in ("default", "definitions", "model", "nullable"):
-        schema = schema["schema"]
-    return schema["type"] in ("function-before", "function-wrap", "function-plain")
 
 
 def first_sentence(error: Exception) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 
 from ...errors import DeclarationError
 
-_OWN = frozenset({__name__.partition(".")[0], "servers"})
+_OWN_PACKAGES = frozenset({__name__.partition(".")[0], "servers"})
 
 
 @contextmanager
-def locating(function: Any) -> Iterator[None]:
+def locate_errors(function: Any) -> Iterator[None]:
     """Prefix errors in the declaration of a function with the file and line in the author's code where the function
     is defined, or where it is called if it is not a function."""
     try:
@@ -21,24 +21,24 @@ def locating(function: Any) -> Iterator[None]:
     except DeclarationError as error:
         code, author = getattr(unwrap(function), "__code__", None), find_author()
         if code is not None:
-            place = f"{code.co_filename}:{code.co_firstlineno}"
+            position = f"{code.co_filename}:{code.co_firstlineno}"
         elif author is not None:
-            place = f"{author.f_code.co_filename}:{author.f_lineno}"
+            position = f"{author.f_code.co_filename}:{author.f_lineno}"
         else:
             raise
-        raise DeclarationError(f"{place}: {error}") from error.__cause__
+        raise DeclarationError(f"{position}: {error}") from error.__cause__
 
 
 def find_author() -> FrameType | None:
     """Return the frame of the author's code that is running; None if only this package runs."""
-    ours = {*_OWN, "contextlib"}
+    own_packages = {*_OWN_PACKAGES, "contextlib"}
     frames = (frame for frame, _ in walk_stack(None))
     return next(
-        (frame for frame in frames if frame.f_globals.get("__name__", "").partition(".")[0] not in ours), None
+        (frame for frame in frames if frame.f_globals.get("__name__", "").partition(".")[0] not in own_packages), None
     )
 
 
 def is_own(function: Callable[..., Any]) -> bool:
     """Return True for a function in this package, whose declarations are checked by tests instead of at each
     start."""
-    return getattr(function, "__module__", "").partition(".")[0] in _OWN
+    return getattr(function, "__module__", "").partition(".")[0] in _OWN_PACKAGES

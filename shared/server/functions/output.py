@@ -24,7 +24,7 @@ from .function import first_sentence, output_schema
 
 log = logging.getLogger("shared.server.functions.output")
 
-_SEEN_WHOLE = {
+_VALIDATED_TYPES = {
     *("any", "bool", "dict", "int", "list", "literal", "none", "nullable", "str", "tuple", "union"),
     *("typed-dict", "typed-dict-field", None),
 }
@@ -32,12 +32,12 @@ _SEEN_WHOLE = {
 Infinity."""
 _TEXT_OR_NUMBER = ("decimal", "complex")
 """The parts of a schema that pydantic reads from a number as well, although their JSON Schema is a string."""
-_BY_NAME = ("fields", "choices")
+_NAME_KEYED = ("fields", "choices")
 """The entries of a schema whose keys may be names that the author has chosen, such as `type`."""
 _NO_NUMBER = "JSON has no NaN and no Infinity; return None there, and declare it"
 _FAULTS = (ValidationError, PydanticSerializationError, UnicodeDecodeError)
 """The errors for a value that can't be sent; the last one is for bytes."""
-_OWN_WORDS = ("value_error", "assertion_error")
+_AUTHOR_ERRORS = ("value_error", "assertion_error")
 """The kinds of errors whose text comes from a validator of the author, and may contain values."""
 
 
@@ -69,16 +69,17 @@ class Output:
     def dump(self) -> Callable[[Any], tuple[Any, bytes]]:
         """A function that returns a value as JSON-serializable data, and its JSON. It raises ToolError for a value of
         another type."""
-        parts = list(_walk(self._adapter.core_schema))
-        if not all(map(_reads_back, parts)):
-            return self._dump_own
+        parts = list(_iterate_parts(self._adapter.core_schema))
+        if not all(map(_can_read_back, parts)):
+            return self._dump_custom
         kinds = {part.get("type") for part in parts}
         if not kinds.isdisjoint(_TEXT_OR_NUMBER):
-            return self._dump_read
-        return self._dump_value if kinds <= _SEEN_WHOLE else self._dump_made
+            return self._dump_normalized
+        return self._dump_value if kinds <= _VALIDATED_TYPES else self._dump_checked
 
     def _dump_value(self, value: Any) -> tuple[Any, bytes]:
-        # The validator itself: for a small value the methods of an adapter would double the cost.
+        """Dump a value whose type pydantic validates completely in the value."""
+        # The validator is called directly: for a small value the methods of an adapter would double the cost.
         try:
             self._adapter.validator.validate_python(value, strict=True)
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True)
@@ -86,7 +87,8 @@ class Output:
         except _FAULTS as error:
             raise self._refusal(value, error) from None
 
-    def _dump_made(self, value: Any) -> tuple[Any, bytes]:
+    def _dump_checked(self, value: Any) -> tuple[Any, bytes]:
+        """Dump a value, and validate its JSON."""
         data = None
         try:
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True, warnings=False)
@@ -96,11 +98,13 @@ class Output:
         except _FAULTS as error:
             raise self._refusal(value, error, data) from None
 
-    def _dump_read(self, value: Any) -> tuple[Any, bytes]:
-        _, text = self._dump_made(value)
-        return self._dump_made(self._adapter.validator.validate_json(text, strict=True))
+    def _dump_normalized(self, value: Any) -> tuple[Any, bytes]:
+        """Dump a value that is read from its JSON first, so that numbers become the strings of the schema."""
+        _, text = self._dump_checked(value)
+        return self._dump_checked(self._adapter.validator.validate_json(text, strict=True))
 
-    def _dump_own(self, value: Any) -> tuple[Any, bytes]:
+    def _dump_custom(self, value: Any) -> tuple[Any, bytes]:
+        """Dump a value whose type can't be read back from its JSON."""
         try:
             self._adapter.validator.validate_python(value, strict=True)
             data = self._adapter.serializer.to_python(value, mode="json", by_alias=True, warnings="error")
@@ -122,9 +126,9 @@ class Output:
         detail = ": bytes are sent as UTF-8 text; encode others" if isinstance(error, UnicodeDecodeError) else ""
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            place = "".join(f"{part}: " for part in first["loc"])
-            reason = _NO_NUMBER if _is_no_number(data, first["loc"]) else first["msg"]
-            detail = "" if first["type"] in _OWN_WORDS else f": {place}{reason}"
+            location = "".join(f"{part}: " for part in first["loc"])
+            reason = _NO_NUMBER if _is_not_finite(data, first["loc"]) else first["msg"]
+            detail = "" if first["type"] in _AUTHOR_ERRORS else f": {location}{reason}"
         return make_refusal(self._what, value, self._declared, detail)
 
 
@@ -137,33 +141,33 @@ def make_refusal(what: str, value: object, declared: Any, detail: str = "") -> T
     return ToolError(text)
 
 
-def _is_no_number(data: Any, place: Iterable[int | str]) -> bool:
+def _is_not_finite(data: Any, location: Iterable[int | str]) -> bool:
     """Return True if `data` has NaN or Infinity at this location, which may also contain names of parts of a
     schema."""
-    for part in place:
+    for part in location:
         with suppress(LookupError, TypeError):
             data = data[part]
     return isinstance(data, float) and not isfinite(data)
 
 
-def _walk(schema: object) -> Iterator[dict[str, Any]]:
+def _iterate_parts(schema: object) -> Iterator[dict[str, Any]]:
     """Yield all parts of a schema of pydantic's core, each a mapping."""
     pending = [schema]
     while pending:
         part = pending.pop()
         if isinstance(part, dict):
             yield part
-            pending += [_unnamed(key, inner) for key, inner in part.items() if key != "metadata"]
+            # Names that the author has chosen are not parts of the schema.
+            pending += [
+                list(inner.values()) if key in _NAME_KEYED and isinstance(inner, dict) else inner
+                for key, inner in part.items()
+                if key != "metadata"
+            ]
         elif isinstance(part, list | tuple):
             pending += part
 
 
-def _unnamed(key: str, inner: object) -> object:
-    """Return the entry `key` of a schema, without the names that the author has chosen."""
-    return list(inner.values()) if key in _BY_NAME and isinstance(inner, dict) else inner
-
-
-def _reads_back(part: dict[str, Any]) -> bool:
+def _can_read_back(part: dict[str, Any]) -> bool:
     """Return True if this part of a schema accepts the same JSON that it produces."""
     is_own = str(part.get("type")).startswith("function-") or "serialization" in part or part.get("computed_fields")
     has_names = part.get("serialization_alias") != part.get("validation_alias")

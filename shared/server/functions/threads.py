@@ -16,7 +16,7 @@ from anyio.lowlevel import RunVar
 
 _MAX_THREADS = 40
 """Maximum number of such threads; further calls wait for a place."""
-_places: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
+_limiter: RunVar[CapacityLimiter] = RunVar("places for functions in threads")
 
 
 def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
@@ -24,15 +24,19 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 
     @wraps(function)
     async def call(**arguments: Any) -> Any:
-        places, borrower, begun = _get_places(), object(), Lock()
-        await places.acquire_on_behalf_of(borrower)
-        release = partial(places.release_on_behalf_of, borrower)
+        limiter = _limiter.get(None)
+        if limiter is None:
+            limiter = CapacityLimiter(_MAX_THREADS)
+            _limiter.set(limiter)
+        borrower, has_begun = object(), Lock()
+        await limiter.acquire_on_behalf_of(borrower)
+        release = partial(limiter.release_on_behalf_of, borrower)
         try:
-            work = partial(_work, partial(function, **arguments), release, begun)
-            # Its own limiter, since AnyIO's default one releases a place when the thread is abandoned.
+            work = partial(_run_unless_cancelled, partial(function, **arguments), release, has_begun)
+            # The thread gets a limiter of its own, since AnyIO releases a place when the thread is abandoned.
             value = await to_thread.run_sync(work, abandon_on_cancel=True, limiter=CapacityLimiter(1))
         finally:
-            if begun.acquire(blocking=False):  # cancelled before the thread has begun
+            if has_begun.acquire(blocking=False):  # cancelled before the thread has begun
                 release()
         # The wrapper that a decorator makes of an `async def` is often a plain `def`.
         return await value if isawaitable(value) else value
@@ -40,16 +44,8 @@ def in_thread(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     return call
 
 
-def _get_places() -> CapacityLimiter:
-    places = _places.get(None)
-    if places is None:
-        places = CapacityLimiter(_MAX_THREADS)
-        _places.set(places)
-    return places
-
-
-def _work(function: Callable[[], Any], release: Callable[[], None], begun: Lock) -> Any:
-    if not begun.acquire(blocking=False):
+def _run_unless_cancelled(function: Callable[[], Any], release: Callable[[], None], has_begun: Lock) -> Any:
+    if not has_begun.acquire(blocking=False):
         return None
     try:
         return function()

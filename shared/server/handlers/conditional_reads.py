@@ -33,11 +33,16 @@ def cached_etag(peer: Peer, meta: Mapping[str, Any]) -> str | None:
     return etag
 
 
-def tagged(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
+def add_etag(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
     """Return the `result` of a read with its etag, and without contents if the etag equals `known_etag`."""
     hasher = hashlib.blake2b(digest_size=_ETAG_BYTES)
     for content in result["contents"]:
-        kind, identity = _identity(content)
+        own_etag = content.get("_meta", {}).get("etag")
+        if isinstance(own_etag, str):
+            kind, identity = "etag", own_etag
+        else:
+            kind = "text" if "text" in content else "blob"
+            identity = content[kind]
         data = identity.encode("utf-8", "surrogatepass")
         hasher.update(json_of([content["uri"], content.get("mimeType"), kind, len(data)]))
         hasher.update(data)
@@ -45,10 +50,3 @@ def tagged(result: dict[str, Any], known_etag: str | None) -> dict[str, Any]:
     if etag == known_etag:
         return {"contents": [], "_meta": {ETAG: etag, NOT_MODIFIED: True}}
     return {**result, "_meta": {ETAG: etag}}
-
-
-def _identity(content: Mapping[str, Any]) -> tuple[str, str]:
-    own = content.get("_meta", {}).get("etag")
-    if isinstance(own, str):
-        return "etag", own
-    return ("text", content["text"]) if "text" in content else ("blob", content["blob"])

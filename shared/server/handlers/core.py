@@ -24,13 +24,13 @@ from ..dispatch.hosts import SIZE_KEY, find_host
 from ..dispatch.listings import Listings
 from ..extension import Capability, Extension, Follow
 from ..run import Run
-from .conditional_reads import cached_etag, tagged
+from .conditional_reads import add_etag, cached_etag
 from .dispatch import call_tool, call_tool_at_once
 
 
-def _listing(running: Run[Any], what: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
+def _page_of(running: Run[Any], name: str, items: list[dict[str, Any]], params: ListParams) -> dict[str, Any]:
     listings: Listings = running.opened[CORE.name]
-    return listings.page(what, items, params.cursor, size=running.server.page_size, signer=running.signer)
+    return listings.page(name, items, params.cursor, size=running.server.page_size, signer=running.signer)
 
 
 async def list_tools(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
@@ -41,7 +41,7 @@ async def list_tools(running: Run[Any], context: Context[Any], params: ListParam
 def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`tools/list`: the same for every caller, so anyone may cache it. One host also receives the maximum size of a
     result, which no other host reads."""
-    listing = _listing(running, "tools", running.features.tools.listed(running.settings), params)
+    listing = _page_of(running, "tools", running.features.tools.entries(running.settings), params)
     host = find_host(context.peer.info)
     if host is None or host.result_characters is None:
         return listing
@@ -51,17 +51,17 @@ def list_tools_at_once(running: Run[Any], context: Context[Any], params: ListPar
 
 async def list_resources(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/list`."""
-    await running.changes.want_resources()
+    await running.changes.call_on_wanted()
     name, size = context.peer.own_list("resources"), running.server.page_size
     position = position_of(params.cursor, name=name, signer=running.signer)
-    start, resources = await _resources_after(running, context, position, size)
-    shown, more = resources[:size], {}
+    start, resources = await _find_page(running, context, position, size)
+    entries, more = resources[:size], {}
     if len(resources) > size:
-        more = {"nextCursor": cursor_at([start + size, shown[-1].uri], name=name, signer=running.signer)}
-    return {"resources": [resource.to_wire() for resource in shown], **more}
+        more = {"nextCursor": cursor_at([start + size, entries[-1].uri], name=name, signer=running.signer)}
+    return {"resources": [resource.to_wire() for resource in entries], **more}
 
 
-async def _resources_after(
+async def _find_page(
     running: Run[Any], context: Context[Any], position: list[Any] | int, size: int
 ) -> tuple[int, list[Resource]]:
     """Return the number of the first resource of the page at a `position`, and the resources from there on: one more
@@ -73,8 +73,8 @@ async def _resources_after(
     resources = await page(context, end - 1, size + 2)
     if resources and resources[0].uri == last:
         return end, resources[1:]
-    # The list has changed: the current position of the last one, if it still exists, can only be determined from all
-    # of them.
+    # The list has changed, so the position of the last resource, if it still exists, must be determined from all of
+    # them.
     resources = await page(context, 0, sys.maxsize)
     start = start_after(resources, attrgetter("uri"), end, last)
     return start, resources[start : start + size + 1]
@@ -87,14 +87,14 @@ async def list_templates(running: Run[Any], context: Context[Any], params: ListP
 
 def list_templates_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`resources/templates/list`: the same for every caller."""
-    return _listing(running, "resourceTemplates", running.features.resources.templates(), params)
+    return _page_of(running, "resourceTemplates", running.features.resources.templates(), params)
 
 
 async def read_resource(running: Run[Any], context: Context[Any], params: ReadResourceParams) -> dict[str, Any]:
     """`resources/read`. Raises ResourceNotFound, and InvalidParams for an invalid etag."""
     etag = cached_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
-    return tagged(await resource.read(context, params.uri, variables), etag)
+    return add_etag(await resource.read(context, params.uri, variables), etag)
 
 
 def read_resource_at_once(
@@ -105,25 +105,25 @@ def read_resource_at_once(
     etag = cached_etag(context.peer, params.meta)
     resource, variables = running.features.resources.match(params.uri)
     result = resource.read_at_once(context, params.uri, variables)
-    return None if result is None else tagged(result, etag)
+    return None if result is None else add_etag(result, etag)
 
 
 async def list_prompts(running: Run[Any], context: Context[Any], params: ListParams) -> dict[str, Any]:
     """`prompts/list`."""
     source = running.features.prompts.source
     if source is None:
-        return _listing(running, "prompts", running.features.prompts.listed(), params)
+        return _page_of(running, "prompts", running.features.prompts.entries(), params)
     name = context.peer.own_list("prompts")
-    at = position_of(params.cursor, name=name, signer=running.signer)
-    shown, following = await running.features.prompts.page(context, source, at, running.server.page_size)
-    more = {} if following is None else {"nextCursor": cursor_at(following, name=name, signer=running.signer)}
-    return {"prompts": shown, **more}
+    position = position_of(params.cursor, name=name, signer=running.signer)
+    entries, end = await running.features.prompts.page(context, source, position, running.server.page_size)
+    more = {} if end is None else {"nextCursor": cursor_at(end, name=name, signer=running.signer)}
+    return {"prompts": entries, **more}
 
 
 def list_prompts_at_once(running: Run[Any], _context: Context[Any], params: ListParams) -> dict[str, Any] | None:
     """`prompts/list`, the same for every caller; None if there is a source of prompts, which may wait."""
     prompts = running.features.prompts
-    return _listing(running, "prompts", prompts.listed(), params) if prompts.source is None else None
+    return _page_of(running, "prompts", prompts.entries(), params) if prompts.source is None else None
 
 
 async def get_prompt(running: Run[Any], context: Context[Any], params: GetPromptParams) -> dict[str, Any]:
@@ -143,7 +143,7 @@ async def complete(running: Run[Any], context: Context[Any], params: CompletePar
         values = await features.prompts.suggest(context, params.ref.name, params.argument, params.context.arguments)
         if values is not None:
             return completion(*values)
-    elif not features.resources.knows(params.ref.uri):
+    elif not features.resources.is_declared(params.ref.uri):
         raise InvalidParams(f"unknown resource or template: {params.ref.uri[:100]}")
     return await features.completions.complete(context, params)
 
@@ -163,18 +163,18 @@ async def subscribe(running: Run[Any], context: Context[Any], params: UriParams)
         return {}
     if len(subscriptions.subscribed) >= running.calls.limits.subscriptions:
         raise InvalidParams(f"there are {running.calls.limits.subscriptions} subscriptions, which is the limit")
-    # The server's own code may take a while to begin it, and the client may have unsubscribed by then.
+    # The server's own code may take a while to begin the subscription, and the client may have unsubscribed by then.
     with subscriptions.coming(params.uri) as still_wanted:
-        key = await running.changes.hold(context, params.uri, context.link.client)
-        unheld = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
-    await running.changes.release(unheld, context.link.client)
+        key = await running.changes.subscribe(context, params.uri, context.link.client)
+        unused_keys = subscriptions.subscribe(params.uri, key) if still_wanted() else [key]
+    await running.changes.unsubscribe(unused_keys, context.link.client)
     return {}
 
 
 async def unsubscribe(running: Run[Any], context: Context[Any], params: UriParams) -> dict[str, Any]:
     """`resources/unsubscribe`; does nothing if there is no such subscription."""
-    unheld = context.link.session.subscriptions.unsubscribe(params.uri)
-    await running.changes.release(unheld, context.link.client)
+    unused_keys = context.link.session.subscriptions.unsubscribe(params.uri)
+    await running.changes.unsubscribe(unused_keys, context.link.client)
     return {}
 
 
@@ -189,7 +189,7 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
     follows: list[Follow] = []
     call = context.call
     for extension in running.extensions:
-        if extension.listens is not None and (served := await extension.listens(running, context, requested)):
+        if extension.listen is not None and (served := await extension.listen(running, context, requested)):
             others.update(served[0])
             follows.append(served[1])
     try:
@@ -197,7 +197,7 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
             with suppress(ResourceNotFound):
                 # A resource that is not served is left out of the acknowledgement, and refuses nothing else
                 # (2026-07-28, Subscriptions).
-                uris[uri] = await running.changes.hold(context, uri, context.link.client)
+                uris[uri] = await running.changes.subscribe(context, uri, context.link.client)
         requested_lists = {
             "tools": requested.tools_list_changed,
             "prompts": requested.prompts_list_changed,
@@ -207,49 +207,40 @@ async def listen(running: Run[Any], context: Context[Any], params: ListenParams)
             name for name in LISTS if requested_lists[name] and running.identity.has((name, "listChanged"))
         )
         if "resources" in lists:
-            await running.changes.want_resources()
+            await running.changes.call_on_wanted()
         session.acknowledge(call, Listen(call.id, lists, uris, others))
         await context.link.flush()
-        await _until_closing(context, follows)
+        await _follow_until_closing(context, follows)
         session.end_listen(call)
     finally:
         if not call.is_over:
             session.subscriptions.close(call.id)
-        await running.changes.release(uris.values(), context.link.client)
+        await running.changes.unsubscribe(uris.values(), context.link.client)
     return {}
 
 
-async def _until_closing(context: Context[Any], follows: Sequence[Follow]) -> None:
+async def _follow_until_closing(context: Context[Any], follows: Sequence[Follow]) -> None:
     """Send events until the server ends the stream."""
     if not follows:
-        await context.link.closing()
+        await context.link.wait_for_closing()
         return
     async with background() as tasks:
         for follow in follows:
             tasks.start_soon(follow)
-        await context.link.closing()
+        await context.link.wait_for_closing()
 
 
-def _tools(running: Run[Any]) -> dict[str, Any] | None:
-    # Declared if there are any: hosts request every declared list, even if it is empty.
-    return {"listChanged": True} if len(running.features.tools) else None
-
-
-def _resources(running: Run[Any]) -> dict[str, Any] | None:
+def _resources_capability(running: Run[Any]) -> dict[str, Any] | None:
     subscribe = {"subscribe": True} if running.changes.on_subscribe is not None else {}
     return {**subscribe, "listChanged": True} if len(running.features.resources) else None
 
 
-def _conditional_reads(running: Run[Any]) -> dict[str, Any] | None:
-    return {} if len(running.features.resources) else None
-
-
-def _prompts(running: Run[Any]) -> dict[str, Any] | None:
+def _prompts_capability(running: Run[Any]) -> dict[str, Any] | None:
     prompts = running.features.prompts
     return {"listChanged": True} if len(prompts) or prompts.source is not None else None
 
 
-def _completions(running: Run[Any]) -> dict[str, Any] | None:
+def _completions_capability(running: Run[Any]) -> dict[str, Any] | None:
     features = running.features
     return {} if len(features.completions) or features.prompts.source is not None else None
 
@@ -270,12 +261,15 @@ CORE = Extension[Any](
         "completion/complete": complete,
         "subscriptions/listen": listen,
     },
+    # A list is declared only if it has entries, since hosts request every declared list.
     declares=(
-        Capability(("tools",), _tools),
-        Capability(("resources",), _resources),
-        Capability(("extensions", CONDITIONAL_READS), _conditional_reads),
-        Capability(("prompts",), _prompts),
-        Capability(("completions",), _completions),
+        Capability(("tools",), lambda running: {"listChanged": True} if len(running.features.tools) else None),
+        Capability(("resources",), _resources_capability),
+        Capability(
+            ("extensions", CONDITIONAL_READS), lambda running: {} if len(running.features.resources) else None
+        ),
+        Capability(("prompts",), _prompts_capability),
+        Capability(("completions",), _completions_capability),
     ),
 )
 """The methods of the protocol itself. The session answers those without a handler."""

@@ -22,9 +22,9 @@ from ..dispatch.limits import CallLimits
 from ..features import AtOnce, Handler
 from ..run import Run
 from ..tools import RegisteredTool
-from .nearest_names import with_nearest
+from .nearest_names import add_nearest_name
 
-_NOTHING: Mapping[str, Any] = {}
+_EMPTY: Mapping[str, Any] = {}
 
 
 class Dispatch:
@@ -47,11 +47,11 @@ class Dispatch:
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
         return run.handlers[call.method.handler](run, context, call.params)
 
-    async def with_nearest(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
+    async def add_nearest_name(self, link: Connection, call: Call, error: UnknownName) -> UnknownName:
         """Return the error of `call`, with the nearest name that its client may see."""
         run = self._run
         context = Context(call, link, run, run.state, link.budget or self._set_budget(link, call))
-        return await with_nearest(run, context, error)
+        return await add_nearest_name(run, context, error)
 
     def answer_at_once(self, link: Connection, call: Call) -> dict[str, Any] | None:
         """Answer a call of a method in `at_once`, before there is a task; return None if the call needs `answer`.
@@ -61,7 +61,7 @@ class Dispatch:
         at_once = self.at_once[call.method.handler]
         meta = call.raw.get("_meta") if call.raw else None
         if meta and TRACEPARENT in meta:
-            return copy_context().run(_in_trace, meta, at_once, run, context)
+            return copy_context().run(_answer_in_trace, meta, at_once, run, context)
         return at_once(run, context, call.params)
 
     @cached_property
@@ -71,36 +71,36 @@ class Dispatch:
         run = self._run
         features = run.features
         at_once_by_handler = {key: value for extension in run.extensions for key, value in extension.at_once.items()}
-        rows = {row.handler: row for row in features.methods}
+        methods = {method.handler: method for method in features.methods}
         at_once_by_method = {}
         for name, handler in features.handlers.items():
-            # The handler may be overridden, as in a gateway, whose tools are unknown here.
-            at_once = run.surrounded_at_once(rows[name], at_once_by_handler.get(handler))
+            # A handler that replaces ours, as in a gateway, has no counterpart here.
+            at_once = run.wrap_at_once(methods[name], at_once_by_handler.get(handler))
             if at_once is not None:
                 at_once_by_method[name] = at_once
         return at_once_by_method
 
     def _set_budget(self, link: Connection, call: Call) -> CallLimits:
         """Return the limits of each call on `link`."""
-        # Set by the first call, since a connection has only one host.
+        # The first call sets the budget of all, since a connection has only one host.
         link.budget = budget_for(call.peer.info, self._budget)
         return link.budget
 
 
-def _in_trace(
+def _answer_in_trace(
     meta: Mapping[str, Any], at_once: AtOnce, run: Run[Any], context: Context[Any]
 ) -> dict[str, Any] | None:
     continue_trace(meta)
     return at_once(run, context, context.call.params)
 
 
-def with_task_handler(task_handler: Handler, handler: Handler) -> Handler:
+def route_tasks(task_handler: Handler, handler: Handler) -> Handler:
     """Return a handler that routes calls that may become tasks to `task_handler`, and all others to `handler` without
     slowing them: calls of plain tools, and calls from clients that declare nothing about tasks."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> Awaitable[dict[str, Any]]:
         rpc_call, tools = context.call, running.features.tools
-        if "task" in (raw := rpc_call.raw or _NOTHING) or "extensions" in rpc_call.peer.capabilities:
+        if "task" in (raw := rpc_call.raw or _EMPTY) or "extensions" in rpc_call.peer.capabilities:
             may_be_task = tools.task_support(params.name) is not None or raw.get("task") is not None
         else:
             may_be_task = params.name in tools.tasks_only
@@ -109,12 +109,12 @@ def with_task_handler(task_handler: Handler, handler: Handler) -> Handler:
     return call
 
 
-def unless_task(handler: AtOnce) -> AtOnce:
-    """Return a handler that answers at once only calls that `with_task_handler` never routes to a `task_handler`."""
+def refuse_tasks(handler: AtOnce) -> AtOnce:
+    """Return a handler that answers at once only calls that `route_tasks` never routes to a `task_handler`."""
 
     def call(running: Run[Any], context: Context[Any], params: CallToolParams) -> dict[str, Any] | None:
         rpc_call = context.call
-        if "task" in (rpc_call.raw or _NOTHING) or "extensions" in rpc_call.peer.capabilities:
+        if "task" in (rpc_call.raw or _EMPTY) or "extensions" in rpc_call.peer.capabilities:
             return None
         return None if params.name in running.features.tools.tasks_only else handler(running, context, params)
 
@@ -129,7 +129,7 @@ async def call_tool(running: Run[Any], context: Context[Any], params: CallToolPa
         arguments = tool.function.bind(params.arguments, context)
     else:
         arguments = await in_turns(tool.function.bind_steps(params.arguments, context))
-    # The usual case: skip the span if nothing collects it.
+    # Usually nothing collects spans, so the span is skipped.
     if spans.tracer is None:
         value = await tool.function.call(**arguments)
     else:

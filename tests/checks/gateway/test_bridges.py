@@ -128,7 +128,7 @@ async def test_lists_of_a_server_with_sessions_are_each_clients_own() -> None:
         return ", ".join(sorted(ctx.peer.capabilities))
 
     async def listed(running: Run[Any], context: Context[Any], _params: Any) -> Json:
-        tools = running.features.tools.listed(None)
+        tools = running.features.tools.entries(None)
         return {"tools": tools if context.peer.can("roots") else []}
 
     behind = Behind(server, OLD)

@@ -182,7 +182,7 @@ async def test_what_may_take_long_begins_when_it_is_its_clients_turn(tmp_path: P
         for method, params in LONG:
             async with AsyncExitStack() as others:
                 for _ in range(4):
-                    await others.enter_async_context(peer.running.calls.turns.take(""))
+                    await others.enter_async_context(peer.running.calls.turns.acquire(""))
                 key = await peer.client.begin(method, params)
                 with anyio.fail_after(30):
                     while not peer.running.calls.turns.waiting:

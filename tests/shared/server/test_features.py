@@ -605,7 +605,7 @@ def test_null_is_in_the_schema_of_an_argument_that_must_be_given() -> None:
         return ""
 
     app.tool(count)
-    schema = app.tools.all()[0].listed["inputSchema"]
+    schema = app.tools.all()[0].entry["inputSchema"]
     assert schema["properties"] == {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "b": {"type": "integer"}}
     assert schema["required"] == ["a"]
 

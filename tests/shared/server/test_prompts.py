@@ -28,7 +28,7 @@ async def rendered(function, **arguments):
 
 
 def test_a_prompt_is_listed_with_its_arguments():
-    (prompt,) = app_with(greet, title="Greeting").prompts.listed()
+    (prompt,) = app_with(greet, title="Greeting").prompts.entries()
     assert prompt == {
         "name": "greet",
         "title": "Greeting",

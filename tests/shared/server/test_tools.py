@@ -16,7 +16,7 @@ from shared.protocol.identity import Principal
 from shared.protocol.types.tasks import TASKS
 from shared.protocol.wire.jsonrpc import Notification, Request
 from shared.server.extension import Extension
-from shared.server.tools import signed
+from shared.server.tools import make_function
 from shared.tracing.trace_context import TRACEPARENT, current
 from tests.quiet import quiet
 from tests.shared.server.peer import ERAS, PATIENCE, server, talking
@@ -39,7 +39,7 @@ async def greet(name: str = "you") -> str:
 
 
 def listed(app, settings=None):
-    return app.tools.listed(settings or Settings())
+    return app.tools.entries(settings or Settings())
 
 
 def test_a_tool_is_called_as_its_function_and_described_by_its_docstring_unless_it_says_otherwise():
@@ -159,12 +159,12 @@ async def run(context: Context[Any], arguments: dict[str, Any]) -> dict[str, Any
 
 def sales_with(*parameters: Parameter):
     app = server()
-    app.tool(description="Sales of a region.")(signed(run, "sales", parameters, dict[str, Any]))
+    app.tool(description="Sales of a region.")(make_function(run, "sales", parameters, dict[str, Any]))
     return app
 
 
 def test_the_parameters_are_listed():
-    (tool,) = sales_with(*PARAMETERS).tools.listed(None)
+    (tool,) = sales_with(*PARAMETERS).tools.entries(None)
     assert (tool["name"], tool["description"]) == ("sales", "Sales of a region.")
     assert tool["inputSchema"] == {
         "type": "object",
@@ -187,7 +187,7 @@ async def test_the_arguments_are_checked_and_handed_on(era):
 
 def test_a_parameter_that_can_not_be_one_is_refused():
     with pytest.raises(DeclarationError, match="_hidden"):
-        _ = sales_with(Parameter("_hidden", Parameter.KEYWORD_ONLY, annotation=str)).tools.all()[0].listed
+        _ = sales_with(Parameter("_hidden", Parameter.KEYWORD_ONLY, annotation=str)).tools.all()[0].entry
 
 
 # Tools that give their value at once are answered before their call has a task
@@ -290,13 +290,13 @@ async def test_what_has_waited_for_a_place_begins_in_its_turn() -> None:
     twice = Twice(concurrent_calls=1, waiting_calls=many, waiting_messages=many)
     async with twice.app.open() as running:
         connection = running.connect(None, lambda: None)
-        connection.take(Request("held", "tools/call", with_envelope({"name": "hold", "arguments": {}})))
+        connection.receive(Request("held", "tools/call", with_envelope({"name": "hold", "arguments": {}})))
         for number in range(many):
             params = with_envelope({"name": "double", "arguments": {"number": number % 7}})
-            connection.take(Request(number, "tools/call", params))
+            connection.receive(Request(number, "tools/call", params))
         await quiet()
         assert twice.tasks == []
-        connection.take(Notification("notifications/cancelled", {"requestId": "held"}))
+        connection.receive(Notification("notifications/cancelled", {"requestId": "held"}))
         with anyio.fail_after(PATIENCE):
             answers: list[Any] = []
             while len(answers) < many:
@@ -413,7 +413,7 @@ async def test_a_peer_that_takes_no_answers_is_waited_for() -> None:
         connection = running.connect(None, lambda: None)
         for number in range(10):
             params = with_envelope({"name": "double", "arguments": {"number": number}})
-            connection.take(Request(number, "tools/call", params))
+            connection.receive(Request(number, "tools/call", params))
         await quiet()
         assert twice.tasks == 4 * ["at once"]
         answers: list[Any] = []

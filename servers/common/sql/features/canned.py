@@ -13,7 +13,7 @@ from pydantic import Field
 from servers.common.notices import Notices
 from shared import Data, Opening
 from shared.errors import DeclarationError
-from shared.server.tools import RegisteredTool, ToolOptions, signed
+from shared.server.tools import RegisteredTool, ToolOptions, make_function
 
 from ..canned import TYPES, Definition, QueryFiles, QueryParameter
 from ..database import Database
@@ -102,7 +102,7 @@ class _Canned:
         if definition.name in self._built_in:
             raise ValueError(f"this server already has a built-in tool named {definition.name!r}")
         try:
-            _make_tool(definition, self._app).listed  # noqa: B018 - it is made now
+            _make_tool(definition, self._app).entry  # noqa: B018 - it is made now
         except DeclarationError as error:
             raise ValueError(str(error)) from None
         database = self._opened.databases.get(definition.database)
@@ -116,9 +116,11 @@ def _make_tool(definition: Definition, app: str) -> RegisteredTool:
         description=definition.description, read_only=not definition.writable, task="optional", app=shown
     )
     if definition.writable:
-        function = signed(partial(_change, definition), definition.name, parameters, Data[WriteResult])
+        function = make_function(partial(_change, definition), definition.name, parameters, Data[WriteResult])
     else:
-        function = signed(partial(_read, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult])
+        function = make_function(
+            partial(_read, definition), definition.name, [*parameters, *_PAGING], Data[QueryResult]
+        )
     return RegisteredTool(function, options)
 
 

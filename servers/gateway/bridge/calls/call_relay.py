@@ -44,7 +44,7 @@ class CallRelay:
             if request.stream is not None:
                 self._scopes.add(scope)
             try:
-                return await _answer_to(drop_task(request), partial(self.context.pass_on, carried=None))
+                return await _answer_to(drop_task(request), partial(self.context.forward_questions, carried=None))
             finally:
                 self._scopes.discard(scope)
         raise RpcError("the call that this question belongs to has ended")
@@ -93,7 +93,7 @@ class CallRelay:
                     self.context.link.session.notify(self.context.call, "notifications/message", repair_log(params))
             case _:
                 self.context.link.session.notify(self.context.call, notice.method, params)
-        self.context.link.soon()
+        self.context.link.send_soon()
 
     def close(self) -> None:
         """Cancel the requests to the client when the call is over."""

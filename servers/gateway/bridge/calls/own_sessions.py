@@ -194,7 +194,7 @@ class OwnSession:
         *others, newest = self._calls
         with ExitStack() as paused:
             for other in others:
-                paused.enter_context(self.link.calls.paused(other.context.call))
+                paused.enter_context(self.link.calls.pause_clock(other.context.call))
             return await newest.answer(request)
 
     def on_server_message(self, notice: Notified | Gap) -> None:
@@ -224,7 +224,7 @@ class _ProcessLimit:
     async def reserve(self, session: OwnSession) -> AsyncIterator[None]:
         """Reserve a process for `session` during the block. Raises ConnectionError if none is available."""
         client = session.link.client
-        while not self._portions.take(client):
+        while not self._portions.reserve(client):
             idle = [other for other in self._open if other.is_closable]
             if any(other.link.client == client for other in self._open):
                 # A client that has processes makes room for itself.
@@ -238,7 +238,7 @@ class _ProcessLimit:
             yield
         finally:
             del self._open[session]
-            self._portions.give(client)
+            self._portions.release(client)
             self._left.wake()
 
 

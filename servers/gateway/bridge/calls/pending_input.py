@@ -93,7 +93,7 @@ class PendingCalls:
                 id_ = secrets.token_urlsafe(16)
                 try:
                     # A call that has become a task waits for the answers, and continues with them.
-                    answers = await context.pass_on(questions, {"parked": id_})
+                    answers = await context.forward_questions(questions, {"parked": id_})
                 except InputRequired:
                     self._calls[id_], goes_on = call, True
                     self._clocks.start(id_)

@@ -101,7 +101,7 @@ class SharedSession:
 
     async def call(self, context: Context[Any], params: Any) -> dict[str, Any]:
         """Return the server's result. Raises the same errors as `Client.exchange`, RpcError while there is no
-        session, and the errors raised by `PendingCalls` and `Context.pass_on`."""
+        session, and the errors raised by `PendingCalls` and `Context.forward_questions`."""
         if context.peer.lasts:
             relay = CallRelay(context, self._base.on_server_message)
             try:
@@ -163,7 +163,7 @@ class SharedSession:
             # Any of these may wait for the answer.
             for other in self._calls_in_progress:
                 if other is not newest and isinstance(other.inner, CallRelay):
-                    paused.enter_context(other.link.calls.paused(other.inner.context.call))
+                    paused.enter_context(other.link.calls.pause_clock(other.inner.context.call))
             return await newest.answer(request)
 
     def on_server_message(self, notice: Notified | Gap) -> None:
@@ -178,7 +178,7 @@ class SharedSession:
             link = self._visits.pop(str(notice.params.get("elicitationId")), None)
             if link is not None:
                 link.session.notify_session(notice.method, notice.params)
-                link.soon()
+                link.send_soon()
 
     @property
     def _has_one_client(self) -> bool:

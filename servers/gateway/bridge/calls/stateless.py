@@ -31,7 +31,7 @@ class StatelessCalls:
         """Return the server's result. Its questions go to the client, and end the call if that is stateless.
 
         Raises PeerError, ConnectionError and TimeoutError like `Client.exchange`, and the errors raised by
-        `Context.pass_on`.
+        `Context.forward_questions`.
         """
         sent, round_ = params_of(context, params), context.call.round
         if isinstance(round_.carried, dict) and "task" in round_.carried:
@@ -55,7 +55,7 @@ class StatelessCalls:
                 task = read_state("tools/call", result)
                 return await self._follow(context, task.id, task)
             requests = _add_visit_ids(result.requests) if context.peer.lasts else result.requests
-            inputs = _inputs(await context.pass_on(requests, {"state": result.state}), result.state)
+            inputs = _inputs(await context.forward_questions(requests, {"state": result.state}), result.state)
         raise InvalidParams(f"this request was not completed within {MAX_ROUNDS} rounds")
 
     async def _follow(self, context: Context[Any], id: str, first: TaskState | None) -> dict[str, Any]:
@@ -71,7 +71,9 @@ class StatelessCalls:
 
         async def answer(questions: Questions) -> dict[str, dict[str, Any]]:
             requests = dict(questions)
-            return await context.pass_on(_add_visit_ids(requests) if context.peer.lasts else requests, {"task": id})
+            return await context.forward_questions(
+                _add_visit_ids(requests) if context.peer.lasts else requests, {"task": id}
+            )
 
         self._calls.append(relay)
         try:

@@ -28,7 +28,7 @@ class PageVisits:
         if required is not None:
             for id_ in required.requests:
                 self._visits.begin(id_)
-            await context.pass_on(required.requests, {_KEY: list(required.requests)})
+            await context.forward_questions(required.requests, {_KEY: list(required.requests)})
 
     async def wait_for_visits(self, context: Context[Any]) -> bool:
         """If the previous round asked for visits, wait until they end or time out and return True; otherwise return

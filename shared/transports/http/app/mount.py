@@ -129,7 +129,7 @@ class Mount:
         return Figures(
             server=self.name,
             metrics=self.metrics,
-            up=self.readiness.phase is Phase.READY and running is not None and running.hooks.is_there(),
+            up=self.readiness.phase is Phase.READY and running is not None and running.hooks.is_reachable(),
             sessions=endpoint.sessions,
             streams=endpoint.streams,
             subscriptions=0

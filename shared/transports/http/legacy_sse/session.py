@@ -122,7 +122,7 @@ class LegacySession:
             if refusal is not None:
                 return refusal
         for message in messages:
-            self._connection.take(message)
+            self._connection.receive(message)
         return None
 
     def process_forwarded(self, post: Post) -> Sequence[Message]:

@@ -73,7 +73,7 @@ class Bodies:
         if len(body) < _LARGE_BODY_BYTES:
             return complete(decode(body))
         # Large bodies are decoded one after another, client by client: many at once would delay all other clients.
-        async with self._turns.take(client):
+        async with self._turns.acquire(client):
             return await in_turns(decode(body))
 
 
@@ -87,14 +87,14 @@ class _Share:
 
     def grow(self, size: int) -> bool:
         """Grow the share to `size` bytes. Returns False if the client may not use that much."""
-        is_granted = self._memory.take(self._client, size - self._size)
+        is_granted = self._memory.reserve(self._client, size - self._size)
         if is_granted:
             self._size = size
         return is_granted
 
     def release(self) -> None:
         """Release the whole share."""
-        self._memory.give(self._client, self._size)
+        self._memory.release(self._client, self._size)
 
 
 def _count(http: Http, size: int) -> None:

@@ -32,7 +32,7 @@ class HeaderArguments:
         `principal`."""
         running = self._running.parts.for_principal(principal)
         for extension in running.extensions:
-            if extension.hides is not None and extension.hides(running, principal, name):
+            if extension.hides_tool is not None and extension.hides_tool(running, principal, name):
                 return ()
         try:
             tool = running.features.tools.find(name, running.settings)
@@ -40,7 +40,7 @@ class HeaderArguments:
             return self._listed.get(name, ())
         parameters = self._own.get(tool)
         if parameters is None:
-            parameters = self._own[tool] = tuple(parameter_headers(tool.listed["inputSchema"]))
+            parameters = self._own[tool] = tuple(parameter_headers(tool.entry["inputSchema"]))
         return parameters
 
     def learn(self, result: dict[str, Any]) -> None:

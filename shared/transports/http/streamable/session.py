@@ -133,7 +133,7 @@ class HttpSession:
         # The same principal, but this token may allow less or more than the one before.
         self._connection.session.principal = principal
         reader = self._streams.post(ids) if ids else None
-        self._connection.take(message)
+        self._connection.receive(message)
         if reader is None:
             self.rest()
         return reader
@@ -159,7 +159,7 @@ class HttpSession:
             # no client's id can collide with it.
             id_ = f"adopted {secrets.token_urlsafe(8)}"
             self._adopting = {**(self._adopting or {}), id_: uri}
-            self._connection.take(Request(id_, "resources/subscribe", {"uri": uri}))
+            self._connection.receive(Request(id_, "resources/subscribe", {"uri": uri}))
 
     @property
     def is_listening(self) -> bool:
@@ -168,7 +168,7 @@ class HttpSession:
 
     def take(self, message: Message) -> None:
         """Process a message that another replica received for a call that is here."""
-        self._connection.take(message)
+        self._connection.receive(message)
 
     async def listen(self) -> Reader | Refusal:
         """Return the reader of unrequested messages; 409 if there already is one."""
@@ -236,7 +236,7 @@ class HttpSession:
         refusal = _STOPPING if orderly else LOST if continues_elsewhere else _ENDED
         try:
             if orderly:
-                await self._connection.drain(is_heard=continues_elsewhere)  # through other replicas
+                await self._connection.drain(still_answers=continues_elsewhere)  # through other replicas
         finally:
             try:
                 await self._connection.close()
@@ -246,7 +246,7 @@ class HttpSession:
     def leave(self, *, continues_elsewhere: bool = False) -> bool:
         """Cancel pending calls, and end the session if there were none. Returns False if `finish` must wait for their
         end."""
-        is_finished = self._connection.leave()
+        is_finished = self._connection.begin_close()
         if is_finished:
             self._close(_ENDED, continues_elsewhere=continues_elsewhere)
         return is_finished

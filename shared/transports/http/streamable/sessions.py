@@ -253,7 +253,7 @@ class Sessions:
     async def _unsubscribe(self, session: HttpSession, uri: str) -> None:
         """Handle a subscription, or the end of a subscription, that the client made on another replica."""
         with log_errors():
-            await session.changes.release(session.unsubscribe(uri), session.client)
+            await session.changes.unsubscribe(session.unsubscribe(uri), session.client)
 
     # Changes of the replicas
 

@@ -99,7 +99,7 @@ class StatelessRequests:
     ) -> Refusal | None:
         # Streams that are silent for hours must not take the room of calls.
         portions = self._listening if request.method == "subscriptions/listen" else self._requests
-        if not portions.take(http.client):
+        if not portions.reserve(http.client):
             return _BUSY
         learn = self._header_arguments.learn if request.method == "tools/list" else None
         exchange = _StatelessRequest(self._running, http, codec, required_type, learn)
@@ -108,7 +108,7 @@ class StatelessRequests:
             await exchange.run(http, request, self._limits.keep_alive_seconds)
         finally:
             self._pending.discard(exchange)
-            portions.give(http.client)
+            portions.release(http.client)
         return None
 
 
@@ -141,7 +141,7 @@ class _StatelessRequest:
         """Answer `request`; after each `pause` in seconds without a message, a comment shows that it is being
         served."""
         try:
-            self._connection.take(request)
+            self._connection.receive(request)
             if outgoing := self._connection.outgoing():
                 await self._write(outgoing)
             # Most requests are answered by now, and their clients need no watch.

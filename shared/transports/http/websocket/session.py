@@ -155,7 +155,7 @@ class WebSocketSession:
                 texts.append(text)
                 size += len(text)
             if size >= _CHUNK_BYTES:  # more is encoded once the peer has read that
-                with self._room.taken(self.client, size):
+                with self._room.use(self.client, size):
                     await self._socket.send(texts)
                 texts, size = [], 0
         await self._socket.send(texts)

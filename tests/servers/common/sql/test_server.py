@@ -19,7 +19,7 @@ INSERT = {"query": "INSERT INTO pets VALUES (?, ?)", "parameters": ["3", "Ada"]}
 async def test_an_engine_of_its_own_has_all_tools_that_all_have() -> None:
     ours, theirs = ([tool.name for tool in one.tools.all()] for one in (app, sqlite))
     assert ours == [name for name in theirs if name != "backup"]
-    described = {tool.name: tool.listed["description"] for tool in app.tools.all()}
+    described = {tool.name: tool.entry["description"] for tool in app.tools.all()}
     assert described["read_query"].startswith("Run a statement that reads: SELECT. It can't")
     assert "{" not in "".join(described.values())
 

@@ -29,7 +29,7 @@ class Caller:
         self._turns = Turns()
 
     def turn(self):
-        return self._turns.take("")
+        return self._turns.acquire("")
 
     async def progress(self, progress, total=None, message=None):
         self.reports.append((progress, message))

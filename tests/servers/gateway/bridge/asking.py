@@ -155,12 +155,12 @@ class Asking(Small):
         self.was_visited = True
         for link in self.links:
             link.session.notify_session("notifications/elicitation/complete", {"elicitationId": "v1"})
-            link.soon()
+            link.send_soon()
 
     async def tell_refusal(self, ctx: Context[None]) -> str:
         """Ask for roots, and tell the error that comes of it."""
         try:
-            await ctx.pass_on({"roots": ("roots/list", {})}, None)
+            await ctx.forward_questions({"roots": ("roots/list", {})}, None)
         except PeerError as error:
             return error.message
         return "the client has answered"

@@ -85,12 +85,12 @@ class Telling(Small, Behind):
 
     async def touch(self, ctx: Context[None], uri: str, part: str | None = None) -> str:
         """Tell that a resource has changed, or a part of it."""
-        ctx.link.changed(Change("resource", uri, part))
+        ctx.link.on_change(Change("resource", uri, part))
         return "touched"
 
     async def shift(self, ctx: Context[None], what: str) -> str:
         """Tell that a list has changed."""
-        ctx.link.changed(Change(what))
+        ctx.link.on_change(Change(what))
         return "shifted"
 
     async def say(self, ctx: Context[None], level: Any, text: str) -> str:
@@ -106,7 +106,7 @@ class Telling(Small, Behind):
     async def whisper(self, ctx: Context[None], method: str, params: dict[str, Any]) -> str:
         """Send a notification that belongs to no call."""
         ctx.link.session.notify_session(method, params)
-        ctx.link.soon()
+        ctx.link.send_soon()
         return "whispered"
 
 

@@ -132,7 +132,7 @@ async def test_a_log_message_outside_of_calls_is_not_sent_to_stateless_clients()
         await telling.heard_by_all()
         for link in telling.links():
             link.session.notify_session("notifications/message", {"level": "error", "data": "of no call"})
-            link.soon()
+            link.send_soon()
         await peer.call("add", a=1, b=2)
         assert peer.others == []
 

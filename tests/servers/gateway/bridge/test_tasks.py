@@ -98,7 +98,7 @@ async def test_task_params_of_a_question_are_not_forwarded() -> None:
         """Ask as if the client had tasks."""
         question: Json = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", "properties": {}}}
         asked = {"q": ("elicitation/create", {**question, "task": {"ttl": 1_000}})}
-        return str((await ctx.pass_on(asked, None))["q"]["action"])
+        return str((await ctx.forward_questions(asked, None))["q"]["action"])
 
     async with bridged(Behind(app, OLD), NEWEST_HANDSHAKE, {"elicitation": {"form": {}}}) as peer:
         calling = await peer.start("ask")

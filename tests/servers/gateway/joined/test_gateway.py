@@ -207,7 +207,7 @@ class Heard:
     def __init__(self) -> None:
         self.changes: list[str] = []
 
-    def changed(self, change: Change) -> None:
+    def on_change(self, change: Change) -> None:
         """Count a change."""
         self.changes.append(change.what)
 

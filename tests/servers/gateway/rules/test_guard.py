@@ -63,8 +63,8 @@ class Other:
 
     def list_by(self, replaced):
         """Replace the listing of tools by a function that gets the original one."""
-        before = self.running.features.tools.listed
-        self.running.features.tools.listed = lambda settings: replaced(lambda: before(settings))
+        before = self.running.features.tools.entries
+        self.running.features.tools.entries = lambda settings: replaced(lambda: before(settings))
 
     def count_lists(self):
         """Return a list that grows by one entry with each listing."""
@@ -172,7 +172,7 @@ async def test_tools_that_change_during_the_listing_are_listed_again(path):
     async with serving(app) as other:
         await other.names()
         other.change(description="Is another.")
-        before, listed = other.running.features.tools.listed, []
+        before, listed = other.running.features.tools.entries, []
 
         def listing(settings):
             found = before(settings)
@@ -181,7 +181,7 @@ async def test_tools_that_change_during_the_listing_are_listed_again(path):
             listed.append(found)
             return found
 
-        other.running.features.tools.listed = listing
+        other.running.features.tools.entries = listing
         assert await other.text("a") == "a"
     assert len(listed) == 2
 
@@ -200,7 +200,7 @@ async def test_accepting_a_change_shows_and_announces_the_tool(path):
         other.change()
         assert await other.text("a") == CHANGED
         await other.peer.other("notifications/tools/list_changed")
-        Pins(path).record(other.running.features.tools.listed(None), shows_pages=True)
+        Pins(path).record(other.running.features.tools.entries(None), shows_pages=True)
         assert await other.text("a") == "a"
         await other.peer.other("notifications/tools/list_changed")
         assert not other.running.conditions.active
@@ -223,8 +223,8 @@ async def test_withholding_a_tool_is_logged_once(path, caplog):
 async def test_tool_names_can_not_forge_log_lines(path, caplog):
     async with serving(pinned(path, "a")) as other:
         await other.names()
-        before = other.running.features.tools.listed
-        other.running.features.tools.listed = lambda settings: [
+        before = other.running.features.tools.entries
+        other.running.features.tools.entries = lambda settings: [
             *({**tool, "name": "x\nERROR forged\x1b[2J"} for tool in before(settings)),
             *({"name": f"t{number}", "inputSchema": {}} for number in range(9)),
         ]
@@ -260,15 +260,15 @@ async def test_concurrent_calls_list_the_tools_once(path):
 async def test_a_page_listed_before_a_change_does_not_permit_later_calls(path):
     async with serving(pinned(path, "a")) as other:
         await other.names()
-        before = other.running.features.tools.listed
+        before = other.running.features.tools.entries
 
         def listing(settings):
             found = before(settings)
-            other.running.features.tools.listed = before
+            other.running.features.tools.entries = before
             other.change()
             return found
 
-        other.running.features.tools.listed = listing
+        other.running.features.tools.entries = listing
         assert await other.names() == ["a"]
         assert await other.text("a") == CHANGED
 
@@ -303,7 +303,7 @@ async def test_later_rounds_of_a_permitted_call_continue(path):
     async with app.open() as running, talking(running, STATELESS, {"roots": {}}) as peer:
         asked = (await peer.call("a"))["result"]
         # Its tool stays, so that the round goes on there; only its definition is another one.
-        running.features.tools._tools["a"].__dict__["listed"] = {"name": "a", "inputSchema": {"type": "object"}}
+        running.features.tools._tools["a"].__dict__["entry"] = {"name": "a", "inputSchema": {"type": "object"}}
         running.changes.tools()
         params = {"name": "a", "arguments": {}, "requestState": asked["requestState"]}
         params["inputResponses"] = {"roots": {"roots": []}}
@@ -335,7 +335,7 @@ async def test_wrapping_further_methods_later_starts_no_run(path):
         other = Other(running, peer)
         assert await other.text("a") == "a"
         for _ in range(2):
-            running.surrounded(next(row for row in REQUESTS if row.name == "resources/subscribe"), None)
+            running.wrap(next(row for row in REQUESTS if row.name == "resources/subscribe"), None)
         other.change()
         assert await other.text("a") == CHANGED
     async with serving(app) as other:

@@ -81,7 +81,7 @@ async def test_a_long_list_comes_in_pages(tmp_path: Path) -> None:
 async def at_once(peer: InnerPeer, method: str, **params: Any) -> Json | None:
     """The result that is there as soon as the request was taken."""
     connection = peer.running.connect(None, lambda: None)
-    connection.take(Request(1, method, with_envelope(params)))
+    connection.receive(Request(1, method, with_envelope(params)))
     answers = [outgoing.message for outgoing in connection.outgoing()]
     await connection.close()
     return answers[0].result if answers and isinstance(answers[0], Response) else None

@@ -505,7 +505,7 @@ async def test_what_is_read_at_once_is_answered_at_once(file: Path) -> None:
         await peer.data("read_query", query=ROW)
         connection = peer.running.connect(None, lambda: None)
         params = with_envelope({"name": "read_query", "arguments": {"query": ROW}})
-        connection.take(Request(1, "tools/call", params))
+        connection.receive(Request(1, "tools/call", params))
         (answer,) = connection.outgoing()
         await connection.close()
     assert isinstance(answer.message, Response)

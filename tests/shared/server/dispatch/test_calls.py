@@ -148,7 +148,7 @@ async def test_it_has_no_deadline_of_a_part_of_it_either():
 
     async def narrowed(ctx: Context[None]) -> str:
         """Goes on within a limit that an operator has set for it."""
-        with ctx.running.calls.within(ctx.call, 5):
+        with ctx.running.calls.limit_time(ctx.call, 5):
             return await later.later(ctx)
 
     later.app.tool()(narrowed)
@@ -249,10 +249,12 @@ async def test_a_call_that_is_cancelled_when_it_may_begin_does_not_begin(caplog)
         params = with_envelope({"name": "hold", "arguments": {}}, capabilities={})
         size = later.app.limits.call_bytes
         room.add("", size)
-        link.take(decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()))
+        link.receive(
+            decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode())
+        )
         await quiet()
         room.remove("", size)
-        assert not link.leave()  # in the same turn of the loop
+        assert not link.begin_close()  # in the same turn of the loop
         await later.running.calls.drain()
     assert later.log == []
     assert not caplog.records
@@ -275,7 +277,9 @@ async def test_it_waits_for_no_peer_that_is_behind():
     async with later.open():
         link = later.running.connect(None, lambda: None)
         params = with_envelope({"name": "more", "arguments": {}}, capabilities={}, progressToken=1)
-        link.take(decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()))
+        link.receive(
+            decode(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode())
+        )
         await later.running.calls.drain()
         await link.close()
     ((_, outcome),) = later.told

@@ -18,7 +18,7 @@ class Ear:
     def __init__(self):
         self.heard = []
 
-    def changed(self, change):
+    def on_change(self, change):
         self.heard.append(change)
 
 
@@ -69,7 +69,7 @@ async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
     changes.join(ear)
     changes.resource("a")
     assert (ear.heard, changes.has_subscribers("a")) == ([], False)
-    assert await changes.hold(None, "A") == "a"
+    assert await changes.subscribe(None, "A") == "a"
     assert (changes.has_subscribers("a"), changes.has_subscribers("A")) == (True, False)
     changes.resource("a")
     changes.resource("A")
@@ -77,11 +77,11 @@ async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
 
 
 async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
-    await changes.hold(None, "A")
-    await changes.hold(None, "a")
-    await changes.release(["a"])
+    await changes.subscribe(None, "A")
+    await changes.subscribe(None, "a")
+    await changes.unsubscribe(["a"])
     assert (watch.log, changes.subscribed_resources) == (["+A", "+a"], 1)
-    await changes.release(["a"])
+    await changes.unsubscribe(["a"])
     assert (watch.log, changes.subscribed_resources, changes.has_subscribers("a")) == (["+A", "+a", "-a"], 0, False)
 
 
@@ -92,9 +92,9 @@ async def test_all_are_released_though_one_fails(changes, watch):
 
     changes.on_unsubscribe = fail
     for uri in ("A", "B"):
-        await changes.hold(None, uri)
+        await changes.subscribe(None, uri)
     with pytest.raises(OSError, match=r"a|b"):
-        await changes.release(["a", "b"])
+        await changes.unsubscribe(["a", "b"])
     assert (sorted(watch.log), changes.subscribed_resources) == (["+A", "+B", "-a", "-b"], 0)
 
 
@@ -102,17 +102,17 @@ async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
     """Which asked for many at once: that each is begun or not, and nothing between, keeps none from the next."""
     with anyio.CancelScope() as gone:
         for uri in ("A", "B", "C"):
-            await changes.hold(None, uri)
+            await changes.subscribe(None, uri)
             gone.cancel()
     assert watch.log == ["+A"]
 
 
 async def test_what_is_not_served_is_not_held(changes):
     with pytest.raises(ResourceNotFound):
-        await changes.hold(None, "a")  # there is no hook
+        await changes.subscribe(None, "a")  # there is no hook
     watch = Watch(changes)
     with pytest.raises(ResourceNotFound):
-        await changes.hold(None, "missing")
+        await changes.subscribe(None, "missing")
     assert (watch.log, changes.subscribed_resources) == ([], 0)
 
 
@@ -123,8 +123,8 @@ async def test_the_first_interest_in_the_list_is_told_once(changes):
         told.append("wanted")
 
     changes.on_wanted = wanted
-    await changes.want_resources()
-    await changes.want_resources()
+    await changes.call_on_wanted()
+    await changes.call_on_wanted()
     assert told == ["wanted"]
 
 
@@ -267,13 +267,13 @@ class Slow:
 async def test_a_hook_that_has_begun_is_not_interrupted(changes):
     slow = Slow(changes)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(changes.hold, None, "a")
+        tasks.start_soon(changes.subscribe, None, "a")
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
         slow.go.set()
     slow.go = anyio.Event()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(changes.release, ["a"])
+        tasks.start_soon(changes.unsubscribe, ["a"])
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
         slow.go.set()
@@ -337,7 +337,7 @@ async def held(changes, name, client=""):
     number = 0
     with suppress(InvalidParams):
         while True:
-            await changes.hold(None, f"{name}{number}", client)
+            await changes.subscribe(None, f"{name}{number}", client)
             number += 1
     return number
 
@@ -346,14 +346,14 @@ async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
     """One client may have half of them, two a third each."""
     half = MAX_SUBSCRIPTIONS // 2
     for number in range(half - 1):
-        await changes.hold(None, f"a{number}", "one")
+        await changes.subscribe(None, f"a{number}", "one")
     for _ in range(3):  # what is not served takes no share
         with pytest.raises(ResourceNotFound):
-            await changes.hold(None, "missing", "one")
+            await changes.subscribe(None, "missing", "one")
     assert await held(changes, "b", "one") == 1
     assert await held(changes, "c", "two") == half // 2
-    await changes.release([f"a{number}" for number in range(half - 1)], "one")
-    await changes.hold(None, "d", "two")
+    await changes.unsubscribe([f"a{number}" for number in range(half - 1)], "one")
+    await changes.subscribe(None, "d", "two")
 
 
 async def test_who_is_alone_may_have_all_subscriptions(changes, watch):
@@ -364,7 +364,7 @@ async def test_what_was_written_here_only_others_hear_of(changes):
     ear, shared = Ear(), []
     changes.join(ear)
     changes.on_subscribe = Watch().begin
-    await changes.hold(None, "a")
+    await changes.subscribe(None, "a")
     changes.wrote("a")
     changes.share = shared.append
     changes.wrote("a")
@@ -376,7 +376,7 @@ async def test_what_another_replica_tells_of_concerns_what_is_held_here(changes)
     changes.join(ear)
     changes.on_subscribe = Watch().begin
     for key in ("a", "b"):
-        await changes.hold(None, key)
+        await changes.subscribe(None, key)
     changes.receive(Change("written", "a"))
     changes.receive(Change("resource", "b", "b#part"))
     changes.receive(Change("resource", "c"))
@@ -390,7 +390,7 @@ async def test_anything_may_have_changed(changes):
     ear = Ear()
     changes.join(ear)
     changes.on_subscribe = Watch().begin
-    await changes.hold(None, "a")
+    await changes.subscribe(None, "a")
     changes.notify_all()
     lists = [Change(name) for name in ("tools", "prompts", "resources")]
     assert sorted(ear.heard, key=str) == sorted([*lists, Change("resource", "a")], key=str)

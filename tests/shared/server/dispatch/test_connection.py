@@ -387,12 +387,12 @@ async def test_results_that_wait_for_their_batch_take_memory_until_it_is_answere
     async with app.open() as running, talking(running, "2025-03-26") as peer:
         await peer.send([*[called(number, "large") for number in range(20)], called(20, "last")])
         await quiet()
-        assert not running.calls.take_memory("", 900_000)
+        assert not running.calls.reserve_memory("", 900_000)
         go.set()
         answers = json.loads(await peer.end.receive_bytes())
         assert 5 < sum("error" in answer for answer in answers) < 16
         await peer.text("large")
-        assert running.calls.take_memory("", 900_000)
+        assert running.calls.reserve_memory("", 900_000)
 
 
 async def test_many_calls_of_a_batch_have_their_turns():
@@ -426,7 +426,7 @@ async def test_results_that_a_peer_has_left_unread_take_no_memory_of_others():
                 await quiet()
                 ours.close()
             theirs.close()
-        assert running.calls.take_memory("", 900_000)
+        assert running.calls.reserve_memory("", 900_000)
 
 
 async def test_cancelling_gets_through_to_a_peer_that_takes_nothing():
@@ -464,7 +464,7 @@ async def test_where_many_changes_wait_parts_are_told_as_their_whole():
     app.on_subscribe(lambda _ctx, uri: _key(uri))
     async with app.open() as running:
         connection = running.connect(None, lambda: None)
-        await running.changes.hold(None, "memo://all")
+        await running.changes.subscribe(None, "memo://all")
         connection.session.subscriptions.subscribe("memo://all", "memo://all")
         for number in range(MANY_CHANGES + 10):
             running.changes.resource("memo://all", f"memo://all/{number}")

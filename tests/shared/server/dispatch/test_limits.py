@@ -178,7 +178,7 @@ def app_with_brief(function, budget=BRIEF):
 
 def test_arguments_can_only_tighten_the_caps():
     within = {None: 100, 5: 5, 100: 100, 101: 100}
-    assert {asked: CallLimits(entries=100).entries_within(asked) for asked in within} == within
+    assert {asked: CallLimits(entries=100).limit_entries(asked) for asked in within} == within
 
 
 async def slow() -> str:
@@ -236,7 +236,7 @@ def asking(body, part=None):
     @app.tool()
     async def ask(ctx: Context[None]) -> str:
         """Asks."""
-        with nullcontext() if part is None else ctx.link.calls.within(ctx.call, part):
+        with nullcontext() if part is None else ctx.link.calls.limit_time(ctx.call, part):
             await body(ctx)
         return "done"
 

@@ -29,7 +29,7 @@ class Crowd:
 
     async def work(self, client, name):
         with self.scopes[name]:
-            async with self.turns.take(client):
+            async with self.turns.acquire(client):
                 self.began.append(name)
                 await self.done[name].wait()
 
@@ -112,17 +112,17 @@ async def test_the_place_for_others_is_not_given_to_who_waits(turns):
 
 async def test_a_turn_that_comes_too_late_is_not_counted(turns):
     async def take() -> None:
-        async with turns.take("one"):
+        async with turns.acquire("one"):
             pass
 
     with anyio.fail_after(PATIENCE):
-        async with turns.take("one"):
-            async with turns.take("one"):
+        async with turns.acquire("one"):
+            async with turns.acquire("one"):
                 late = asyncio.create_task(take())
                 await quiet()
             late.cancel()  # it has its turn, and has not heard of it yet
             await asyncio.wait([late])
-        async with turns.take("one"), turns.take("one"):
+        async with turns.acquire("one"), turns.acquire("one"):
             assert late.cancelled()
 
 
@@ -148,7 +148,7 @@ async def test_who_is_cancelled_gives_up_the_place_or_the_wait(turns):
 async def test_whoever_fails_gives_up_the_place(turns):
     for _ in range(5):
         with pytest.raises(ValueError, match="no"):
-            async with turns.take("one"):
+            async with turns.acquire("one"):
                 raise ValueError("no")
-    async with turns.take("one"), turns.take("one"):
+    async with turns.acquire("one"), turns.acquire("one"):
         pass

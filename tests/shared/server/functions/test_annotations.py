@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator
 from typing_extensions import TypeAliasType, TypedDict
 
 from shared import CallToolResult, ImageContent, TextContent
-from shared.server.functions.annotations import is_content, is_data, is_one_of, is_sendable, without_validators
+from shared.server.functions.annotations import is_content, is_data, is_one_of, is_sendable, remove_validators
 
 
 class Point(BaseModel):
@@ -95,9 +95,9 @@ def test_values_of_types_with_names_are_content() -> None:
 
 def test_the_validators_of_an_author_are_left_out_at_any_depth() -> None:
     checked = Annotated[int, AfterValidator(abs), "a number"]
-    assert without_validators(dict[str, list[checked | None]]) == dict[str, list[Annotated[int, "a number"] | None]]
-    assert without_validators(Annotated[list[str], BeforeValidator(str.split)]) == list[str]
-    assert without_validators(hint := Annotated[list[int], "numbers"]) is hint
+    assert remove_validators(dict[str, list[checked | None]]) == dict[str, list[Annotated[int, "a number"] | None]]
+    assert remove_validators(Annotated[list[str], BeforeValidator(str.split)]) == list[str]
+    assert remove_validators(hint := Annotated[list[int], "numbers"]) is hint
 
 
 class Recursive:

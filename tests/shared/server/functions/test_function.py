@@ -178,7 +178,7 @@ def test_an_argument_may_have_an_alias():
 
     function = read(find)
     assert function.names() == tuple(function.schema["properties"]) == ("userId", "class")
-    assert (function.required("userId"), function.description("userId")) == (True, "Who")
+    assert (function.is_required("userId"), function.description("userId")) == (True, "Who")
     assert function.bind({"userId": 1, "class": None}) == {"user_id": 1, "class_": ""}
 
 

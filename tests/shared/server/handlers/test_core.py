@@ -50,7 +50,7 @@ async def answered_at_once(
     around = [rules, apps(App("ui://page", lambda: "")), audit_calls(audit, "s"), trace_calls("s", over_http=False)]
     async with served(*(around if is_guarded else ())).open() as running:
         connection = running.connect(None, lambda: None)
-        connection.take(Request(1, method, with_envelope(params)))
+        connection.receive(Request(1, method, with_envelope(params)))
         answers = [outgoing.message for outgoing in connection.outgoing()]
         await connection.close()
     audit.close()

@@ -7,7 +7,7 @@ import pytest
 from shared import Server
 from shared.errors import InternalError
 from shared.protocol.types.prompts import Prompt
-from shared.server.handlers.nearest_names import closest
+from shared.server.handlers.nearest_names import find_closest
 from tests.shared.server.peer import ERAS, server, talking
 
 
@@ -75,4 +75,4 @@ async def test_a_list_that_fails_does_not_hide_the_error() -> None:
     ],
 )
 def test_the_closest_name(name: str, expected: str | None) -> None:
-    assert closest(name, ["read_text_file", "list_directory", "directory"]) == expected
+    assert find_closest(name, ["read_text_file", "list_directory", "directory"]) == expected

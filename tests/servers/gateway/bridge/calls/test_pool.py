@@ -206,7 +206,7 @@ async def test_questions_during_a_list_are_refused() -> None:
     async def list_tools(_running: Any, context: Context[Any], _params: Any) -> Json:
         for question in (("roots/list", {}), ("elicitation/create", FORM)):
             with pytest.raises(PeerError) as refused:
-                await context.pass_on({"question": question}, None)
+                await context.forward_questions({"question": question}, None)
             refusals.append(refused.value.code)
         return {"tools": []}
 

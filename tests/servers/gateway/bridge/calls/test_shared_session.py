@@ -151,7 +151,7 @@ async def test_the_end_of_a_visit_is_sent_to_the_client_that_was_asked() -> None
         await ada.reply(question["id"], {"action": "accept"})
         assert text(await ada.answer(id_)) == "accept"
         asking.links[0].session.notify_session("notifications/elicitation/complete", visit)
-        asking.links[0].soon()
+        asking.links[0].send_soon()
         assert (await ada.other("notifications/elicitation/complete"))["params"] == visit
         assert await _has_heard(eve) == []
 

@@ -95,7 +95,7 @@ class Chatty(Small):
         """Log a name, and wait."""
         params = {"level": "info", "data": name}
         ctx.link.session.notify(ctx.call, "notifications/message", params)
-        ctx.link.soon()
+        ctx.link.send_soon()
         await self.go_on.wait()
         return name
 

@@ -188,7 +188,7 @@ async def test_a_stream_that_the_server_closed_is_reopened(
         (call,) = heard.running.calls._tasks  # what a server does that is about to close
         call.link.session.end_listen(call)
         heard.running.calls.cancel(call)
-        call.link.soon()
+        call.link.send_soon()
         await until(lambda: "has ended" in caplog.text)
         assert heard.told == []
         heard.running.calls.limits = Limits()

@@ -249,7 +249,7 @@ async def test_probes_name_any_host_where_others_may_connect() -> None:
 
 async def test_nothing_is_counted_where_nobody_asks() -> None:
     async with make_server().open() as running:
-        assert running.hooks.observer() is None
+        assert running.hooks.make_observer() is None
 
 
 # A store

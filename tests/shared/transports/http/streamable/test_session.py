@@ -72,7 +72,7 @@ def app() -> Server[Probe]:
         """Log, and before that can leave have the replica be lost."""
         replica: Any = ctx.running.replication.replica
         ctx.link.session.log(ctx.call, "error", "before", None)
-        ctx.link.soon()
+        ctx.link.send_soon()
         replica.link.lose("for the test")
         await anyio.sleep_forever()
 
