@@ -37,7 +37,7 @@ def narrow_to_roots(opening: Opening, narrow: Narrow) -> None:
     opening.extend(extension)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _SessionRoots:
     """The state for one session."""
 

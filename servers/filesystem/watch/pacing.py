@@ -60,7 +60,7 @@ class Target(Protocol):
         """Release its resources."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class WatchedTarget:
     """A target with its callback, and the notices since its last check."""
 

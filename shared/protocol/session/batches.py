@@ -19,7 +19,7 @@ takes some milliseconds in the event loop."""
 _TOO_MUCH = "the call was made, but its result is left out, because the results of your batches take too much memory"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Pending:
     first: RequestId | None
     """The first request of the batch, which determines where HTTP sends the answer."""

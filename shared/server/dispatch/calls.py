@@ -100,7 +100,7 @@ class Work(Protocol):
         """Return the error for the client. Raises exceptions that no handler may raise."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Pause:
     """The state of a call whose clock is stopped."""
 
