@@ -16,7 +16,7 @@ from .network.address_policy import Policy, Rules
 from .network.proxy import parse_proxy
 
 
-class Narrowing(BaseModel):
+class Narrowing(BaseModel, defer_build=True):
     """The part of the web that a principal can be limited to."""
 
     allow_host: list[str] = Field([], description="hosts that may be reached, with their subdomains, and no others")

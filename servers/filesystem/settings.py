@@ -27,7 +27,7 @@ _MODES = {"ro": False, "rw": True}
 MAX_ROOTS = 100
 
 
-class Narrowing(BaseModel):
+class Narrowing(BaseModel, defer_build=True):
     """The part of the allowed directories that a principal can be limited to."""
 
     roots: list[Path] = Field([], max_length=MAX_ROOTS, description="directories within those of the server")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .remote.cache import Checkout
 
 
-class Narrowing(BaseModel):
+class Narrowing(BaseModel, defer_build=True):
     """The part of the libraries that a principal can be limited to."""
 
     libraries: list[Path] = Field([], description="directories of prompts, within those of the server")

@@ -31,7 +31,7 @@ MAX_INSTRUCTIONS = 2_048
 """Maximum size, in bytes, of the instructions that hosts show their models."""
 
 
-class NoSettings(BaseModel):
+class NoSettings(BaseModel, defer_build=True):
     """The settings of a server without settings."""
 
 

@@ -15,7 +15,7 @@ from servers.common.within import place_within
 from shared.program.settings.options import expand_home, option
 
 
-class Narrowing(BaseModel):
+class Narrowing(BaseModel, defer_build=True):
     """The part of the databases that a principal can be limited to."""
 
     databases: list[str] = Field([], description="names of the databases that the principal may use")

@@ -28,7 +28,7 @@ CursorArgument = str | None
 """The cursor at the end of a truncated answer."""
 
 
-class EditOperation(BaseModel):
+class EditOperation(BaseModel, defer_build=True):
     """One replacement."""
 
     model_config = ConfigDict(extra="forbid")

@@ -60,7 +60,7 @@ class Answer(Generic[Form]):
     data: Form | None = None
 
 
-class _Agreement(BaseModel):
+class _Agreement(BaseModel, defer_build=True):
     """A form without fields: accepting it means agreement."""
 
 
