@@ -22,7 +22,7 @@ from shared.protocol.records import record
 from shared.steps import Steps
 
 from .errors import FilesError
-from .history.recording import History, Recorder
+from .history import recording
 from .read import binary, pages
 from .read.binary import BytesRead
 from .read.charsets import plain
@@ -56,7 +56,7 @@ class Files:
     max_read: int
     not_offered: frozenset[str] = frozenset()
     """The names of tools that are not offered with the settings of this server."""
-    history: History | None = None
+    history: "recording.History | None" = None
     """The journal of changes for undo; None if changes are not recorded."""
 
     def place(self, path_or_uri: str) -> Place:
@@ -67,9 +67,9 @@ class Files:
         """Return the `file:` URI of a place."""
         return self.rooted.roots.uri(place)
 
-    def recorder(self) -> Recorder:
+    def recorder(self) -> "recording.Recorder":
         """Return a recorder for the changes of one call."""
-        return Recorder(self.history)
+        return recording.Recorder(self.history)
 
     def narrow(self, uris: Sequence[str]) -> "Files":
         """Return a copy limited to the directories of the `file:` URIs. Blocks."""

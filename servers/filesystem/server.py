@@ -22,7 +22,7 @@ from .errors import FilesError, format_error
 from .features import edit, read, reports, resources, search, undo, watch
 from .features.views import EDIT_APP, FILES_APP
 from .files import Files, open_files
-from .history.recording import History
+from .history import recording
 from .settings import Settings
 
 log = logging.getLogger("servers.filesystem")
@@ -77,7 +77,7 @@ async def _open(opening: Opening) -> AsyncIterator[Files]:
     async with open_files(
         paths, writable, opening.changes.resource, settings.denylist, settings.max_read, settings.poll
     ) as opened:
-        history = None if settings.history is None else History(settings.history)
+        history = None if settings.history is None else recording.History(settings.history)
         files = replace(opened, not_offered=not_offered, history=history)
         for path in await to_thread.run_sync(files.missing_roots):
             log.warning("the allowed directory %s can't be reached, and is skipped until it can", displayed(path))

@@ -18,7 +18,7 @@ from shared.program.messages import needs_extra
 from shared.program.settings.options import FieldError, expand_home, option, positional
 
 from .errors import FilesError
-from .history.recording import HistoryOptions
+from .history import recording
 
 _MEGABYTE = 1024 * 1024
 _MODES = {"ro": False, "rw": True}
@@ -156,11 +156,11 @@ class Settings(BaseModel):
         return Denylist([*self.deny, *filter(None, globs)], self.allow)
 
     @property
-    def history(self) -> HistoryOptions | None:
+    def history(self) -> "recording.HistoryOptions | None":
         """The journal of changes; None if changes are not to be recorded."""
         if self.no_undo or not self.writes:
             return None
-        return HistoryOptions(self._journal, self.undo_size * _MEGABYTE, self.undo_days)
+        return recording.HistoryOptions(self._journal, self.undo_size * _MEGABYTE, self.undo_days)
 
     @property
     def _journal(self) -> Path | None:

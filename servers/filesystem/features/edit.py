@@ -1,7 +1,7 @@
 """The tools that change files.
 
-The modules in `edit` are loaded by the first call that uses one of their names (see `servers/start.py`), so types of
-theirs are quoted.
+The modules in `edit` and `history` are loaded by the first call that uses one of their names (see
+`servers/start.py`), so types of theirs are quoted.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from ..edit import delete, edit, move, replacements, write
 from ..edit import patch as patches
 from ..errors import FilesError
 from ..files import Files
-from ..history.recording import Recorder
+from ..history import recording
 from ..names import escape_breaks
 from ..read.charsets import UTF8
 from ..read.pages import fit, json_size
@@ -208,7 +208,7 @@ def _lost_note(lost: Sequence[str]) -> str:
     return f" [not kept: {displayed(', '.join(lost))}]" if lost else ""
 
 
-def _undo_note(recorder: Recorder) -> str:
+def _undo_note(recorder: "recording.Recorder") -> str:
     """Return a note on why the change can't be undone, or "" if it can be."""
     return f" [no undo: {displayed(recorder.note)}]" if recorder.note else ""
 

@@ -1,7 +1,7 @@
 """The tools that undo changes, and list them."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from anyio import to_thread
 from pydantic import Field
@@ -11,13 +11,16 @@ from shared.text import displayed, format_count, quoted
 
 from ..errors import FilesError, format_error
 from ..files import Files
-from ..history.changes import Change
-from ..history.recording import History
 from ..names import escape_breaks
 from ..read.pages import fit, json_size
 from ..settings import Settings
+from ..undo import summaries, undoing
 from .arguments import Count, Ctx, read_budget
 from .edit import read_only
+
+if TYPE_CHECKING:
+    from ..history.changes import Change
+    from ..history.recording import History
 
 tools = Features[Files]()
 
@@ -39,13 +42,11 @@ async def undo(
     since: Annotated[str | None, Field(description="all changes since this ISO 8601 time")] = None,
 ) -> str:
     """Undo a change, if its files have not changed since. An undo is also a change."""
-    from ..undo.undoing import find_changes, undo_change
-
     if change is not None and since is not None:
         raise FilesError("bad_undo", "", "pass change or since, not both")
     files, history = ctx.state, _history(ctx)
     time = None if since is None else _parse_time(since)
-    changes = await to_thread.run_sync(find_changes, history, files.rooted, change, time)
+    changes = await to_thread.run_sync(undoing.find_changes, history, files.rooted, change, time)
     if ctx.settings.confirm:
         await ctx.confirm(
             f"Undo {', '.join(_describe(change_to_undo) for change_to_undo in changes)}?",
@@ -56,7 +57,7 @@ async def undo(
         try:
             async with ctx.turn():
                 undone = await to_thread.run_sync(
-                    undo_change, history, files.rooted, change_to_undo, ctx.settings.replace_protected
+                    undoing.undo_change, history, files.rooted, change_to_undo, ctx.settings.replace_protected
                 )
         except FilesError as error:
             if not lines:
@@ -74,11 +75,9 @@ async def undo(
 @tools.tool(unavailable=not_recorded, read_only=True)
 async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     """Show the last changes with their numbers and diffs, latest first."""
-    from ..undo.summaries import summaries
-
     budget = read_budget(ctx) - _NOTE_BYTES
     async with ctx.turn():
-        shown, more = await to_thread.run_sync(summaries, _history(ctx), ctx.state.rooted, limit, budget)
+        shown, more = await to_thread.run_sync(summaries.summaries, _history(ctx), ctx.state.rooted, limit, budget)
     text = "\n".join(f"{_headline(summary.change)}\n{escape_breaks(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
         return f"{text[: fit(text, budget)]}\n[truncated: give a smaller limit]"
@@ -87,7 +86,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
     return text or "No changes."
 
 
-def _history(ctx: Ctx) -> History:
+def _history(ctx: Ctx) -> "History":
     if ctx.state.history is None:
         raise FilesError("no_undo", "", "no changes are recorded here")
     return ctx.state.history
@@ -102,17 +101,17 @@ def _parse_time(text: str) -> float:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
 
-def _describe(change: Change) -> str:
+def _describe(change: "Change") -> str:
     return f"change {change.number} ({_describe_act(change)})"
 
 
-def _describe_act(change: Change) -> str:
+def _describe_act(change: "Change") -> str:
     paths = [quoted(path) for path in change.paths[:_MAX_PATHS]]
     more = [f"{len(change.paths) - _MAX_PATHS:,} more"] if len(change.paths) > _MAX_PATHS else []
     return f"{change.act}: {', '.join([*paths, *more])}"
 
 
-def _headline(change: Change) -> str:
+def _headline(change: "Change") -> str:
     time = datetime.fromtimestamp(change.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     facts = [
         fact
