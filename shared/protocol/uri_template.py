@@ -8,7 +8,7 @@ after it every variable must have its own segment. So no match backtracks furthe
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from ..errors import DeclarationError, InvalidParams
@@ -34,7 +34,7 @@ class UriTemplate:
         self.names: list[str] = []
         self._query: tuple[str, ...] = ()
         self._whole = False
-        self._pattern = re.compile(self._compiled(template), re.DOTALL)
+        self._regex = self._translated(template)
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the variables of `uri`, percent-decoded once, except `{+name}` and the query `{?all*}`, which stay
@@ -72,7 +72,12 @@ class UriTemplate:
         safe = _RESERVED.replace("?", "") if self._query else _RESERVED
         return _STRAY_PERCENT.sub("%25", quote(value, safe=safe))
 
-    def _compiled(self, template: str) -> str:
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        # Not at each start, since few clients read resources.
+        return re.compile(self._regex, re.DOTALL)
+
+    def _translated(self, template: str) -> str:
         parts, end, reserved = [], 0, set()
         for expression in _EXPRESSION.finditer(template):
             literal, (kind, listed) = template[end : expression.start()], expression.groups()
