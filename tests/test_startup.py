@@ -132,10 +132,11 @@ def test_a_call_from_a_terminal_loads_what_it_needs() -> None:
 @pytest.mark.slow
 def test_the_search_for_plugins_is_what_is_left_out() -> None:
     # Should pydantic come to search elsewhere, this says that `servers/start.py` has no effect any more.
-    assert "email" in _loaded_by("import shared.program.run")
+    build = "import pydantic; pydantic.create_model('Second')"
+    assert "email" in _loaded_by(build)
+    assert "email" not in _loaded_by(f"{PUT_OFF}; {build}")
     search = "from importlib.metadata import entry_points; assert entry_points(group='console_scripts')"
-    assert "email" not in _loaded_by(f"{PUT_OFF}; import shared.program.run")
-    assert "email" in _loaded_by(f"{PUT_OFF}; {search}; import pydantic; pydantic.create_model('Second')")
+    assert "email" in _loaded_by(f"{PUT_OFF}; {search}; {build}")
 
 
 LATE = f"""
