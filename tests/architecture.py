@@ -83,7 +83,6 @@ LATE_IMPORTS: dict[str, str] = {
     "servers/fetch/network/hosts.py": "most names are ASCII, and the tables of all others take a while to load",
     "servers/common/documents/worker.py": "a worker loads what a kind of document needs with the first one of it",
     "servers/fetch/read/worker.py": "a worker loads what a kind of page needs with the first page of that kind",
-    "servers/filesystem/features/undo.py": "sqlite3 and filelock are loaded with the first change, or the first look",
     "servers/filesystem/history/recording.py": "sqlite3 and filelock are loaded with the first change",
     "servers/filesystem/read/media_types.py": "content-types is an extra, which takes a while to load",
     "servers/filesystem/search/look_alikes.py": "only who asks for what is not there needs the tables of names",

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +18,6 @@ from servers.common.files.roots import Roots
 from servers.common.files.small_reads import NarrowedSmallFiles, SmallFiles
 from shared.concurrency import in_turns
 from shared.program.files.entries import Place
-from shared.protocol.records import record
 from shared.steps import Steps
 
 from .errors import FilesError
@@ -41,7 +40,7 @@ class Turn(Protocol):
         """Wait for the turn; `brief` work does not wait for other work."""
 
 
-@record
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Files:
     """The allowed directories, which are open, the watch for their changes, and the maximum size in bytes of a read's
     text."""
