@@ -83,13 +83,14 @@ class Files:
     async def report_all_changes(self, places: Sequence[Place]) -> None:
         """Report changes at many places like `wrote`, with turns for other work in between. If the caller is
         cancelled, all are reported before."""
-        with anyio.CancelScope(shield=True):
-            await in_turns(self._report_steps(places))
 
-    def _report_steps(self, places: Sequence[Place]) -> Steps[None]:
-        for start in range(0, len(places), STEP_PLACES):
-            self.wrote(*places[start : start + STEP_PLACES])
-            yield
+        def steps() -> Steps[None]:
+            for start in range(0, len(places), STEP_PLACES):
+                self.wrote(*places[start : start + STEP_PLACES])
+                yield
+
+        with anyio.CancelScope(shield=True):
+            await in_turns(steps())
 
     def concerned(self, uri: str) -> list[str]:
         """Return the keys to notify when the entry at this `file:` URI has been written, created or removed."""

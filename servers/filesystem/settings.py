@@ -22,9 +22,9 @@ from .history import recording
 
 _MEGABYTE = 1024 * 1024
 _MODES = {"ro": False, "rw": True}
-
-
+"""The modes of a directory, each with True if files may be changed there."""
 MAX_ROOTS = 100
+"""Maximum number of directories that a principal is limited to."""
 
 
 class Narrowing(BaseModel, defer_build=True):
@@ -125,8 +125,11 @@ class Settings(BaseModel):
     @cached_property
     def directories(self) -> list[tuple[Path, bool]]:
         """Each allowed directory, and True if files may be changed there."""
-        listed = [(path, None) for path in self.roots] + [_split(root) for root in self.root]
-        return [(path, self.allow_write if mode is None else mode) for path, mode in listed]
+        listed = [(path, self.allow_write) for path in self.roots]
+        for root in self.root:
+            path, _, mode = root.rpartition(":")
+            listed.append((Path(path), _MODES[mode]) if mode in _MODES else (Path(root), self.allow_write))
+        return listed
 
     @property
     def within(self) -> tuple[Path, ...] | None:
@@ -191,9 +194,3 @@ def _glob_of(path: Path, root: Path) -> str | None:
     if path == root or not path.is_relative_to(root):
         return None
     return "./" + re.sub(r"([][*?{},\\])", r"\\\1", path.relative_to(root).as_posix())
-
-
-def _split(written: str) -> tuple[Path, bool | None]:
-    """Return the directory, and True if it is writable; None if the text does not say so."""
-    path, _, mode = written.rpartition(":")
-    return (Path(path), _MODES[mode]) if mode in _MODES else (Path(written), None)

@@ -31,6 +31,7 @@ MAX_DEPTH = 100
 
 
 Mark = tuple[int, ...]
+"""Properties of an entry that differ once it has been changed."""
 
 
 class Bounds:
@@ -157,7 +158,14 @@ def unlink_same(entry: Entry) -> None:
     """Delete exactly this file or link, and never an entry that has replaced it. Raises `changed`, OSError."""
     aside = beside(entry)
     rename(entry, aside)
-    if not _is_same(current(aside), entry.stat):
+    now, before = current(aside), entry.stat
+    if (
+        now is None
+        or before is None
+        or not os.path.samestat(now, before)
+        # The ctime is not compared, because a rename or a new hard link changes it too.
+        or (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
+    ):
         give_name(aside, entry)
         raise _changed_error(entry)
     unlink(aside)
@@ -190,8 +198,8 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
 
 
 def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tuple[str, ...], Mark]) -> None:
-    """Record everything in the directory, and return the mark of each entry. The contents of a directory come before
-    the directory itself."""
+    """Record everything in the directory, and add the mark of each entry to `marks`. The contents of a directory are
+    recorded before the directory itself."""
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
             bounds.count(inner)
@@ -202,7 +210,7 @@ def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tup
 
 
 def _read_marks(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
-    """Return the marks of all entries in the directory. An entry's mark differs once the entry has been changed."""
+    """Return the marks of all entries in the directory, by their components."""
     marks: dict[tuple[str, ...], Mark] = {}
     with opened(entry) as directory:
         for _, inner in children(entry, directory):
@@ -216,14 +224,6 @@ def _read_marks(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:
 def _mark(entry: Entry) -> Mark:
     status = entry.stat
     return () if status is None else (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
-
-
-def _is_same(now: os.stat_result | None, before: os.stat_result | None) -> bool:
-    """Return True if the file has not been written to since `before`."""
-    if now is None or before is None:
-        return False
-    # Not the ctime, which a rename or a new hard link changes too.
-    return os.path.samestat(now, before) and (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
 
 def _changed_error(entry: Entry) -> FilesError:

@@ -15,7 +15,9 @@ from servers.filesystem.edit.text import EditedText, Span, has_cr_alone
 from shared.text import displayed
 
 _MAX_COST = 2_000_000
+"""Maximum number of pairs of equal lines that difflib compares."""
 _MIN_POPULAR_LINES = 200
+"""Number of lines from which difflib ignores lines that make up more than 1 % of a text."""
 
 
 class _Change(NamedTuple):
@@ -32,41 +34,34 @@ class _Change(NamedTuple):
 def unified_diff(edited: EditedText, path: str, context: int = 3) -> str:
     """Return the changes of `edited` as a diff with `context` lines around them; empty if nothing changed."""
     if has_cr_alone(edited.before):
-        edited = edited._replace(before=_as_lf(edited.before), after=_as_lf(edited.after))
-    hunks = "".join(_hunks(edited, context))
-    shown = displayed(path)
-    return f"--- a/{shown}\n+++ b/{shown}\n{hunks}" if hunks else ""
-
-
-def _as_lf(text: str) -> str:
-    return text.replace("\r", "\n")
-
-
-def _hunks(edited: EditedText, context: int) -> Iterator[str]:
+        edited = edited._replace(before=edited.before.replace("\r", "\n"), after=edited.after.replace("\r", "\n"))
+    pieces: list[str] = []
     group: list[_Change] = []
     for change in _changes(edited):
         if group and change.line - group[-1].line - len(group[-1].old) > 2 * context:
-            yield from _hunk(edited.before, group, context)
+            pieces += _hunk(edited.before, group, context)
             group = []
         group.append(change)
     if group:
-        yield from _hunk(edited.before, group, context)
+        pieces += _hunk(edited.before, group, context)
+    shown = displayed(path)
+    return f"--- a/{shown}\n+++ b/{shown}\n{''.join(pieces)}" if pieces else ""
 
 
 def _changes(edited: EditedText) -> Iterator[_Change]:
-    line = grown = at = 0
+    line = added = position = 0
     for start, end, new_start, new_end in _whole_lines(edited):
-        line += edited.before.count("\n", at, start)
+        line += edited.before.count("\n", position, start)
         old, new = _lines(edited.before[start:end]), _lines(edited.after[new_start:new_end])
         offsets = list(accumulate(map(len, old), initial=start))
         for first, last, new_first, new_last in _differences(old, new):
             yield _Change(
-                *(offsets[first], offsets[last], line + first, line + grown + new_first),
+                *(offsets[first], offsets[last], line + first, line + added + new_first),
                 *(old[first:last], new[new_first:new_last]),
             )
         line += len(old)
-        grown += len(new) - len(old)
-        at = end
+        added += len(new) - len(old)
+        position = end
 
 
 def _whole_lines(edited: EditedText) -> list[Span]:
@@ -86,8 +81,8 @@ def _whole_lines(edited: EditedText) -> list[Span]:
     return whole
 
 
-def _starts_line(text: str, at: int) -> bool:
-    return at == 0 or text[at - 1] == "\n"
+def _starts_line(text: str, position: int) -> bool:
+    return position == 0 or text[position - 1] == "\n"
 
 
 def _lines(text: str) -> list[str]:
@@ -134,26 +129,22 @@ def _hunk(text: str, group: list[_Change], context: int) -> Iterator[str]:
         if start == 0:
             break
         start = text.rfind("\n", 0, start - 1) + 1
-    above, below = _lines(text[start : first.start]), _below(text, last.end, context)
+    end = last.end
+    for _ in range(context):
+        end = text.find("\n", end) + 1 or len(text)
+    above, below = _lines(text[start : first.start]), _lines(text[last.end : end])
     begin, new_begin = first.line - len(above), first.new_line - len(above)
     length = last.line + len(last.old) + len(below) - begin
     new_length = last.new_line + len(last.new) + len(below) - new_begin
     yield f"@@ -{_format_span(begin, length)} +{_format_span(new_begin, new_length)} @@\n"
     yield from _mark_lines(" ", above)
-    at = first.start
+    position = first.start
     for change in group:
-        yield from _mark_lines(" ", _lines(text[at : change.start]))
+        yield from _mark_lines(" ", _lines(text[position : change.start]))
         yield from _mark_lines("-", change.old)
         yield from _mark_lines("+", change.new)
-        at = change.end
+        position = change.end
     yield from _mark_lines(" ", below)
-
-
-def _below(text: str, at: int, count: int) -> list[str]:
-    end = at
-    for _ in range(count):
-        end = text.find("\n", end) + 1 or len(text)
-    return _lines(text[at:end])
 
 
 def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:

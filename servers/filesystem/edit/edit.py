@@ -77,7 +77,8 @@ class _ChangedFile(NamedTuple):
 
     entry: Entry
     path: str
-    was: Contents
+    contents: Contents
+    """The contents before the edits."""
     edited: EditedText
     data: bytes
     is_exact: bool
@@ -126,18 +127,18 @@ def _edit_once(
         for entry, handle, request in zip(entries, handles, requests, strict=True):
             with os_errors(request.place.path):
                 path = request.place.path
-                was = read_contents(rooted, entry, handle, request.encoding, remaining)
-                require_same(was.stat, request.etag, path)
-                require_exact(was.text, was.charset, was.data, path)
-                edited = apply_edits(was.text, request.edits, path, check)
+                contents = read_contents(rooted, entry, handle, request.encoding, remaining)
+                require_same(contents.stat, request.etag, path)
+                require_exact(contents.text, contents.charset, contents.data, path)
+                edited = apply_edits(contents.text, request.edits, path, check)
                 fresh = "".join(edited.after[start:end] for *_, start, end in edited.spans)
-                require_sure(was.charset, fresh, was.data, was.text, path)
-                data = encode(edited.after, was.charset, path)
-                changed.append(_ChangedFile(entry, path, was, edited, data, request.etag is not None))
-            remaining -= len(changed[-1].was.data)
+                require_sure(contents.charset, fresh, contents.data, contents.text, path)
+                data = encode(edited.after, contents.charset, path)
+                changed.append(_ChangedFile(entry, path, contents, edited, data, request.etag is not None))
+            remaining -= len(changed[-1].contents.data)
         if options.dry_run:
-            return [_result(file, file.was.stat) for file in changed]
-        replaced = [file for file in changed if file.data != file.was.data]
+            return [_result(file, file.contents.stat) for file in changed]
+        replaced = [file for file in changed if file.data != file.contents.data]
         for file in replaced:
             with os_errors(file.path):
                 # The journal may have the old file under a second name by the time it is replaced.
@@ -145,8 +146,8 @@ def _edit_once(
 
         def describe(survey: Survey) -> None:
             for file in replaced:
-                was = Before(file.was.stat, file.was.data, file.was.attributes)
-                survey.changes(file.entry, file_state(file.data), was)
+                before = Before(file.contents.stat, file.contents.data, file.contents.attributes)
+                survey.changes(file.entry, file_state(file.data), before)
 
         with options.recorder.recording(rooted, "edit", describe):
             return _replace_all(changed)
@@ -154,21 +155,21 @@ def _edit_once(
 
 def _result(file: _ChangedFile, now: os.stat_result) -> EditResult:
     diff = unified_diff(file.edited, "/".join(file.entry.place.parts))
-    lost = lost_owner(file.was.stat, now)
-    return EditResult(diff, now.st_size, etag_of(now), file.was.charset.name, lost, file.edited.tolerated)
+    lost = lost_owner(file.contents.stat, now)
+    return EditResult(diff, now.st_size, etag_of(now), file.contents.charset.name, lost, file.edited.tolerated)
 
 
 def _replace_all(changed: Sequence[_ChangedFile]) -> list[EditResult]:
     """Replace the files whose contents have changed."""
-    stats = [file.was.stat for file in changed]
-    numbers = [number for number, file in enumerate(changed) if file.data != file.was.data]
+    stats = [file.contents.stat for file in changed]
+    numbers = [number for number, file in enumerate(changed) if file.data != file.contents.data]
     with ExitStack() as leftovers, ExitStack() as on_failure:
         fresh: dict[int, Entry] = {}
         for number in numbers:
             file = changed[number]
             with os_errors(file.path):
                 fresh[number] = prepare_replacement(
-                    file.entry, file.data, file.was.stat, attributes=file.was.attributes
+                    file.entry, file.data, file.contents.stat, attributes=file.contents.attributes
                 )
             leftovers.callback(discard, fresh[number])
         for number in numbers:
@@ -178,7 +179,7 @@ def _replace_all(changed: Sequence[_ChangedFile]) -> list[EditResult]:
         on_failure.pop_all()
         for number in numbers:
             sync_directory(changed[number].entry)
-            stats[number] = final_stat(fresh[number], changed[number].entry, changed[number].was.stat)
+            stats[number] = final_stat(fresh[number], changed[number].entry, changed[number].contents.stat)
     return [_result(file, now) for file, now in zip(changed, stats, strict=True)]
 
 
@@ -191,10 +192,10 @@ def _replace(file: _ChangedFile, fresh: Entry, undo: ExitStack | None, leftovers
             try:
                 link(file.entry, backup)
             except (OSError, NotImplementedError):
-                backup = prepare_replacement(file.entry, file.was.data, file.was.stat)
+                backup = prepare_replacement(file.entry, file.contents.data, file.contents.stat)
             leftovers.callback(discard, backup)
             undo.callback(_put_back, backup, fresh, file.entry)
-        is_new = exchange(fresh, file.entry, file.was.stat, None if file.is_exact else file.was.data)
+        is_new = exchange(fresh, file.entry, file.contents.stat, None if file.is_exact else file.contents.data)
         if not is_new and undo is not None and backup is not None:
             undo.callback(_write_back, backup, file.entry, current(file.entry))
 

@@ -18,8 +18,8 @@ _MAX_COST = 1_000_000
 
 
 class Indents(NamedTuple):
-    """The indentation in the file for each indentation in the old text (`known`), and the width of a step: `unit` in
-    the old text becomes `step` in the file, if that is known.
+    """The indentation in the file for each indentation in the old text (`known`), and the text of one step: `unit` in
+    the old text becomes `step` in the file. Both are empty if that is unknown.
     """
 
     known: dict[str, str]
@@ -33,7 +33,7 @@ class Indents(NamedTuple):
         if self.is_same:
             return indent
         if min(map(len, self.known)) < len(indent) < max(map(len, self.known)):
-            # A step that the old text does not have: its style is inconsistent.
+            # The old text has no such step, so its style is inconsistent.
             return None
         closest = min(self.known, key=lambda old_indent: abs(len(old_indent) - len(indent)))
         longer, shorter = (indent, closest) if len(indent) > len(closest) else (closest, indent)
@@ -64,7 +64,7 @@ def map_indentation(
     """Return the indentation of the `old_lines`, mapped to the indentation of the matching `lines`, or None if their
     order differs.
 
-    The width of a step comes from both, or else from the `new` lines and the file's lines `around` them.
+    The text of a step comes from both, or else from the `new` lines and the file's lines `around` them.
     """
     pairs: dict[str, str] = {}
     for old, line in zip(old_lines, lines, strict=True):
@@ -83,8 +83,10 @@ def map_indentation(
         ):
             return None
     steps = {(after[len(before) :], pairs[after][len(pairs[before]) :]) for before, after in pairwise(ordered)}
-    unit, step = _step(steps) if steps else _styles([*old_lines, *new], around)
-    return Indents(pairs, unit, step)
+    if steps:
+        return Indents(pairs, *_step(steps))
+    unit, step = _unit([*old_lines, *new]), _unit(around)
+    return Indents(pairs, unit, step) if unit and step else Indents(pairs)
 
 
 def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
@@ -96,12 +98,6 @@ def _step(steps: set[tuple[str, str]]) -> tuple[str, str]:
         common = gcd(len(old), len(new))
         reduced.add((old[: len(old) // common], new[: len(new) // common]))
     return reduced.pop() if len(reduced) == 1 else ("", "")
-
-
-def _styles(edit_lines: Iterable[str], around: Iterable[str]) -> tuple[str, str]:
-    """Return one step of indentation in the edit's lines, and one in the file's."""
-    own, theirs = _unit(edit_lines), _unit(around)
-    return (own, theirs) if own and theirs else ("", "")
 
 
 def _unit(lines: Iterable[str]) -> str:

@@ -46,6 +46,7 @@ MAX_COPIED = 1024 * 1024 * 1024
 """Maximum number of bytes that one call copies."""
 
 _BLOCK_BYTES = 1024 * 1024
+"""Number of bytes copied between checks for a cancellation."""
 
 
 class CopyResult(NamedTuple):

@@ -13,7 +13,9 @@ from shared.text import nearest
 _MAX_LINES = 50_000
 """Maximum number of lines of a file that are compared."""
 _MAX_LINES_BY_SPELLING = 2_000
+"""Maximum number of lines of a file that are compared by spelling."""
 _MAX_OLD_LINES = 200
+"""Maximum number of lines of the old text that are compared."""
 _MAX_LINE_CHARACTERS = 200
 """Maximum number of characters of a line that are compared."""
 _MAX_SHOWN_CHARACTERS = 80
@@ -23,6 +25,7 @@ _MAX_DIFFERENCES = 3
 _MIN_COMMON_LINES = 300
 """A word that occurs in this many lines is ignored."""
 _MAX_CANDIDATES = 6
+"""Maximum number of places with the most votes whose lines are compared."""
 _LINE_WEIGHT = 3
 """The number of words that an equal line counts as."""
 _MIN_SIMILARITY = 0.35
@@ -124,7 +127,8 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
                     else ascii
                 )
                 expected = "" if own is None else f", not {_quote(old[own], show)}"
-                differences.append(f"{_at(start + theirs, len(old_lines))}{_quote(new[theirs], show)}{expected}")
+                line = f"line {start + theirs + 1} is " if len(old_lines) > 1 else ""
+                differences.append(f"{line}{_quote(new[theirs], show)}{expected}")
     if not differences:
         for number, (theirs, own) in enumerate(zip(window, old_lines, strict=False)):
             if own.strip() and indent_of(theirs) != indent_of(own):
@@ -134,12 +138,8 @@ def _differences(window: Sequence[str], old_lines: Sequence[str], start: int) ->
     return differences[:_MAX_DIFFERENCES] + more or [_quote(new[0])]
 
 
-def _at(number: int, count: int) -> str:
-    return f"line {number + 1} is " if count > 1 else ""
-
-
 def _escape_invisible(text: str) -> str:
-    """Return the text in quotes, with escapes only for what can't be seen: a model copies it, so that no backslash
+    """Return the text in quotes, with escapes only for invisible characters. A model copies the text, so no backslash
     may be doubled."""
     return f"'{''.join(char if char.isprintable() else repr(char)[1:-1] for char in text)}'"
 

@@ -28,6 +28,7 @@ _PREFIXES = "abciow12"
 _QUOTED = r'"((?:[^"\\]|\\[abfnrtv"\\]|\\[0-3][0-7]{2})*)"'
 """A path quoted by git (`core.quotePath`), whose escapes denote bytes."""
 _VERSION = r"\d+\.\d.*"
+"""Git's version, the last line of an email from git format-patch."""
 _REFUSED = {
     "rename from ": "renames a file: use move_file",
     "copy from ": "copies a file: use copy_file",
@@ -41,8 +42,8 @@ _REFUSED = {
     r"\*\*\* Move to: ": "renames a file: use move_file",
     "@@@": "begins a merge hunk: use a diff against one of the parents",
 }
-"""Patterns for the beginnings of lines outside hunks that announce a change that no edit can make, and what each
-announces."""
+"""Patterns for the beginnings of lines outside hunks that announce a change that no edit can make, each with the
+reason for the refusal."""
 
 
 class FilePatch(NamedTuple):
@@ -71,7 +72,12 @@ def read_patch(text: str) -> list[FilePatch]:
             end = next((end for end in range(at + 1, len(lines)) if _ends_hunk(lines, end)), len(lines))
             files[-1].edits.append(_read_hunk(lines, at, end))
             at = end
-        elif at == end and _is_of_hunk(lines, at + 1):
+        elif (
+            at == end
+            and lines[at + 1 : at + 2]
+            and lines[at + 1].startswith(_MARKS)
+            and not _begins_file(lines, at + 1)
+        ):
             raise _bad_patch(at, "is within a hunk but does not begin with a space, + or -")
         else:
             # Git's header lines between files, and the text of an email.
@@ -101,10 +107,6 @@ def _ends_hunk(lines: list[str], at: int) -> bool:
         or _begins_file(lines, at)
         or (lines[at].rstrip() == "--" and any(re.match(_VERSION, line) for line in lines[at + 1 : at + 2]))
     )
-
-
-def _is_of_hunk(lines: list[str], at: int) -> bool:
-    return at < len(lines) and lines[at].startswith(_MARKS) and not _begins_file(lines, at)
 
 
 def _read_path(lines: list[str], at: int) -> str:

@@ -34,6 +34,7 @@ MAX_PLACES = 100_000
 """Maximum number of places that one edit replaces."""
 
 _MAX_SHOWN = 10
+"""Maximum number of places whose line numbers an error lists."""
 _CONTEXT_LINES = 200
 """Number of lines before and after a match that show how the file is indented."""
 _MIN_STEP_SECONDS = 0.001
@@ -188,7 +189,7 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
     lines = text.split("\n")
     old_lines = edit.old.removesuffix("\n").split("\n")
     needle = "\n".join(line.strip() for line in old_lines)
-    # Joined, so that the linear search of str does the work. Adjacent lines share one line ending.
+    # The lines are joined, because one search of a text takes linear time. Adjacent lines share one line ending.
     haystack = "\n" + "\n".join(line.strip() for line in lines) + "\n"
     places = _find_offsets(haystack, f"\n{needle}\n", edit.places, step=len(needle) + 1) if needle.strip("\n") else []
     if not places:
@@ -201,7 +202,7 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
     # A last line with or without a line ending stays that way.
     new = edit.new.removesuffix("\n").split("\n") if edit.new else []
     changes: list[Replacement] = []
-    notes: list[str] = []
+    mappings: list[Indents] = []
     for first in (number - 1 for number in numbers):
         matched = lines[first : first + len(old_lines)]
         around = lines[max(first - _CONTEXT_LINES, 0) : first + len(old_lines) + _CONTEXT_LINES]
@@ -211,18 +212,18 @@ def _tolerant_replacements(text: str, edit: Edit, edit_number: _EditNumber) -> t
             raise _no_match(lines, old_lines, edit_number, first)
         for start, end, fresh in moves:
             at, to = starts[first + start], starts[first + end]
-            # For a last line without a line ending.
+            # The positions exceed the text if its last line has no line ending.
             changes.append((min(at, len(text)), min(to, len(text)), fresh if to <= len(text) else fresh[:-1]))
-        notes.append(_describe_tolerance(indents))
-    return changes, f"edit {edit_number.number} matched, ignoring {notes[0]}"
-
-
-def _describe_tolerance(indents: Indents) -> str:
-    differing = [(old, new) for old, new in indents.known.items() if old != new]
-    if not differing:
-        return "whitespace at the ends of lines"
-    old, new = differing[0]
-    return f"indentation: {describe_indent(new)} in the file for {describe_indent(old)}"
+        mappings.append(indents)
+    ignored = next(
+        (
+            f"indentation: {describe_indent(theirs)} in the file for {describe_indent(own)}"
+            for own, theirs in mappings[0].known.items()
+            if own != theirs
+        ),
+        "whitespace at the ends of lines",
+    )
+    return changes, f"edit {edit_number.number} matched, ignoring {ignored}"
 
 
 def _no_match(lines: list[str], old_lines: list[str], edit_number: _EditNumber, at: int | None = None) -> FilesError:

@@ -87,9 +87,9 @@ class Text:
         pieces.append(self._original[at:])
         return EditedText(self._original, "".join(pieces), spans)
 
-    def _offset(self, current: int) -> int:
+    def _offset(self, offset: int) -> int:
         """Return the offset in the original for an offset in its LF form."""
-        return current + bisect.bisect_left(self._crlf, current)
+        return offset + bisect.bisect_left(self._crlf, offset)
 
 
 def lf(text: str) -> str:
@@ -126,8 +126,7 @@ def _common_lines(old: str, new: str, from_end: bool = False) -> int:
 
 
 def _compose(earlier: list[Span], later: list[Span]) -> list[Span]:
-    """Return the spans of two rounds of changes, merged into one round. `later` begins with the result of
-    `earlier`."""
+    """Return the spans of two rounds of changes, merged into one round. `later` changes the result of `earlier`."""
     # Each span in the text between the rounds, with its growth in the first round and in the second.
     marks = [(span[2], span[3], _growth(span), 0) for span in earlier]
     marks += [(span[0], span[1], 0, _growth(span)) for span in later]

@@ -66,7 +66,8 @@ class Contents(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write: size, etag, whether the file is new, its charset, and the lost metadata."""
+    """The result of a write: the size in bytes, the etag, True if the file is new, its charset, and the lost
+    metadata."""
 
     size: int
     etag: str
@@ -159,18 +160,18 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         require_replaceable(entry, status, place.path, request.options.protected)
         if request.mode == "append" and status is not None:
             return _append_text(rooted, entry, handle, request)
-        start, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
-        text, charset = _match_format(start, request, entry.place.path)
+        head, attributes = (b"", None) if status is None else _read_head(rooted, entry._replace(stat=status), handle)
+        text, charset = _match_format(head, request, entry.place.path)
         data = encode(text, charset, place.path)
         # An overwrite takes any version, but an undo restores only the one that was recorded.
-        exact = request.options.etag is not None or request.recorder.is_on
-        put = partial(exchange, before=status, data=None) if exact and status is not None else None
+        is_exact = request.options.etag is not None or request.recorder.is_on
+        put = partial(exchange, before=status, data=None) if is_exact and status is not None else None
 
         def describe(survey: Survey) -> None:
-            was = None
+            before = None
             if status is not None and attributes is not None:
-                was = Before(status, start if status.st_size == len(start) else None, attributes)
-            survey.changes(entry, file_state(data), was)
+                before = Before(status, head if status.st_size == len(head) else None, attributes)
+            survey.changes(entry, file_state(data), before)
 
         with request.recorder.recording(rooted, "write", describe):
             now = replace(entry, data, status, put=put, attributes=attributes)
@@ -180,64 +181,63 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
 
 def _read_head(rooted: RootedFiles, entry: Entry, handle: Handle | None) -> tuple[bytes, Attributes | None]:
     """Return the first bytes and the attributes of the file; b"" and None if it can't be read."""
-    start, attributes = b"", None
+    head, attributes = b"", None
     # A user who may replace a file may not be allowed to read it.
     with suppress(FilesError, OSError):
         opened = handle or rooted.open_entry(entry, entry.place.path)
         try:
-            start = read_bytes(opened.descriptor, _HEAD_BYTES)
+            head = read_bytes(opened.descriptor, _HEAD_BYTES)
             attributes = attributes_of(opened.descriptor)
         finally:
             if opened is not handle:
                 os.close(opened.descriptor)
-    return start, attributes
+    return head, attributes
 
 
-def _match_format(start: bytes, request: _WriteRequest, path: str) -> tuple[str, Charset]:
-    """Return the text with the line endings of the existing file, whose first bytes are `start`, and the charset to
+def _match_format(head: bytes, request: _WriteRequest, path: str) -> tuple[str, Charset]:
+    """Return the text with the line endings of the existing file, whose first bytes are `head`, and the charset to
     write it in."""
-    named_charset = (
-        None if request.options.encoding is None else charset_by_name(request.options.encoding, path, fresh=True)
-    )
+    encoding, is_whole = request.options.encoding, len(head) < _HEAD_BYTES
+    requested_charset = None if encoding is None else charset_by_name(encoding, path, fresh=True)
     try:
-        charset = charset_by_mark(start) or charset_of(start, path, whole=len(start) < _HEAD_BYTES)
-        existing_text = decode_part(start[len(charset.mark) :], charset, path, whole=len(start) < _HEAD_BYTES)[0]
+        charset = charset_by_mark(head) or charset_of(head, path, whole=is_whole)
+        existing_text = decode_part(head[len(charset.mark) :], charset, path, whole=is_whole)[0]
     except FilesError:
         # The existing file is not text.
-        return request.text, named_charset or UTF8
-    chosen = named_charset or charset
+        return request.text, requested_charset or UTF8
+    new_charset = requested_charset or charset
     # The text may begin with the byte order mark that the file already has.
-    text = request.text.removeprefix("\ufeff") if chosen.mark else request.text
-    if named_charset is None:
-        require_sure(charset, text, start, existing_text, path)
+    text = request.text.removeprefix("\ufeff") if new_charset.mark else request.text
+    if requested_charset is None:
+        require_sure(charset, text, head, existing_text, path)
     # The first bytes of a long file may end between CR and LF.
-    eol = eol_of(existing_text.removesuffix("\r") if len(start) == _HEAD_BYTES else existing_text)
+    eol = eol_of(existing_text if is_whole else existing_text.removesuffix("\r"))
     # If most lines of the file end in LF, the text keeps its own line endings.
-    return (text if eol == "\n" else lf(text).replace("\n", eol)), chosen
+    return (text if eol == "\n" else lf(text).replace("\n", eol)), new_charset
 
 
 def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, request: _WriteRequest) -> WriteResult:
     path = entry.place.path
-    was = read_contents(rooted, entry, handle, request.options.encoding)
-    require_same(was.stat, request.options.etag, path)
-    require_sure(was.charset, request.text, was.data, was.text, path)
+    old = read_contents(rooted, entry, handle, request.options.encoding)
+    require_same(old.stat, request.options.etag, path)
+    require_sure(old.charset, request.text, old.data, old.text, path)
     text = request.text
-    if "\n" in was.text or "\r" in was.text:
+    if "\n" in old.text or "\r" in old.text:
         # CRLF becomes LF as well if the file has LF: unlike a whole text, a part has no line endings of its own.
-        text = lf(text).replace("\n", eol_of(was.text))
-    added = encode(text, was.charset._replace(mark=b""), path)
+        text = lf(text).replace("\n", eol_of(old.text))
+    added = encode(text, old.charset._replace(mark=b""), path)
 
     def describe(survey: Survey) -> None:
-        survey.appends(entry, was.data, file_state(was.data + added))
+        survey.appends(entry, old.data, file_state(old.data + added))
 
     with request.recorder.recording(rooted, "append", describe):
-        if was.stat.st_nlink > 1 or not was.stat.st_mode & stat.S_IWUSR:
+        if old.stat.st_nlink > 1 or not old.stat.st_mode & stat.S_IWUSR:
             # Appending in place would change the file under its other names too, or be refused.
-            put = partial(exchange, before=was.stat, data=None if request.options.etag else was.data)
-            now = replace(entry, was.data + added, was.stat, put=put)
+            put = partial(exchange, before=old.stat, data=None if request.options.etag else old.data)
+            now = replace(entry, old.data + added, old.stat, put=put)
         else:
-            now = _append(entry, added, was.stat)
-    return WriteResult(now.st_size, etag_of(now), False, was.charset.name, lost_owner(was.stat, now))
+            now = _append(entry, added, old.stat)
+    return WriteResult(now.st_size, etag_of(now), False, old.charset.name, lost_owner(old.stat, now))
 
 
 def _append(entry: Entry, data: bytes, status: os.stat_result) -> os.stat_result:

@@ -63,9 +63,22 @@ def show_listing(ctx: Ctx, place: Place, listing: "Listing", cursor: str | None)
 
 def show_tree(ctx: Ctx, place: Place, tree: "Tree", cursor: str | None) -> None:
     """Show a directory and everything below it."""
-    if shows_apps(ctx):
-        entries, is_whole = _flatten(tree["root"])
-        _show(ctx, place, entries, tree["truncated"] or not is_whole, cursor)
+    if not shows_apps(ctx):
+        return
+    entries: list[Entry] = []
+    is_whole, budget = True, ByteBudget(_MAX_BYTES)
+    # The top level comes first, so that it is complete.
+    pending = deque([("", "", tree["root"])])
+    while pending:
+        path, uri, node = pending.popleft()
+        children = [(_tree_entry(path, uri, inner), inner) for inner in node.get("children", ())]
+        if node.get("cut") or not all(_fits(budget, entry) for entry, _ in children):
+            is_whole = False
+            continue
+        for entry, inner in children:
+            entries.append(entry)
+            pending.append((f"{entry['path']}/", entry.get("uri", ""), inner))
+    _show(ctx, place, entries, tree["truncated"] or not is_whole, cursor)
 
 
 def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence["EditResult"], *, applied: bool) -> None:
@@ -96,23 +109,6 @@ def _entry(path: str, kind: str, uri: str) -> Entry:
 
 def _fits(budget: ByteBudget, entry: Entry) -> bool:
     return budget.take(_ENTRY_BYTES, entry["path"], entry.get("uri", ""))
-
-
-def _flatten(root: "TreeNode") -> tuple[list[Entry], bool]:
-    """Return the nodes below the root, top level first, and True if they are complete."""
-    entries: list[Entry] = []
-    is_whole, budget = True, ByteBudget(_MAX_BYTES)
-    pending = deque([("", "", root)])
-    while pending:
-        path, uri, node = pending.popleft()
-        children = [(_tree_entry(path, uri, inner), inner) for inner in node.get("children", ())]
-        if node.get("cut") or not all(_fits(budget, entry) for entry, _ in children):
-            is_whole = False
-            continue
-        for entry, inner in children:
-            entries.append(entry)
-            pending.append((f"{entry['path']}/", entry.get("uri", ""), inner))
-    return entries, is_whole
 
 
 def _tree_entry(path: str, uri: str, node: "TreeNode") -> Entry:

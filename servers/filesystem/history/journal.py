@@ -164,7 +164,10 @@ class Journal:
     def collect(self) -> None:
         """Move finished records from all spools to the database, and all records of processes that have ended."""
         with self._lock:
-            sizes = _sizes(self._spools)
+            sizes: dict[str, int] = {}
+            for path in self._spools.iterdir():
+                with suppress(FileNotFoundError):  # another process may delete it
+                    sizes[path.name] = path.stat().st_size
             positions = self._positions()
             names = [name for name, size in sizes.items() if size != positions.get(name)]
             if not names:
@@ -370,14 +373,6 @@ class Journal:
         self.images.drop_unused(used, self.is_alive)
         for path in list(self._runs.iterdir()):
             self.is_alive(path.name)
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    sizes = {}
-    for path in folder.iterdir():
-        with suppress(FileNotFoundError):  # another process may delete it
-            sizes[path.name] = path.stat().st_size
-    return sizes
 
 
 def _row(change: int, at: int, step: Step) -> tuple[object, ...]:

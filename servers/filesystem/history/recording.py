@@ -94,13 +94,13 @@ class Survey:
         self._remaining = journal.limits.size
 
     def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
-        """Record that the entry (`was`, if it is a file that was read) is about to change to `after`. Raises
+        """Record that the entry is about to change to `after`. `was` is the file that was read, if it is one. Raises
         NotRecorded, OSError, PathError.
         """
         with os_errors(entry.place.path):
             status, data, attributes = was or (current(entry), None, None)
             if status is not None and stat.S_ISREG(status.st_mode):
-                # Checked first, since reading it may take minutes.
+                # Before the file is read, which may take minutes.
                 self._require_room(status.st_size)
             if data is None:
                 data = self._read_small(entry, status)
@@ -192,7 +192,7 @@ class Recorder:
             if is_made:
                 import sqlite3
 
-                # The change is made; the next process will detect that by itself.
+                # If this fails, the next process detects that the change was made.
                 with suppress(OSError, sqlite3.Error):
                     journal.finish(number)
             else:

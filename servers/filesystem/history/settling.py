@@ -107,8 +107,7 @@ def _appended_part(rooted: RootedFiles, step: Step) -> State | None:
 def _is_made(rooted: RootedFiles, step: Step, failed: bool) -> bool:
     if step.destination is not None:
         source, moved = _stat(rooted, step.path), _stat(rooted, step.destination)
-        # A file that is moved briefly has both names. The move counts as made even if the old name can't be removed
-        # now.
+        # A file has both names for a moment while it is moved. The move counts as made even if the old name remains.
         return moved is not None and (source is None or os.path.samestat(source, moved))
     now = current_state(rooted, step.path)
     return now.is_like(step.after) if failed else not now.is_like(step.before)

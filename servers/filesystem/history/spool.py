@@ -28,6 +28,7 @@ from shared.program.files.entries import create, entry_at
 MAX_SIZE = 1 << 20
 """Size in bytes at which a spool's records are moved to the database, if no process has read the journal before."""
 _HEADER = struct.Struct("<III")
+"""The CRC-32 of the facts and the data, and their sizes in bytes."""
 _MARK = struct.Struct("<Q?")
 """The number of a record, and a flag that is True if its change is done."""
 

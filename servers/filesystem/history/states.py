@@ -9,7 +9,7 @@ import json
 import os
 import stat
 from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pydantic_core import to_json
@@ -95,7 +95,7 @@ def present_state(
     handle = rooted.open_entry(entry._replace(stat=status), entry.place.path)
     try:
         digest, size = new_digest(), 0
-        for block in _blocks(handle.descriptor):
+        while block := os.read(handle.descriptor, _BLOCK_BYTES):
             digest.update(block)
             size += len(block)
         attributes = attributes_of(handle.descriptor)
@@ -115,11 +115,6 @@ def as_json(facts: object) -> bytes:
         return to_json(facts)
     except ValueError:
         return json.dumps(facts).encode()
-
-
-def _blocks(descriptor: int) -> Iterator[bytes]:
-    while block := os.read(descriptor, _BLOCK_BYTES):
-        yield block
 
 
 def _encode_attributes(attributes: Attributes) -> dict[str, str]:

@@ -9,6 +9,7 @@ text. New text that a related charset would encode differently is refused until 
 import codecs
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
 from servers.common.charsets import (
@@ -36,11 +37,14 @@ class Charset(NamedTuple):
 UTF8 = Charset("utf-8")
 _CHARSETS_WITH_MARK = tuple(Charset(name, mark) for name, mark in MARKS)
 _CONTROLS = bytes({*range(32)} - {*b"\b\t\n\f\r\x1a\x1b"})
+"""Control characters that no text contains."""
 _PROBE = "aZ09 \t\n+~{}<&\\"
 """Characters that a charset must encode like ASCII, since lines are counted and parts are read by their bytes."""
 _NOT_OF_FILES = ("iso2022", "raw-unicode-escape", "raw_unicode_escape", "idna", "punycode", "mbcs", "oem")
+"""The beginnings of the names of Python's codecs that no file uses, or that depend on the machine."""
 _HIGH = re.compile(rb"[\x80-\xff]")
 _SAMPLE_BYTES = 65_536
+"""Maximum number of bytes from which a charset is detected."""
 
 
 def decode(data: bytes, path: str, offset: int = 0, encoding: str | None = None) -> tuple[str, Charset]:
@@ -126,7 +130,10 @@ def require_sure(charset: Charset, text: str, data: bytes, seen: str, path: str)
     likely = likely_charsets(_evidence(data, first.start())) if first is not None else []
     for other in [likely[0].codec, *rivals(likely)] if likely else []:
         character = _first_difference(fresh, charset.name, other)
-        if character is not None and _can_decode(data, other):
+        if character is None:
+            continue
+        with suppress(UnicodeDecodeError):
+            data.decode(other)
             reason = f"it may be {charset.name} or {other}, which have different bytes for {character!r}"
             raise FilesError("unsure_charset", path, reason, "Specify encoding.")
 
@@ -140,14 +147,6 @@ def _first_difference(characters: Iterable[str], name: str, other: str) -> str |
         except UnicodeEncodeError:
             continue
     return None
-
-
-def _can_decode(data: bytes, name: str) -> bool:
-    try:
-        data.decode(name)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def charset_by_name(encoding: str, path: str, start: bytes = b"", fresh: bool = False) -> Charset:
@@ -198,7 +197,13 @@ def charset_of(data: bytes, path: str, offset: int = 0, whole: bool = False) -> 
             return UTF8
     if nul < 0 and not data[:at].isascii() and is_damaged(data[: at + EVIDENCE]):
         raise not_text(path, offset + at)
-    name = wide_codec(data) if nul >= 0 else _detect_legacy(data, at)
+    if nul >= 0:
+        name = wide_codec(data)
+    else:
+        sample = _evidence(data, at)
+        has_controls = len(sample.translate(None, _CONTROLS)) < len(sample)
+        likely = [] if has_controls else likely_charsets(sample)
+        name = likely[0].codec if likely else None
     if name is None:
         raise not_text(path, offset + at)
     return Charset(name)
@@ -223,14 +228,6 @@ def not_text(path: str, offset: int, charset: Charset | None = None) -> FilesErr
     if charset is not None and charset.given:
         return FilesError("not_text", path, f"is not {charset.name} (byte {offset})", "Omit encoding.")
     return FilesError("not_text", path, f"is not text (byte {offset})", "Use read_media_file for binary files.")
-
-
-def _detect_legacy(data: bytes, at: int) -> str | None:
-    sample = _evidence(data, at)
-    if len(sample.translate(None, _CONTROLS)) < len(sample):
-        return None
-    likely = likely_charsets(sample)
-    return likely[0].codec if likely else None
 
 
 def _evidence(data: bytes, at: int) -> bytes:

@@ -23,7 +23,9 @@ _NAMES = (".pdf", ".docx", ".docm", ".xlsx", ".xlsm", ".pptx", ".pptm", ".odt", 
 DOCUMENT_NAMES = (*_NAMES, ".doc", ".xls", ".ppt", ".xlsb")
 """File name endings of documents, in lowercase."""
 _MAX_TEXTS = 4
+"""Maximum number of cached texts."""
 _MAX_CHARACTERS = 8_000_000
+"""Maximum number of characters of all cached texts together, unless there is only one."""
 _PAGES_SUFFIX = "~"
 
 

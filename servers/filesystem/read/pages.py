@@ -29,7 +29,9 @@ from shared.program.files.entries import Place, SmallFile, etag_of
 from shared.text import format_count
 
 _SAMPLE_BYTES = 65_536
+"""Number of bytes from which a charset is detected, and that are read at a time."""
 _BLOCK_BYTES = 262_144
+"""Number of bytes read at a time where lines are only counted."""
 _MAX_UNREPORTED = 64 * 1024 * 1024
 """Maximum number of bytes that are read beyond the reported size of a file."""
 _MAX_ESCAPE_BYTES = 6
@@ -201,7 +203,11 @@ def _find_line(source: Readable, path: str, number: int, charset: Charset, check
         block = following
         ends = _count_line_ends(block, charset)
         if line + ends >= number:
-            position += _after(block, charset, number - line)
+            if is_wide(charset):
+                text = block.decode(charset.name, "replace")
+                position += len(text[: _find_line_end(text, "\n", number - line)].encode(charset.name))
+            else:
+                position += _find_line_end(block, b"\n", number - line)
             line = number
             break
         position += len(block)
@@ -217,14 +223,6 @@ def _count_line_ends(block: bytes, charset: Charset) -> int:
     if is_wide(charset):
         return block.decode(charset.name, "replace").count("\n")
     return block.count(b"\n")
-
-
-def _after(block: bytes, charset: Charset, lines: int) -> int:
-    """Return the position in a block after the given number of line endings."""
-    if not is_wide(charset):
-        return _find_line_end(block, b"\n", lines)
-    text = block.decode(charset.name, "replace")
-    return len(text[: _find_line_end(text, "\n", lines)].encode(charset.name))
 
 
 def _read_tail(source: Readable, etag: str, path: str, budget: int, count: int, charset: Charset) -> TextRead:
@@ -243,22 +241,16 @@ def _read_tail(source: Readable, etag: str, path: str, budget: int, count: int, 
     return TextRead(shown, size, etag, charset, True)
 
 
-def _readable_size(source: Readable) -> int:
-    """Return the number of bytes to read."""
-    size = source.size
-    # Linux reports 0 for files in /proc, and 4,096 for those in /sys.
-    if size and not source.read(size - 1, 1):
-        size = 0
-    end = size + _MAX_UNREPORTED
-    while size < end and (block := source.read(size, _BLOCK_BYTES)):
-        size += len(block)
-    return size
-
-
 def _read_backward(source: Readable, lines: int, charset: Charset, limit: int) -> tuple[bytes, int]:
     """Return the end of the file, enough for the last `lines` lines or `limit` bytes, and its position."""
+    size = source.size
+    # Linux reports 0 for files in /proc, and 4,096 for those in /sys, so the end has to be searched.
+    if size and not source.read(size - 1, 1):
+        size = 0
+    max_size = size + _MAX_UNREPORTED
+    while size < max_size and (block := source.read(size, _BLOCK_BYTES)):
+        size += len(block)
     blocks: list[bytes] = []
-    size = _readable_size(source)
     start, ends = size, 0
     # One more line ending than lines: the previous line's, or the last one in the file.
     while start > 0 and size - start < limit and ends <= lines:

@@ -166,10 +166,10 @@ class Walk:
             is_new = not after or (len(after) == 1 and (name > after[0] or (self._repeats_last and name == after[0])))
             if not is_new and kind != "directory":
                 continue
-            matched, child = self._match_entry(directory, name, kind, may_ignore)
+            is_match, child = self._match_entry(directory, name, kind, may_ignore)
             if child is not None:
                 children.append(child)
-            if matched and is_new:
+            if is_match and is_new:
                 matches.append((name, kind))
             compared += 1
             if compared % _BATCH_ENTRIES == 0 and self._control.stop_reason() is not None:
@@ -212,20 +212,18 @@ class Walk:
         _, included, excluded, rules, _ = directory
         if excluded and self._exclude.ends(excluded, name):
             return False, None
-        matched = self._include.ends(included, name)
-        child = self._child(directory, name) if kind == "directory" else None
-        if may_ignore and (matched or child) and rules.ignore(name, kind == "directory"):
+        is_match = self._include.ends(included, name)
+        child = None
+        if kind == "directory":
+            included_below = self._include.step(included, name)
+            if self._include.can_match_below(included_below):
+                excluded_below = self._exclude.step(excluded, name)
+                after = directory.after[1:] if directory.after[:1] == (name,) else ()
+                child = _Directory((*directory.path, name), included_below, excluded_below, rules.below(name), after)
+        if may_ignore and (is_match or child) and rules.ignore(name, kind == "directory"):
             self.ignored += 1
             return False, None
-        return matched, child
-
-    def _child(self, directory: _Directory, name: str) -> _Directory | None:
-        included = self._include.step(directory.included, name)
-        if not self._include.can_match_below(included):
-            return None
-        excluded = self._exclude.step(directory.excluded, name)
-        after = directory.after[1:] if directory.after[:1] == (name,) else ()
-        return _Directory((*directory.path, name), included, excluded, directory.rules.below(name), after)
+        return is_match, child
 
 
 class Match(TypedDict):

@@ -86,7 +86,16 @@ class Rules(NamedTuple):
             data = read(FILE, MAX_BYTES)
         except FilesError:
             return Rules(outer)
-        return Rules((*outer, *((spec, "") for spec in _parse(data))))
+        # git recognizes no other line endings, adds an LF to the last one, and skips a byte order mark.
+        text = (data.removeprefix(BOM_UTF8) + b"\n").replace(b"\r\n", b"\n").decode("utf-8", "replace")
+        lines = iter(text.split("\n"))
+        specs: list[_Spec | None] = []
+        # Later patterns overrule earlier ones, so the order of the batches matters.
+        while batch := list(islice(lines, _BATCH_LINES)):
+            spec = _compile(batch)
+            # As in git, an invalid line is skipped.
+            specs += [spec] if spec else [_compile([line]) for line in batch]
+        return Rules((*outer, *((spec, "") for spec in specs if spec)))
 
 
 def rules_above(rooted: RootedFiles, place: Place) -> Rules:
@@ -110,20 +119,6 @@ def rules_above(rooted: RootedFiles, place: Place) -> Rules:
 def _read(rooted: RootedFiles, directory: Place, name: str, limit: int) -> bytes:
     with rooted.open_file(directory.child(name)) as handle:
         return os.read(handle.descriptor, limit)
-
-
-def _parse(data: bytes) -> list[_Spec]:
-    """Return the patterns of the lines in parts; later parts overrule earlier ones."""
-    # git recognizes no other line endings, adds an LF to the last one, and skips a byte order mark.
-    text = (data.removeprefix(BOM_UTF8) + b"\n").replace(b"\r\n", b"\n").decode("utf-8", "replace")
-    lines = iter(text.split("\n"))
-    specs: list[_Spec] = []
-    while some := list(islice(lines, _BATCH_LINES)):
-        together = _compile(some)
-        # As in git, an invalid line is skipped.
-        compiled = [together] if together else [_compile([line]) for line in some]
-        specs += [spec for spec in compiled if spec]
-    return specs
 
 
 def _compile(lines: list[str]) -> _Spec | None:

@@ -7,7 +7,7 @@ and an entry's URI has the exact bytes of its name.
 
 import os
 import stat
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import quote, unquote_to_bytes
@@ -184,16 +184,14 @@ def complete(rooted: RootedFiles, typed: str) -> list[str]:
     paths = [f"{uri.removeprefix(_FILE_SCHEME)}/" for uri in roots]
     matches = [path for path in paths if unquote_to_bytes(path).startswith(prefix)]
     parent, slash, name = typed.rpartition("/")
+    if not slash:
+        return matches
     with suppress(FilesError):
-        if slash:
-            matches += _complete_name(rooted, rooted.roots.place(f"{_FILE_SCHEME}{parent}"), unquote_to_bytes(name))
+        parent_place = rooted.roots.place(f"{_FILE_SCHEME}{parent}")
+        with rooted.open_directory(parent_place) as directory:
+            for entry in scanned(directory):
+                place = parent_place.child(entry.name)
+                if os.fsencode(entry.name).startswith(unquote_to_bytes(name)) and not rooted.roots.denies(place):
+                    end = "/" if kind_of(entry) == "directory" else ""
+                    matches.append(f"{rooted.roots.uri(place).removeprefix(_FILE_SCHEME)}{end}")
     return matches
-
-
-def _complete_name(rooted: RootedFiles, parent: Place, prefix: bytes) -> Iterator[str]:
-    with rooted.open_directory(parent) as directory:
-        for entry in scanned(directory):
-            place = parent.child(entry.name)
-            if os.fsencode(entry.name).startswith(prefix) and not rooted.roots.denies(place):
-                end = "/" if kind_of(entry) == "directory" else ""
-                yield f"{rooted.roots.uri(place).removeprefix(_FILE_SCHEME)}{end}"

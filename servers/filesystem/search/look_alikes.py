@@ -44,10 +44,19 @@ def suggest_path(rooted: RootedFiles, place: Place) -> str:
     """
     here = place._replace(parts=())
     for name in place.parts:
-        if _exists(rooted, here.child(name)):
+        try:
+            rooted.stat(here.child(name))
+            exists = True
+        except FilesError as error:
+            exists = error.code != "not_found"
+        if exists:
             here = here.child(name)
             continue
-        names = _names_in(rooted, here)
+        names: list[str] = []
+        # No name is suggested if the directory can't be read.
+        with suppress(FilesError), rooted.open_directory(here) as directory, SYSTEM.scan(directory) as entries:
+            listed = sorted(entry.name for entry in islice(entries, MAX_NAMES))
+            names = [other for other in listed if not rooted.roots.denies(here.child(other))]
         alike = [other for other in names if look_alike(other) == look_alike(name)]
         if len(alike) != 1:
             return _nearest(rooted, here, name, alike or names)
@@ -67,19 +76,3 @@ def _nearest(rooted: RootedFiles, directory: Place, name: str, names: Sequence[s
         )
     shown = ", ".join(quoted(folded[alt]) for alt in nearest)
     return f"The nearest names there: {shown}." if shown else ""
-
-
-def _exists(rooted: RootedFiles, place: Place) -> bool:
-    try:
-        rooted.stat(place)
-    except FilesError as error:
-        return error.code != "not_found"
-    return True
-
-
-def _names_in(rooted: RootedFiles, place: Place) -> list[str]:
-    """Return the names in a directory that are not denied; none if it can't be read."""
-    with suppress(FilesError), rooted.open_directory(place) as directory, SYSTEM.scan(directory) as entries:
-        names = sorted(entry.name for entry in islice(entries, MAX_NAMES))
-        return [name for name in names if not rooted.roots.denies(place.child(name))]
-    return []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from shared.text import format_count
 
 if TYPE_CHECKING:  # a listing does not load the search
-    from .content import ContentMatches, FileMatches, LineMatch
+    from .content import ContentMatches, FileMatches
     from .files import FileSearch
     from .listing import FileInfo, Listing
     from .tree import Tree, TreeNode
@@ -115,29 +115,23 @@ def _format_file(file: "FileMatches") -> list[str]:
         return [f"{path}: {file['count']}"]
     if "matches" not in file:
         return [path]
+    # Each line is shown once, and a match is never repeated as the context of another.
+    marks_and_texts: dict[int, tuple[str, str]] = {}
+    for match in file["matches"]:
+        own = match["text"].split("\n")
+        before, after = match.get("before", []), match.get("after", [])
+        for number, text in enumerate([*before, *own, *after], match["line"] - len(before)):
+            is_own = 0 <= number - match["line"] < len(own)
+            if is_own or number not in marks_and_texts:
+                marks_and_texts[number] = (":" if is_own else "-", text)
     lines: list[str] = []
     last = 0
-    for number, mark, text in _order_lines(file["matches"]):
+    for number, (mark, text) in sorted(marks_and_texts.items()):
         if last and number > last + 1 and "before" in file["matches"][0]:
             lines.append("--")
         lines.append(f"{path}{mark}{number}{mark} {text}")
         last = number
     return lines
-
-
-def _order_lines(matches: list["LineMatch"]) -> list[tuple[int, str, str]]:
-    """Return the number, mark and text of each line to show, each once: a match is never repeated as the context of
-    another."""
-    lines: dict[int, tuple[str, str]] = {}
-    for match in matches:
-        own = match["text"].split("\n")
-        before, after = match.get("before", []), match.get("after", [])
-        first = match["line"] - len(before)
-        for number, text in enumerate([*before, *own, *after], first):
-            is_own = 0 <= number - match["line"] < len(own)
-            if is_own or number not in lines:
-                lines[number] = (":" if is_own else "-", text)
-    return [(number, *lines[number]) for number in sorted(lines)]
 
 
 def _notes(result: "FileSearch | ContentMatches") -> str:

@@ -5,7 +5,6 @@ A directory with missing entries is marked with `cut`; a client can request the 
 that can't be read has an error code instead of entries. No link is followed.
 """
 
-import os
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
@@ -116,7 +115,11 @@ class _TreeReader:
             return []
         if not self._with_ignored:
             rules = rules.read([entry.name for entry in listed], self._below.read)
-            listed = self._omit_ignored(listed, rules)
+            listed = [entry for entry in listed if entry.name != REPOSITORY]
+            if rules.may_ignore([(entry.name, kind_of(entry)) for entry in listed]):
+                count = len(listed)
+                listed = [entry for entry in listed if not rules.ignore(entry.name, kind_of(entry) == "directory")]
+                self.ignored += count - len(listed)
         children = node["children"] = []
         branches: list[_Branch] = []
         for entry in listed:
@@ -134,14 +137,6 @@ class _TreeReader:
                 excluded = self._exclude.step(states, name)
                 branches.append(_Branch((*path, name), child, excluded, rules.below(name)))
         return branches
-
-    def _omit_ignored(self, listed: list["os.DirEntry[str]"], rules: Rules) -> list["os.DirEntry[str]"]:
-        entries = [entry for entry in listed if entry.name != REPOSITORY]
-        if not rules.may_ignore([(entry.name, kind_of(entry)) for entry in entries]):
-            return entries
-        shown = [entry for entry in entries if not rules.ignore(entry.name, kind_of(entry) == "directory")]
-        self.ignored += len(entries) - len(shown)
-        return shown
 
     def _is_full(self) -> bool:
         return self.entries >= self._limit or self._control.stop_reason() is not None

@@ -13,6 +13,7 @@ from servers.filesystem.history.recording import History
 from servers.filesystem.history.states import State, digest_of
 from servers.filesystem.read.charsets import decode
 from servers.filesystem.undo.undoing import open_journal, visible_changes
+from shared.program.files.entries import read_bytes
 from shared.text import displayed
 
 _MAX_FILES = 20
@@ -77,12 +78,10 @@ def _text(journal: Journal, rooted: RootedFiles, path: str, state: State) -> str
         raise FilesError("too_large", path, f"has more than {_MAX_FILE_BYTES:,} bytes")
     data = journal.content(state.content)
     with suppress(FilesError):
-        data = _start(rooted, path, state.size) if data is None else data
+        if data is None:
+            # The file may begin with these contents, if data was only appended to it.
+            with rooted.open_file(rooted.roots.place(path)) as handle:
+                data = read_bytes(handle.descriptor, state.size)
     if data is None or digest_of(data) != state.content:
         raise FilesError("changed", path, "has changed since")
     return decode(data, path)[0]
-
-
-def _start(rooted: RootedFiles, path: str, size: int) -> bytes:
-    with rooted.open_file(rooted.roots.place(path)) as handle, open(handle.descriptor, "rb", closefd=False) as file:
-        return file.read(size)

@@ -258,7 +258,10 @@ class Watcher:
             if self._is_stale:
                 self._is_stale = False
                 had_no_watch = self._notices.has_no_watch
-                self._directories = self._register_all()
+                self._on_trail, self._inside = defaultdict(list), defaultdict(list)
+                for watched in self._targets(remote=False):
+                    self._register(watched)
+                self._directories = {*self._inside, *(os.path.dirname(path) for path in self._on_trail)}  # noqa: PTH120
                 is_new = await self._threads.run(self._notices.arm, self._directories)
                 self.on_polling(self.health["polled"] > 0)
                 if is_new:
@@ -314,13 +317,6 @@ class Watcher:
             # An earlier callback may have stopped this watch.
             if changed and self._watched.get(key) is watched:
                 await watched.callback()
-
-    def _register_all(self) -> set[str]:
-        """Return the directories to watch, and record which targets their notices affect."""
-        self._on_trail, self._inside = defaultdict(list), defaultdict(list)
-        for watched in self._targets(remote=False):
-            self._register(watched)
-        return {*self._inside, *(os.path.dirname(path) for path in self._on_trail)}  # noqa: PTH120
 
     def _register(self, watched: WatchedTarget) -> None:
         for path in watched.target.trail:
