@@ -31,6 +31,7 @@ _MIN_WORDS = 2
 """Number of different words, or of different letters in more than `_MORE` words, that is too small to identify a
 language."""
 _MORE = 6
+"""Number of words above which the number of different letters counts as well."""
 _UNNAMED_CONFIDENCE = 0.002
 """The confidence in a charset for which chardet names no language."""
 _FAULT_FACTOR = 0.0001
@@ -49,6 +50,7 @@ _FAULT = (
 )
 _RUN = re.compile(r"[^\x00-\x7f]+")
 _MAX_LOAN = 2
+"""Maximum number of East Asian characters in a row within an ASCII word that count as a fault."""
 _JOINERS = "’·´–—"
 """Characters that are used within words."""
 
@@ -62,9 +64,11 @@ MARKS = (  # UTF-32 first, since its mark begins like UTF-16's
 )
 """Codecs with their byte order marks."""
 WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+"""Codecs whose characters take more than one byte, even ASCII ones."""
 EVIDENCE = 4_000
-"""Number of bytes of such lines that suffices to detect a charset."""
+"""Number of bytes of lines with non-ASCII bytes that suffices to detect a charset."""
 _WIDE_SAMPLE = 2_048
+"""Number of bytes at the start of a file that are tried as UTF-16 and UTF-32."""
 
 
 class Likely(NamedTuple):
@@ -132,9 +136,9 @@ def likely_charsets(sample: bytes) -> list[Likely]:
     best = 0.0
     western = None
     for name in sorted((*_SINGLE, *_EAST_ASIAN), key=lambda name: -confidence.get(name, _UNNAMED_CONFIDENCE)):
-        # Faults only lower the confidence.
-        best_length = confidence.get(name, _UNNAMED_CONFIDENCE)
-        if best_length < best * _RIVAL_SHARE**2 and name != _WESTERN:
+        # Faults only lower the likelihood, so a charset that begins with less than this is never chosen.
+        likelihood = confidence.get(name, _UNNAMED_CONFIDENCE)
+        if likelihood < best * _RIVAL_SHARE**2 and name != _WESTERN:
             continue
         codec = _EAST_ASIAN.get(name, name)
         try:
@@ -145,7 +149,7 @@ def likely_charsets(sample: bytes) -> list[Likely]:
         faults = (
             _count_loans(text) if name in _EAST_ASIAN else len(re.findall(_FAULT, sample.translate(_classes(codec))))
         )
-        likely.append(Likely(codec, best_length * _FAULT_FACTOR ** (faults / high_bytes)))
+        likely.append(Likely(codec, likelihood * _FAULT_FACTOR ** (faults / high_bytes)))
         best = max(best, likely[-1].likelihood)
         if name == _WESTERN and not faults:
             western = likely[-1]

@@ -173,17 +173,17 @@ async def wait_in_thread(
 
     Setting `stop` ends the wait; cancellation sets it too.
     """
-    stop = stop or threading.Event()
+    stop_event = stop or threading.Event()
+
+    async def stop_when_cancelled() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stop_event.set()
+
     async with anyio.create_task_group() as tasks:
         # The thread itself can't be cancelled, so a cancellable task stops it.
-        tasks.start_soon(_stop_when_cancelled, stop)
-        result = await to_thread.run_sync(wait, stop, seconds, limiter=limiter)
+        tasks.start_soon(stop_when_cancelled)
+        result = await to_thread.run_sync(wait, stop_event, seconds, limiter=limiter)
         tasks.cancel_scope.cancel()
     return result
-
-
-async def _stop_when_cancelled(stop: threading.Event) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        stop.set()

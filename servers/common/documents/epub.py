@@ -7,7 +7,6 @@ from posixpath import dirname, join, normpath
 from urllib.parse import unquote, urlsplit
 
 from lxml import etree
-from lxml.etree import _Element as Element
 from lxml.html import HTMLParser, document_fromstring
 
 from servers.common.documents.document import Document, DocumentError
@@ -64,7 +63,15 @@ def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
         if element.get("id"):
             element.set("id", f"c{numbers[name]}-{element.get('id')}")
         if element.tag == "a" and element.get("href"):
-            _relink(element, name, numbers)
+            url = urlsplit(element.get("href"))
+            # A link to another site stays; a link to a chapter leads to it within the text, or is removed.
+            if url.scheme or url.netloc:
+                continue
+            target = numbers.get(_resolve(name, url.path) if url.path else name)
+            if target and url.fragment:
+                element.set("href", f"#c{target}-{url.fragment}")
+            else:
+                del element.attrib["href"]
         elif element.tag == "img":
             alt = " ".join((element.get("alt") or "").split())
             element.attrib.clear()
@@ -72,18 +79,6 @@ def _chapter(text: bytes, name: str, numbers: dict[str, int]) -> str:
             element.text = f"Picture: {alt}" if alt else None
     parts = [escape(body.text or ""), *(etree.tostring(child, method="html", encoding="unicode") for child in body)]
     return f"<section>{''.join(parts)}</section>"
-
-
-def _relink(link: Element, name: str, numbers: dict[str, int]) -> None:
-    """Point a link at its chapter within the text, or remove the link."""
-    url = urlsplit(link.get("href") or "")
-    if url.scheme or url.netloc:
-        return
-    target = numbers.get(_resolve(name, url.path) if url.path else name)
-    if target and url.fragment:
-        link.set("href", f"#c{target}-{url.fragment}")
-    else:
-        del link.attrib["href"]
 
 
 def _resolve(base: str, link: str) -> str:

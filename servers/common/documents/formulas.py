@@ -35,16 +35,16 @@ def tex_of(formula: Element) -> str:
 
 
 def _inside(element: Element | None) -> str:
-    return "" if element is None else "".join(_write(child) for child in element)
-
-
-def _write(element: Element) -> str:
-    name = element.tag.removeprefix(_M) if isinstance(element.tag, str) else ""
-    if name in _STRUCTURES:
-        return _STRUCTURES[name](element)
-    if name == "r":
-        return "".join(text.text or "" for text in element.iter(f"{_M}t"))
-    return "" if name.endswith("Pr") else _inside(element)
+    parts: list[str] = []
+    for child in element if element is not None else ():
+        name = child.tag.removeprefix(_M) if isinstance(child.tag, str) else ""
+        if name in _STRUCTURES:
+            parts.append(_STRUCTURES[name](child))
+        elif name == "r":
+            parts += (text.text or "" for text in child.iter(f"{_M}t"))
+        elif not name.endswith("Pr"):
+            parts.append(_inside(child))
+    return "".join(parts)
 
 
 def _part(element: Element, name: str) -> str:
@@ -59,10 +59,6 @@ def _group(element: Element, name: str) -> str:
 def _value(element: Element, path: str, otherwise: str) -> str:
     match = element.find("/".join(_M + name for name in path.split("/")))
     return otherwise if match is None else match.get(f"{_M}val") or ""
-
-
-def _fraction(element: Element) -> str:
-    return f"\\frac{{{_part(element, 'num')}}}{{{_part(element, 'den')}}}"
 
 
 def _root(element: Element) -> str:
@@ -97,19 +93,14 @@ def _matrix(element: Element) -> str:
     return f"\\begin{{matrix}}{_NEXT_ROW.join(rows)}\\end{{matrix}}"
 
 
-def _accent(element: Element) -> str:
-    accent = _ACCENTS.get(_value(element, "accPr/chr", ""), "hat")
-    return f"\\{accent}{{{_part(element, 'e')}}}"
-
-
 _STRUCTURES: dict[str, Callable[[Element], str]] = {
-    "f": _fraction,
+    "f": lambda element: f"\\frac{{{_part(element, 'num')}}}{{{_part(element, 'den')}}}",
     "rad": _root,
     "nary": _large,
     "d": _delimited,
     "func": _function,
     "m": _matrix,
-    "acc": _accent,
+    "acc": lambda element: f"\\{_ACCENTS.get(_value(element, 'accPr/chr', ''), 'hat')}{{{_part(element, 'e')}}}",
     "bar": lambda element: f"\\overline{{{_part(element, 'e')}}}",
     "eqArr": lambda element: _NEXT_ROW.join(map(_inside, element.findall(f"{_M}e"))),
     "sSup": lambda element: f"{_group(element, 'e')}^{_group(element, 'sup')}",

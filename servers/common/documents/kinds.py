@@ -9,6 +9,7 @@ DocumentKind = Literal["word", "sheets", "slides", "opendocument", "epub"]
 DOCUMENTS: tuple[DocumentKind, ...] = ("word", "sheets", "slides", "opendocument", "epub")
 
 LOCAL, _END = b"PK\x03\x04", b"PK\x05\x06"
+"""The first bytes of a zip archive, and of the record at its end."""
 _END_RECORD_BYTES = 22
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
@@ -34,7 +35,12 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
             raise DocumentError("unreadable", "the file needs a password")
         reason = "the file is in a format of Office 97 to 2003 (.doc, .xls, .ppt, .msg), which can't be read here"
         raise DocumentError("unsupported_type", reason, "Convert it to .docx, .xlsx, .pptx or PDF first.")
-    names = _central_directory(body) if body.startswith(LOCAL) else b""
+    end = body.rfind(_END) if body.startswith(LOCAL) else -1
+    names = b""
+    if 0 <= end <= len(body) - _END_RECORD_BYTES:
+        # The central directory of a zip archive has the names of its entries uncompressed.
+        length = int.from_bytes(body[end + 12 : end + 16], "little")
+        names = body[max(end - length, 0) : end]
     if b"META-INF/container.xml" in names:
         return "epub", "application/epub+zip"
     if b"META-INF/manifest.xml" in names and b"content.xml" in names:
@@ -47,12 +53,3 @@ def document_kind(body: bytes) -> tuple[DocumentKind, str] | None:
         reason = "the file is an Excel workbook in binary form (.xlsb), which can't be read here"
         raise DocumentError("unsupported_type", reason, "Convert it to .xlsx first.")
     return next((kind for part, kind in _MAIN_PARTS.items() if part in names), None)
-
-
-def _central_directory(body: bytes) -> bytes:
-    """Return the central directory of a zip archive, which has the names of its entries uncompressed."""
-    end = body.rfind(_END)
-    if end < 0 or end + _END_RECORD_BYTES > len(body):
-        return b""
-    length = int.from_bytes(body[end + 12 : end + 16], "little")
-    return body[max(end - length, 0) : end]

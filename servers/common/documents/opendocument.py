@@ -17,6 +17,7 @@ from servers.common.documents.page_ranges import choose_pages
 MAX_CELLS = 30_000
 """Maximum number of cells that are read, in all tables together."""
 MAX_COLUMNS = 200
+"""Maximum number of cells that are read in one row."""
 _MAX_DEPTH = 100
 """Maximum depth of elements that are read."""
 _URN = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
@@ -35,6 +36,7 @@ _PARAGRAPHS = {
 }
 """The HTML tags of paragraphs by LibreOffice's style names."""
 _MAX_SPACES = 200
+"""Maximum number of spaces that one element writes."""
 _MANIFEST = "META-INF/manifest.xml"
 _BEYOND = (
     "The document has more cells, columns or levels than can be read; the rest is left out."
@@ -127,11 +129,11 @@ class _Writer:
             self._is_cut = True
             return ""
         self._depth += 1
-        written = "".join(
+        html = "".join(
             self._blocks[child.tag](child) if child.tag in self._blocks else self.blocks(child) for child in element
         )
         self._depth -= 1
-        return written
+        return html
 
     def slide(self, number: int, page: Element) -> str:
         """Return a slide under its number and title, with its notes at the end."""
@@ -240,15 +242,15 @@ class _Writer:
 
     def _frame(self, frame: Element) -> str:
         """Return the content of a frame: texts, a table, the data of a chart, or the description of a picture."""
-        written = "".join(self.blocks(box) for box in frame.findall(f"{_DRAW}text-box"))
-        written += "".join(map(self._table, frame.findall(f"{_TABLE}table")))
+        html = "".join(self.blocks(box) for box in frame.findall(f"{_DRAW}text-box"))
+        html += "".join(map(self._table, frame.findall(f"{_TABLE}table")))
         root = self._embedded(frame)
         if root is not None and root.tag != _MATH:
-            written += "".join(map(self._table, root.iter(f"{_TABLE}table")))
+            html += "".join(map(self._table, root.iter(f"{_TABLE}table")))
         if frame.tag != f"{_DRAW}frame":  # a shape
-            written += self.blocks(frame)
-        if written or (root is not None and root.tag == _MATH):
-            return written
+            html += self.blocks(frame)
+        if html or (root is not None and root.tag == _MATH):
+            return html
         about = [frame.find(f"{_SVG}{name}") for name in ("desc", "title")]
         words = next((text for element in about if element is not None and (text := text_of(element))), "")
         return f"<p><em>Picture: {escape(words)}</em></p>" if words else ""

@@ -17,10 +17,12 @@ from lxml.etree import _Element as Element
 from servers.common.documents.document import DocumentError, Facts
 
 MAX_PARTS = 20_000
+"""Maximum number of parts."""
 MAX_BYTES = 200_000_000
 """Maximum total uncompressed size of all parts in bytes, as the archive declares it; `zipfile` reads no more than
 that."""
 _MAX_FACT_LENGTH = 1_000
+"""Maximum length of a property in characters."""
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _PROPERTIES = {
     "title": "{http://purl.org/dc/elements/1.1/}title",

@@ -15,13 +15,17 @@ from servers.common.documents.document import DocumentError, Facts
 from servers.common.documents.page_ranges import choose_pages, write_ranges
 
 MAX_PAGES = 2_000
+"""Maximum number of pages that are read."""
 MAX_CHARACTERS = 5_000_000
+"""Number of characters after which no further page is read."""
 _MAX_FACT_LENGTH = 1_000
+"""Maximum length of a property in characters."""
 # Exceptions other than its own that pypdf raises for damaged files.
 _DAMAGED = (PyPdfError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 # Ligatures of two or three letters (Unicode, Alphabetic Presentation Forms), which a search for a word would miss.
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 _WORDS = re.compile(r"\w+(?:-\w+)*")
+# A hyphenated word at the end of a line: its first part, the hyphen, its second part, and the punctuation after it.
 _BROKEN = re.compile(r"([^\W\d_]+)([-\u00ad\u2010])[ \t]*\n[ \t]*([^\W\d_]+)([^\s\w]*)[ \t]?")
 
 

@@ -19,7 +19,9 @@ from servers.common.documents.uncomputed import count_uncomputed
 MAX_CELLS = 30_000
 """Maximum number of cells with a value that are read from a workbook."""
 MAX_ROWS = 200_000
+"""Maximum number of rows that are read from a workbook."""
 MAX_COLUMNS = 200
+"""Maximum number of cells that are read in one row."""
 _TEXT_IN_FORMAT = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 _PERCENT = re.compile(r"0?(?:\.(0+))?%")
 _HYPERLINK = re.compile(rb"<(?:\w+:)?hyperlink\b([^>]*)>")
@@ -84,7 +86,10 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     shown = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
     hidden = [sheet.title for sheet in workbook.worksheets if sheet not in shown]
     chosen = [sheet for sheet in workbook.worksheets if sheet.title == name]
-    places = _places(package)
+    main = package.main_part()
+    relations = package.relations(main)
+    references = [(sheet.get("name") or "", sheet.get(_ID) or "") for sheet in package.xml(main).iter("{*}sheet")]
+    part_names = {title: relations[reference].target for title, reference in references if reference in relations}
     left_out = {
         "sheets that are damaged": 0,
         "hidden sheets": 0 if chosen else len(hidden),
@@ -94,11 +99,11 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     }
     for sheet in chosen or shown:
         parts.append(f"<h2>{escape(sheet.title)}</h2>")
-        place = places.get(sheet.title, "")
-        markup = package.read(place) if place in package.names else b""
+        part_name = part_names.get(sheet.title, "")
+        markup = package.read(part_name) if part_name in package.names else b""
         left_out["formulas without a stored value"] += count_uncomputed(BytesIO(markup))
         try:
-            parts.append(reading.table(sheet, _links(package, place, markup)))
+            parts.append(reading.table(sheet, _links(package, part_name, markup)))
         except _DAMAGED:
             left_out["sheets that are damaged"] += 1
     notes = name_left_out(left_out)
@@ -109,17 +114,9 @@ def read_sheets(body: bytes, name: str | None = None) -> Document:
     return Document("".join(parts), package.facts(), {"sheets": len(shown)}, tuple(notes), tuple(hidden))
 
 
-def _places(package: Package) -> dict[str, str]:
-    """Return the names of the sheets' parts, by sheet name."""
-    main = package.main_part()
-    relations = package.relations(main)
-    ids = [(sheet.get("name") or "", sheet.get(_ID) or "") for sheet in package.xml(main).iter("{*}sheet")]
-    return {name: relations[reference].target for name, reference in ids if reference in relations}
-
-
-def _links(package: Package, place: str, markup: bytes) -> dict[str, str]:
+def _links(package: Package, part_name: str, markup: bytes) -> dict[str, str]:
     """Return the URLs of a sheet's cells, which follow its rows in the file."""
-    relations = package.relations(place)
+    relations = package.relations(part_name)
     links: dict[str, str] = {}
     for match in _HYPERLINK.finditer(markup.rpartition(b"</sheetData>")[2]):
         attributes = dict(_ATTRIBUTE.findall(match[1].decode("utf-8", "replace")))

@@ -27,6 +27,7 @@ _LISTED = ("body", "obj")
 _FURNITURE = ("dt", "ftr", "sldNum", "sldImg", "hdr")
 """Placeholders for parts that are the same on all slides, and for the slide's picture in its notes."""
 MAX_SLIDES = 2_000
+"""Maximum number of slides that are read."""
 
 
 def read_slides(body: bytes, pages: str | None = None) -> Document:
@@ -65,7 +66,12 @@ class _Slide:
         title = next((text_of(shape) for shape in shapes if _placeholder(shape) in _TITLES), "")
         head = f"<h2>Slide {number}{': ' if title else ''}{escape(title)}</h2>"
         rest = [self.shape(shape) for shape in shapes if not title or _placeholder(shape) not in _TITLES]
-        return "".join([head, *rest, self._notes()])
+        relation = next((candidate for candidate in self._relations.values() if candidate.kind == "notesSlide"), None)
+        notes = ""
+        if relation is not None and relation.target in self._package.names:
+            page = _Slide(self._package, relation.target, self._package.xml(relation.target))
+            notes = "".join(page.shape(shape) for shape in _shapes(page.root))
+        return "".join([head, *rest, f"<p><strong>Notes:</strong></p>{notes}" if notes else ""])
 
     def shape(self, shape: Element) -> str:
         if _placeholder(shape) in _FURNITURE:
@@ -89,7 +95,7 @@ class _Slide:
     def _body(self, body: Element, has_bullets: bool) -> str:
         """Return paragraphs and nested lists; a paragraph of a text placeholder is an item unless it declares
         otherwise."""
-        written: list[str] = []
+        parts: list[str] = []
         lists: list[str] = []
         for paragraph in body.findall(f"{_A}p"):
             words = self._words(paragraph)
@@ -98,14 +104,14 @@ class _Slide:
             level, tag = _find_level(paragraph, has_bullets)
             level = min(level, len(lists) + 1)
             while len(lists) > level:
-                written.append(f"</li></{lists.pop()}>")
+                parts.append(f"</li></{lists.pop()}>")
             if lists and len(lists) == level:
-                written.append("</li><li>")
+                parts.append("</li><li>")
             while len(lists) < level:
                 lists.append(tag)
-                written.append(f"<{tag}><li>")
-            written.append(words if level else f"<p>{words}</p>")
-        return "".join([*written, *(f"</li></{tag}>" for tag in reversed(lists))])
+                parts.append(f"<{tag}><li>")
+            parts.append(words if level else f"<p>{words}</p>")
+        return "".join([*parts, *(f"</li></{tag}>" for tag in reversed(lists))])
 
     def _find_related(self, id: str | None) -> Element | None:
         relation = self._relations.get(id or "")
@@ -117,15 +123,13 @@ class _Slide:
             if run.tag == f"{_A}br":
                 parts.append("<br>")
             parts += (f"<math>{escape(tex_of(formula))}</math>" for formula in run.iter(_MATH))
-            if text := "".join(text.text or "" for text in run.findall(f"{_A}t")):
-                parts.append(self._run(run, escape(text)))
+            text = escape("".join(part.text or "" for part in run.findall(f"{_A}t")))
+            link = run.find(f"{_A}rPr/{_A}hlinkClick")
+            relation = self._relations.get(link.get(f"{_R}id") or "") if link is not None else None
+            if text and relation is not None and relation.external:
+                text = f'<a href="{escape(relation.target)}">{text}</a>'
+            parts.append(text)
         return "".join(parts).strip()
-
-    def _run(self, run: Element, text: str) -> str:
-        properties = run.find(f"{_A}rPr")
-        link = properties.find(f"{_A}hlinkClick") if properties is not None else None
-        relation = self._relations.get(link.get(f"{_R}id") or "") if link is not None else None
-        return f'<a href="{escape(relation.target)}">{text}</a>' if relation and relation.external else text
 
     def _table(self, table: Element) -> str:
         rows = []
@@ -140,14 +144,6 @@ class _Slide:
                     cells.append(f"<{tag}>{'<br>'.join(filter(None, texts))}</{tag}>")
             rows.append(f"<tr>{''.join(cells)}</tr>")
         return f"<table>{''.join(rows)}</table>"
-
-    def _notes(self) -> str:
-        relation = next((candidate for candidate in self._relations.values() if candidate.kind == "notesSlide"), None)
-        if relation is None or relation.target not in self._package.names:
-            return ""
-        notes = _Slide(self._package, relation.target, self._package.xml(relation.target))
-        text = "".join(notes.shape(shape) for shape in _shapes(notes.root))
-        return f"<p><strong>Notes:</strong></p>{text}" if text else ""
 
 
 def _shapes(root: Element) -> Iterator[Element]:

@@ -44,6 +44,7 @@ class Denylist:
         self._is_plain = self._denied.are_plain and self._allowed.are_plain
         self._any_listed = _Globs((*deny, *SECRETS), _fold)
         self._is_denied = lru_cache(_MAX_CACHED)(self._denies_plainly)
+        """Returns True if a name is denied, where all globs are plain. Names repeat, so the results are cached."""
 
     def start(self, above: Sequence[Sequence[str]]) -> DenylistState:
         """Return the state at a root. `above` contains, for each root that contains this one (including itself), the

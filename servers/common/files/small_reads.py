@@ -69,7 +69,7 @@ class SmallFiles:
 
     def status(self, place: Place) -> os.stat_result | None:
         """Return the status of the entry at `place`, or None if it must be read in a thread."""
-        return self.run_at(place, _status)
+        return self.run_at(place, lambda name, directory: os.stat(name, dir_fd=directory, follow_symlinks=False))
 
     def scan(self, place: Place, use: Callable[[list["os.DirEntry[str]"]], T]) -> T | None:
         """Return the result of `use` for the entries, sorted by name, of the directory at `place`, which is open
@@ -143,10 +143,6 @@ def _read_whole(name: str, directory: int) -> SmallFile | None:
         return SmallFile(data, status) if len(data) == status.st_size else None
     finally:
         os.close(descriptor)
-
-
-def _status(name: str, directory: int) -> os.stat_result:
-    return os.stat(name, dir_fd=directory, follow_symlinks=False)
 
 
 def _scan(use: Callable[[list["os.DirEntry[str]"]], T], name: str, directory: int) -> T | None:

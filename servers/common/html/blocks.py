@@ -26,11 +26,13 @@ _LINE_STYLE = re.compile(r"display\s*:\s*(?:block|flex|grid)", re.IGNORECASE)
 _LANGUAGE_LEVELS = 3
 """Number of enclosing levels on which a block's language may be given."""
 _MAX_COLUMNS = 200
+"""Maximum number of cells in one row."""
 _MAX_LAYOUT_CELL = 1_000
 """A table without headers and with a longer cell, in characters, may be used for layout."""
 _MIN_ROWS, _MIN_SHARE = 3, 0.7
 """For a data table with long cells: the minimum number of rows with several cells, and their minimum share."""
 _PLACES = {"thead": 0, "tfoot": 2}
+"""The positions of the head and the foot among the parts of a table; all others have 1."""
 _LAYOUT = ("table", "form")
 """Elements that show that a table without headers is used for layout."""
 
@@ -148,10 +150,14 @@ def write_table(table: HtmlElement, write_cell: Callable[[HtmlElement], str], *,
     if plain:
         return "\n".join(" | ".join(filter(None, line)) for line in lines if any(line))
     columns = max(map(len, lines), default=0)
-    head = lines.pop(0) if lines and _has_head(table) else [""] * columns
+    first = next(_rows(table), None)
+    has_head = table.find("thead") is not None or (
+        first is not None and sum(cell.tag == "th" for cell in _cells(first)) > 1
+    )
+    head = lines.pop(0) if lines and has_head else [""] * columns
     head += [""] * (columns - len(head))
-    written = [head, ["---"] * columns, *(line for line in lines if any(line))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in written)
+    rows = [head, ["---"] * columns, *(line for line in lines if any(line))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
@@ -181,13 +187,6 @@ def _lines(table: HtmlElement, write_cell: Callable[[HtmlElement], str]) -> Iter
                 reaching.update({len(line) + at: rows - 1 for at in range(columns)})
             line += [write_cell(cell), *[""] * (columns - 1)]
         yield line
-
-
-def _has_head(table: HtmlElement) -> bool:
-    if table.find("thead") is not None:
-        return True
-    first = next(_rows(table), None)
-    return first is not None and sum(cell.tag == "th" for cell in _cells(first)) > 1
 
 
 def _span(cell: HtmlElement, name: str) -> int:

@@ -47,9 +47,9 @@ def write_script(sign: str, words: str, before: str, after: str) -> str:
         return f"^{inside}" if raised else words
     if _is_word(sign, inside, base[1], before):
         return words
-    written = sign + (inside if _BARE.fullmatch(inside.replace("\\", "")) else f"({inside})")
-    apart = after[:1].isalnum() and not written.endswith(")")
-    return f"{written} " if apart else written
+    script = sign + (inside if _BARE.fullmatch(inside.replace("\\", "")) else f"({inside})")
+    needs_space = after[:1].isalnum() and not script.endswith(")")
+    return f"{script} " if needs_space else script
 
 
 def _is_word(sign: str, inside: str, base: str, before: str) -> bool:

@@ -78,7 +78,11 @@ def parse(text: str) -> tuple[HtmlElement, bool]:
         others = {name: value for name, value in element.items() if "{" not in name}
         element.attrib.clear()
         element.attrib.update(others)
-    _end_head(root)
+    # libxml2 does not know HTML 5 elements, so the body begins at the first element that can't be in a head.
+    head, body = root.find("head"), root.find("body")
+    children = [] if head is None else list(head)
+    first = next((index for index, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
+    body[:0] = children[first:]
     return root, _cut(root) and complete
 
 
@@ -97,14 +101,6 @@ def _end_headings(text: str) -> str:
         return f"</{own or tag[2]}"
 
     return _HEADING.sub(ended, text)
-
-
-def _end_head(root: HtmlElement) -> None:
-    """Begin the body at the first element that can't be in a head. libxml2 does not know HTML 5 elements."""
-    head, body = root.find("head"), root.find("body")
-    children = [] if head is None else list(head)
-    first = next((at for at, child in enumerate(children) if child.tag not in _IN_HEAD), len(children))
-    body[:0] = children[first:]
 
 
 def flatten(root: HtmlElement) -> None:

@@ -59,18 +59,18 @@ class _Writer:
 
     def blocks(self, element: HtmlElement) -> list[str]:
         """Return the blocks inside an element. Texts between them are blocks as well."""
-        written: list[str] = []
+        blocks: list[str] = []
         line = [self.inline.text(element.text)]
         for child in element:
             if child.tag in BLOCKS or child in self.around:
-                self._end_line(line, written)
-                written += self._block(child)
+                self._end_line(line, blocks)
+                blocks += self._block(child)
                 line = []
                 line.append(self.inline.text(child.tail))
             else:
                 self.inline.add(child, line)
-        self._end_line(line, written)
-        return written
+        self._end_line(line, blocks)
+        return blocks
 
     def _end_line(self, line: list[str], blocks: list[str]) -> None:
         text = _SPACES_AT_ENDS.sub("\n", re.sub(" {2,}", " ", "".join(line)).strip())
@@ -130,7 +130,14 @@ class _Writer:
         has_one = len(pictures) == 1 and len(captions) < 2 and length(element) <= words <= MAX_CAPTION_LENGTH
         if not has_one:
             return self.blocks(element)
-        is_plain = not captions or (is_paragraph(captions[0]) and not any(map(_needs_markup, captions[0].iter())))
+        # A picture's title can't contain a link, a footnote's mark or a line break.
+        is_plain = not captions or (
+            is_paragraph(captions[0])
+            and not any(
+                inner.tag == "br" or inner.get(NOTE) is not None or (inner.tag == "a" and inner.get("href"))
+                for inner in captions[0].iter()
+            )
+        )
         if not is_plain and captions[0] in pictures[0].iterancestors():
             return self.blocks(captions[0])
         caption = squeeze(captions[0].text_content()) if captions and is_plain else ""
@@ -170,9 +177,9 @@ class _Writer:
                 items += [_prefix_lines(block, "  ", "  ") for block in self._block(child)]
                 continue
             number = _number(child.get("value"), number)
-            written = self._item(child, f"{number}. " if element.tag == "ol" else "- ")
-            items += written
-            number += bool(written) and child.get(NOTE) is None
+            item = self._item(child, f"{number}. " if element.tag == "ol" else "- ")
+            items += item
+            number += bool(item) and child.get(NOTE) is None
         items += self._between_items(line, "  " if items else "")
         return ["\n".join(items)] if items else []
 
@@ -186,7 +193,13 @@ class _Writer:
         blocks = self.blocks(element)
         if (note := element.get(NOTE)) and blocks:
             return self._note(note, blocks)
-        return [_prefix_lines(_join_blocks(blocks), sign, " " * len(sign))] if blocks else []
+        if not blocks:
+            return []
+        text = blocks[0]
+        for block in blocks[1:]:
+            # A nested list follows its text without an empty line, which would make the outer list loose.
+            text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block
+        return [_prefix_lines(text, sign, " " * len(sign))]
 
     def _table(self, element: HtmlElement) -> list[str]:
         if not is_data(element):
@@ -214,11 +227,6 @@ class _Writer:
         return text.replace("|", "\\|")
 
 
-def _needs_markup(element: HtmlElement) -> bool:
-    """Return True for a link, a footnote's mark and a line break, which a picture's title can't contain."""
-    return (element.tag == "a" and bool(element.get("href"))) or element.get(NOTE) is not None or element.tag == "br"
-
-
 def _find_around_blocks(root: HtmlElement) -> set[HtmlElement]:
     """Return the inline elements and headings that contain blocks."""
     around: set[HtmlElement] = set()
@@ -241,15 +249,6 @@ def _escape_beginnings(paragraph: str) -> str:
 def _prefix_lines(text: str, first: str, rest: str) -> str:
     lines = text.split("\n")
     return "\n".join([f"{first}{lines[0]}".rstrip(), *(f"{rest}{line}".rstrip() for line in lines[1:])])
-
-
-def _join_blocks(blocks: list[str]) -> str:
-    """Join the blocks of an item."""
-    text = blocks[0]
-    for block in blocks[1:]:
-        # A nested list follows its text without an empty line, which would make the outer list loose.
-        text += ("\n" if re.match(r"- |\d+\. ", block) else "\n\n") + block
-    return text
 
 
 def _number(text: str | None, otherwise: int) -> int:

@@ -27,6 +27,7 @@ Signature = tuple[int, int, int]
 """Size, modification time and inode of a file: a different one means that the file was written or replaced."""
 
 _MAX_BYTES = 1_000_000
+"""Maximum size of a file in bytes."""
 _FORM = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?\n(.*)", re.DOTALL | re.MULTILINE)
 _TOOL = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _PARAMETER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
@@ -87,62 +88,56 @@ def parse_definition(text: str, stem: str, find_parameters: FindParameters) -> D
         raise ValueError("it has no description")
     parameters = tuple(_parse_parameter(*item) for item in front.get("parameters", {}).items())
     writable = front.get("writable", False)
-    _require_same_names(
-        find_parameters(sql), {item.name for item in parameters}, frozenset() if writable else _ADDED_PARAMETERS
-    )
+    used = find_parameters(sql)
+    declared, used_names = {item.name for item in parameters}, {parameter[1:] for parameter in used}
+    if odd := [parameter for parameter in used if not parameter.startswith(":")]:
+        raise ValueError(f"the SQL has the parameter {odd[0]}; write parameters as :name")
+    if undeclared := used_names - declared:
+        raise ValueError(f"the SQL has the parameter :{min(undeclared)}, which the front matter does not declare")
+    if unused := declared - used_names:
+        raise ValueError(f"the SQL has no :{min(unused)}")
+    if not writable and (added := declared & _ADDED_PARAMETERS):
+        raise ValueError(f"a parameter can't be called {min(added)!r}: every query has one with that name")
     return Definition(name, description, parameters, writable, front.get("database"), sql)
 
 
-def _require_kinds(mapping: dict[Any, Any], kinds: dict[str, type], where: str) -> None:
+def _require_kinds(mapping: dict[Any, Any], kinds: dict[str, type], subject: str) -> None:
     for key, value in mapping.items():
         if key not in kinds:
-            raise ValueError(f"{where} has {key!r}, which is not a known key (known: {', '.join(kinds)})")
+            raise ValueError(f"{subject} has {key!r}, which is not a known key (known: {', '.join(kinds)})")
         if not isinstance(value, kinds[key]):
-            raise ValueError(f"{where}: {key} is not a {kinds[key].__name__}")
+            raise ValueError(f"{subject}: {key} is not a {kinds[key].__name__}")
 
 
-def _parse_parameter(name: Any, written: Any) -> QueryParameter:
-    where = f"the parameter {name!r}"
+def _parse_parameter(name: Any, properties: Any) -> QueryParameter:
+    subject = f"the parameter {name!r}"
     if not isinstance(name, str) or _PARAMETER.fullmatch(name) is None:
-        raise ValueError(f"{where} has no name of letters, digits and _ that begins with a letter")
-    if not isinstance(written, dict):
-        raise ValueError(f"{where} is not a mapping with a type")
-    _require_kinds(written, _PARAMETER_KEYS, where)
-    kind, default = written.get("type"), written.get("default")
+        raise ValueError(f"{subject} has no name of letters, digits and _ that begins with a letter")
+    if not isinstance(properties, dict):
+        raise ValueError(f"{subject} is not a mapping with a type")
+    _require_kinds(properties, _PARAMETER_KEYS, subject)
+    kind, default = properties.get("type"), properties.get("default")
     if kind not in TYPES:
-        raise ValueError(f"{where} has no type (types: {', '.join(TYPES)})")
+        raise ValueError(f"{subject} has no type (types: {', '.join(TYPES)})")
     # In Python, unlike elsewhere, a bool is an int.
     fits = isinstance(default, (int, float) if kind == "number" else TYPES[kind])
     fits &= isinstance(default, bool) == (kind == "boolean")
     if default is not None and not fits:
-        raise ValueError(f"{where}: its default is not of type {kind}")
-    optional = default is not None or written.get("optional", False)
-    return QueryParameter(name, kind, written.get("description"), optional, default)
-
-
-def _require_same_names(used: Sequence[str], names: set[str], ours: frozenset[str]) -> None:
-    odd = [parameter for parameter in used if not parameter.startswith(":")]
-    if odd:
-        raise ValueError(f"the SQL has the parameter {odd[0]}; write parameters as :name")
-    missing = {parameter[1:] for parameter in used} - names
-    if missing:
-        raise ValueError(f"the SQL has the parameter :{min(missing)}, which the front matter does not declare")
-    if names - {parameter[1:] for parameter in used}:
-        raise ValueError(f"the SQL has no :{min(names - {parameter[1:] for parameter in used})}")
-    if names & ours:
-        raise ValueError(f"a parameter can't be called {min(names & ours)!r}: every query has one with that name")
+        raise ValueError(f"{subject}: its default is not of type {kind}")
+    optional = default is not None or properties.get("optional", False)
+    return QueryParameter(name, kind, properties.get("description"), optional, default)
 
 
 class _File(NamedTuple):
     signature: Signature
-    good: Definition | None
+    last_valid: Definition | None
     """The last valid query of the file."""
-    wrong: str | None
+    mistake: str | None
     """The mistake in the current contents; None if they are valid."""
 
 
 class QueryFiles:
-    """The canned queries of a directory. Calls of `look` must not overlap.
+    """The canned queries of a directory. Calls of `read` must not overlap.
 
     `check` raises ValueError or SqlError for queries that can't be served.
     """
@@ -155,34 +150,35 @@ class QueryFiles:
         self._find_parameters = find_parameters
         self._files: dict[str, _File] = {}
 
-    async def look(self) -> list[Definition]:
-        """Return the valid queries, or the last valid ones, by file name, and log mistakes."""
+    async def read(self) -> list[Definition]:
+        """Read the changed files. Return the valid queries, or the last valid ones, by file name, and log
+        mistakes."""
         signatures = await to_thread.run_sync(lambda: dict(_find_signatures(self._directory)))
         for name in self._files.keys() - signatures.keys():
             del self._files[name]
         for name, signature in sorted(signatures.items()):
             previous = self._files.get(name)
             # A file with a mistake is tried again each time, since the mistake may have been a missing table.
-            if previous is None or previous.signature != signature or previous.wrong is not None:
-                self._files[name] = await self._read(name, signature, previous)
-        return [file.good for _, file in sorted(self._files.items()) if file.good is not None]
+            if previous is None or previous.signature != signature or previous.mistake is not None:
+                self._files[name] = await self._read_file(name, signature, previous)
+        return [file.last_valid for _, file in sorted(self._files.items()) if file.last_valid is not None]
 
-    async def _read(self, name: str, signature: Signature, previous: _File | None) -> _File:
-        good = None if previous is None else previous.good
+    async def _read_file(self, name: str, signature: Signature, previous: _File | None) -> _File:
+        last_valid = None if previous is None else previous.last_valid
         try:
             text = await to_thread.run_sync(_read_text, self._directory / name)
             definition = parse_definition(text, Path(name).stem, self._find_parameters)
-            others = (file.good for other, file in self._files.items() if other != name and file.good is not None)
-            if definition.name in {other.name for other in others}:
+            others = (file.last_valid for other, file in self._files.items() if other != name)
+            if definition.name in {other.name for other in others if other is not None}:
                 raise ValueError(f"another file has a query called {definition.name!r}")
             await self._check(definition)
         except (ValueError, SqlError, OSError) as error:
             reason = error.line if isinstance(error, SqlError) else str(error)
-            wrong = "it can't be read" if isinstance(error, OSError) else reason
-            if previous is None or (previous.signature, previous.wrong) != (signature, wrong):
-                consequence = "left out" if good is None else "its last valid version stays in use"
-                log.warning("--queries: %s: %s; %s", name, wrong, consequence)
-            return _File(signature, good, wrong)
+            mistake = "it can't be read" if isinstance(error, OSError) else reason
+            if previous is None or (previous.signature, previous.mistake) != (signature, mistake):
+                consequence = "left out" if last_valid is None else "its last valid version stays in use"
+                log.warning("--queries: %s: %s; %s", name, mistake, consequence)
+            return _File(signature, last_valid, mistake)
         return _File(signature, definition, None)
 
 

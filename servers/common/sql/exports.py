@@ -65,12 +65,12 @@ class Exports:
             self._directory = Path(self._end.enter_context(temporary_directory("exports")))
         name = f"{self._names.new()}.{format_}"
         path = self._directory / name
-        with ExitStack() as unless_whole:
+        with ExitStack() as on_failure:
             # If the worker process was killed, this removes the file.
-            unless_whole.callback(path.unlink, missing_ok=True)
+            on_failure.callback(path.unlink, missing_ok=True)
             request = ExportRequest(path, format_, self._max_bytes)
             rows, size = await database.export(query, request, job)
-            unless_whole.pop_all()
+            on_failure.pop_all()
         export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
         counts = Counter(export.who for export in self._exports.values())
         if counts[who] > _MAX_EXPORTS or len(self._exports) > _MAX_TOTAL:

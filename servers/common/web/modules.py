@@ -58,17 +58,16 @@ def read_modules(path: Path) -> list[Module]:
 
 
 def join_modules(modules: list[Module]) -> str:
-    """Return the text of one module, made from `modules`."""
-    return "\n".join(map(_enclose, modules))
-
-
-def _enclose(module: Module) -> str:
-    """Return the text of a module as a function, which returns its exports."""
-    text = without_comments(module.body)
-    if not module.exports:
-        return f"(() => {{\n{text}\n}})();"
-    names = ", ".join(sorted(module.exports))
-    return f"const {{ {names} }} = (() => {{\n{text}\nreturn {{ {names} }};\n}})();"
+    """Return the text of one module, made from `modules`, each as a function that returns its exports."""
+    functions: list[str] = []
+    for module in modules:
+        text, names = without_comments(module.body), ", ".join(sorted(module.exports))
+        functions.append(
+            f"const {{ {names} }} = (() => {{\n{text}\nreturn {{ {names} }};\n}})();"
+            if names
+            else f"(() => {{\n{text}\n}})();"
+        )
+    return "\n".join(functions)
 
 
 def _collect(path: Path, ordered: dict[Path, Module], above: tuple[Path, ...]) -> None:

@@ -189,9 +189,12 @@ def complete(rooted: RootedFiles, typed: str) -> list[str]:
     with suppress(FilesError):
         parent_place = rooted.roots.place(f"{_FILE_SCHEME}{parent}")
         with rooted.open_directory(parent_place) as directory:
-            for entry in scanned(directory):
-                place = parent_place.child(entry.name)
-                if os.fsencode(entry.name).startswith(unquote_to_bytes(name)) and not rooted.roots.denies(place):
-                    end = "/" if kind_of(entry) == "directory" else ""
-                    matches.append(f"{rooted.roots.uri(place).removeprefix(_FILE_SCHEME)}{end}")
+            prefix = unquote_to_bytes(name)
+            children = [entry for entry in scanned(directory) if os.fsencode(entry.name).startswith(prefix)]
+            places = [(parent_place.child(entry.name), kind_of(entry)) for entry in children]
+            matches += (
+                f"{rooted.roots.uri(place).removeprefix(_FILE_SCHEME)}{'/' if kind == 'directory' else ''}"
+                for place, kind in places
+                if not rooted.roots.denies(place)
+            )
     return matches

@@ -10,12 +10,12 @@ def mark_captions(root: HtmlElement) -> None:
     for figure in root.iter("figure"):
         if figure.find(".//figcaption") is not None or figure.find(".//img") is None:
             continue
-        texts = [child for child in figure if child.find(".//img") is None and _own_length(child)]
+        texts = [
+            child
+            for child in figure
+            if child.find(".//img") is None and length(child) > sum(length(link) for link in child.iter("a"))
+        ]
         if len(texts) != 1 or texts[0].tag not in ("div", "p", "span") or length(figure) > MAX_CAPTION_LENGTH:
             continue
         if is_paragraph(texts[0]):
             texts[0].tag = "figcaption"
-
-
-def _own_length(element: HtmlElement) -> int:
-    return length(element) - sum(length(link) for link in element.iter("a"))

@@ -118,17 +118,12 @@ def _show_pictures(element: HtmlElement) -> None:
     before = element.getprevious()
     lazy = next((image for image in before.iter("img")), None) if before is not None else None
     if lazy is not None and not squeeze(before.tail):
-        if _has_file(lazy, picture):
+        sources = [lazy.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
+        if any(source and not source.startswith("data:") for source in sources) and bool(
+            lazy.get("alt") or not picture.get("alt")
+        ):
             return
         picture.set("alt", picture.get("alt") or lazy.get("alt") or "")
         drop(lazy)
     picture.tail = None
     element.addprevious(picture)
-
-
-def _has_file(image: HtmlElement, picture: HtmlElement) -> bool:
-    """Return True if an image itself has a file, even one that is loaded later."""
-    sources = [image.get(name) or "" for name in ("src", "data-src", "data-original", "data-lazy-src", "srcset")]
-    return any(source and not source.startswith("data:") for source in sources) and bool(
-        image.get("alt") or not picture.get("alt")
-    )

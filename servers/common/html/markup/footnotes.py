@@ -182,7 +182,9 @@ def _mark_raised(root: HtmlElement) -> None:
             marks.append((sup, label))
     used: set[str] = set()
     for sup, label in marks:
-        before = _text_before(sup)
+        sibling = sup.getprevious()
+        text = sup.getparent().text if sibling is None else sibling.tail or "".join(sibling.itertext())
+        before = (text or "").rstrip("\u00a0")[-20:]
         ends = label.isdigit() and (_SENTENCE_END.search(before) or squeeze(sup.text).startswith("["))
         if ends or (label in notes and _WORD_END.search(before)):
             sup.set(NOTE, label)
@@ -199,10 +201,3 @@ def _is_at_beginning(block: HtmlElement, sup: HtmlElement) -> bool:
             return False
         sup = sup.getparent()
     return True
-
-
-def _text_before(element: HtmlElement) -> str:
-    """Return the end of the text directly before an element."""
-    before = element.getprevious()
-    text = element.getparent().text if before is None else before.tail or "".join(before.itertext())
-    return (text or "").rstrip("\u00a0")[-20:]

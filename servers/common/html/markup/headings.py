@@ -32,7 +32,11 @@ def end_headings(root: HtmlElement) -> None:
 
 def _end(heading: HtmlElement) -> None:
     """Move the blocks in a heading behind it. A heading without other text becomes its first block."""
-    first = next(at for at, child in enumerate(heading) if _has_block(child))
+    first = next(
+        at
+        for at, child in enumerate(heading)
+        if child.tag in BLOCKS or next(child.iterdescendants(*BLOCKS), None) is not None
+    )
     moved = list(heading)[first:]
     parent = heading.getparent()
     if not (squeeze(heading.text) or any(length(child) or squeeze(child.tail) for child in heading[:first])):
@@ -46,7 +50,3 @@ def _end(heading: HtmlElement) -> None:
         heading.tail = None
         at = parent.index(heading) + 1
         parent[at:at] = moved
-
-
-def _has_block(element: HtmlElement) -> bool:
-    return element.tag in BLOCKS or next(element.iterdescendants(*BLOCKS), None) is not None

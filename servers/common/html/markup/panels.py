@@ -54,7 +54,12 @@ def open_panels(root: HtmlElement, is_hidden: Predicate, stays_hidden: Predicate
         shown = [
             panel
             for panel in waiting
-            if (panel in repeated or _has_control(panel, controls.get(panel, []), hidden))
+            if (
+                panel in repeated
+                or any(
+                    _is_visible(control, hidden) for control in (*controls.get(panel, []), *_control_before(panel))
+                )
+            )
             and _is_panel(panel)
             and not stays_hidden(panel)
         ]
@@ -119,11 +124,6 @@ def _panels_beside(tabs: HtmlElement, count: int) -> list[HtmlElement]:
         if panels:
             return panels if len(panels) == count else []
     return []
-
-
-def _has_control(panel: HtmlElement, controls: list[HtmlElement], hidden: Hidden) -> bool:
-    """Return True if a visible control opens a panel."""
-    return any(_is_visible(control, hidden) for control in (*controls, *_control_before(panel)))
 
 
 def _is_panel(element: HtmlElement) -> bool:

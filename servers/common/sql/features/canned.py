@@ -24,13 +24,15 @@ from .context import Ctx, CursorArgument, MaxRowsArgument, SqlServerState
 from .reading import QueryResult, answer_query
 from .writing import execute_statements
 
-_SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
+_BLOB_SCHEMA: dict[str, Any] = {"contentEncoding": "base64"}
 _PAGING = (
     Parameter("max_rows", Parameter.KEYWORD_ONLY, annotation=MaxRowsArgument, default=None),
     Parameter("cursor", Parameter.KEYWORD_ONLY, annotation=CursorArgument, default=None),
 )
 _SWEEP_SECONDS = 2.0
+"""Seconds between checks of the files, if there are no notices."""
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
+"""Seconds without a change after which files are read, and the maximum wait for that."""
 
 
 async def serve(opening: Opening, opened: SqlServerState, *, task_status: TaskStatus[None]) -> None:
@@ -70,13 +72,13 @@ class _Canned:
         while True:
             with anyio.move_on_after(_SWEEP_SECONDS):
                 await self.noticed.wait()
-            await self._settle()
+            await self._wait_until_quiet()
             if await self.refresh():
                 self._changes.tools()
 
     async def refresh(self) -> bool:
         """Offer the queries that the files now contain. Return True if they have changed."""
-        definitions = {definition.name: definition for definition in await self._files.look()}
+        definitions = {definition.name: definition for definition in await self._files.read()}
         if definitions == self._offered:
             return False
         self.offer(definitions)
@@ -90,7 +92,7 @@ class _Canned:
         for definition in definitions.values():
             self._tools.add(_make_tool(definition, self._app))
 
-    async def _settle(self) -> None:
+    async def _wait_until_quiet(self) -> None:
         """Wait until nothing has changed for a moment, because editors write a file in several steps."""
         with anyio.move_on_after(_MAX_WAIT_SECONDS):
             while self.noticed.is_set():
@@ -125,7 +127,9 @@ def _make_tool(definition: Definition, app: str) -> RegisteredTool:
 
 
 def _make_parameter(declared: QueryParameter) -> Parameter:
-    field = Field(description=declared.description, json_schema_extra=_SCHEMA if declared.type == "blob" else None)
+    field = Field(
+        description=declared.description, json_schema_extra=_BLOB_SCHEMA if declared.type == "blob" else None
+    )
     kind: Any = TYPES[declared.type]
     annotation: Any = Annotated[kind | None if declared.optional else kind, field]
     default = declared.default if declared.optional else Parameter.empty

@@ -95,7 +95,12 @@ def sniff(text: str, *, whole: bool, delimiter: str | None, quote: str | None) -
         best, _ = _read_quoted(text, delimiter, quote, whole)
     elif best_score < _LEAST:
         best, rows = _read_quoted(text, " ", quote, whole)
-        if not _is_table(rows):
+        # Rows separated by spaces are prose, unless most have the same width and many fields are numbers.
+        widths = Counter(map(len, rows))
+        width, count = max(widths.items(), key=lambda item: item[1], default=(1, 0))
+        fields = [field for row in rows[1:] for field in row]
+        numbers = sum(_NUMBER.fullmatch(field) is not None for field in fields)
+        if not (width > 1 and count >= len(rows) * _MOST and numbers * 4 >= max(len(fields), 1)):
             best, rows = _read_quoted(text, ",", quote, whole)
             if rows and len(rows[0]) <= 1:
                 best = best._replace(delimiter=NO_DELIMITER, skips_blanks=False)
@@ -174,12 +179,3 @@ def _score(rows: Rows, delimiter: str) -> float:
     foreign = _FOREIGN.get(delimiter) or _FOREIGN[","]
     clean = sum(foreign.search(field) is None or _NUMBER.fullmatch(field) is not None for field in fields)
     return count / len(rows) * clean / max(len(fields), 1)
-
-
-def _is_table(rows: Rows) -> bool:
-    """Return True if rows separated by spaces are a table with numbers, rather than prose."""
-    widths = Counter(map(len, rows))
-    width, count = max(widths.items(), key=lambda item: item[1], default=(1, 0))
-    fields = [field for row in rows[1:] for field in row]
-    numbers = sum(_NUMBER.fullmatch(field) is not None for field in fields)
-    return width > 1 and count >= len(rows) * _MOST and numbers * 4 >= max(len(fields), 1)

@@ -21,7 +21,7 @@ NULL_MARKS = frozenset(
 
 _LONG = re.compile(r"\d{19}")
 _SHORT = r"(?:0|[1-9]\d{0,14})"
-"""Maximum number of digits that a double represents exactly."""
+"""Integers with at most as many digits as a double represents exactly."""
 _SMALL = r"(?:0|-?[1-9]\d{0,14})"
 _EXPONENT = r"(?:[eE](?:[+-]?[0-2]?\d{1,2}|-3[01]\d))?"
 """Exponents that fit in a double."""
@@ -60,11 +60,6 @@ class Reading:
     @cached_property
     def _expression(self) -> re.Pattern[str]:
         return re.compile(f"(?:(?: *(?:{self._pattern}) *)?{SEPARATOR})*+", re.ASCII)
-
-
-def _fit(fields: Sequence[str]) -> bool:
-    """Return True if integers fit into 64 bits."""
-    return all(-(1 << 63) <= int(field) < 1 << 63 for field in fields if _LONG.search(field))
 
 
 def _exist(days: Callable[[str], str], fields: Sequence[str]) -> bool:
@@ -115,7 +110,12 @@ def _dates(first: str, second: str, separators: str, order: Sequence[int]) -> Re
 
 POINT, POINT_INTEGER, POINT_GROUPED = _numbers(".", ",")
 COMMA, COMMA_INTEGER, COMMA_GROUPED = _numbers(",", ".")
-INTEGER = Reading("integer", r"0|-?[1-9]\d{0,18}", check=_fit)
+INTEGER = Reading(
+    "integer",
+    r"0|-?[1-9]\d{0,18}",
+    check=lambda fields: all(-(1 << 63) <= int(field) < 1 << 63 for field in fields if _LONG.search(field)),
+)
+"""Integers that fit into 64 bits."""
 SMALL = Reading("integer", _SMALL, wider=[INTEGER, POINT_INTEGER, COMMA_INTEGER, POINT, COMMA])
 """Integers that may occur among decimals."""
 DATE = Reading("date", _ISO_DATE, check=partial(_exist, _iso_day))

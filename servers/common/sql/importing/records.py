@@ -58,7 +58,9 @@ class Records:
         return self._place(next(islice(numbers, index, None)), self._before + index)
 
     def _place(self, raw_index: int, row: int) -> str:
-        line = self._line + sum(map(_count_lines, self._raw[:raw_index])) + 1
+        # A row with line endings in its fields takes several lines.
+        lines = sum(1 + sum(len(_LINE_END.findall(field)) for field in row_) for row_ in self._raw[:raw_index])
+        line = self._line + lines + 1
         return f"row {row + 1:,}, line {line:,}"
 
     def _read(self, count: int) -> Rows:
@@ -92,7 +94,3 @@ class Records:
 
     def _is_comment(self, row: Sequence[str]) -> bool:
         return self._layout.has_comments and len(row) < self._layout.width and row[0].startswith("#")
-
-
-def _count_lines(row: Sequence[str]) -> int:
-    return 1 + sum(len(_LINE_END.findall(field)) for field in row)

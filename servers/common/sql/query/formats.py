@@ -55,14 +55,6 @@ def _format_field(value: str | None) -> str:
     return '"' + value.replace('"', '""') + '"' if _QUOTED.search(value) else value
 
 
-def _add_json(codec: Codec, rows: Sequence[Row], is_first: bool) -> bytes:
-    return (b"\n" if is_first else b",\n") + b",\n".join(map(to_json, codec.encode(rows, sys.maxsize)))
-
-
-def _add_lines(codec: Codec, rows: Sequence[Row], _is_first: bool) -> bytes:
-    return b"".join(to_json(row) + b"\n" for row in codec.encode(rows, sys.maxsize))
-
-
 FORMATS: dict[FormatName, Format] = {
     "csv": Format(
         "text/csv",
@@ -71,9 +63,19 @@ FORMATS: dict[FormatName, Format] = {
         b"",
     ),
     "json": Format(
-        "application/json", lambda names: b'{"columns":' + to_json(names) + b',"rows":[', _add_json, b"\n]}\n"
+        "application/json",
+        lambda names: b'{"columns":' + to_json(names) + b',"rows":[',
+        lambda codec, rows, is_first: (
+            (b"\n" if is_first else b",\n") + b",\n".join(map(to_json, codec.encode(rows, sys.maxsize)))
+        ),
+        b"\n]}\n",
     ),
-    "jsonl": Format("application/jsonl", lambda names: to_json(names) + b"\n", _add_lines, b""),
+    "jsonl": Format(
+        "application/jsonl",
+        lambda names: to_json(names) + b"\n",
+        lambda codec, rows, _is_first: b"".join(to_json(row) + b"\n" for row in codec.encode(rows, sys.maxsize)),
+        b"",
+    ),
 }
 
 
@@ -94,26 +96,26 @@ class ExportFile:
     def __init__(self, request: ExportRequest, codec: Codec) -> None:
         self.rows = 0
         self.bytes = 0
-        self._wanted = request
+        self._request = request
         self._format = FORMATS[request.format]
         self._codec = codec
-        self._unless_whole = ExitStack()
+        self._on_failure = ExitStack()
         self._file: BinaryIO
 
     def __enter__(self) -> Self:
-        self._unless_whole.callback(self._wanted.path.unlink, missing_ok=True)
-        with self._unless_whole:
+        self._on_failure.callback(self._request.path.unlink, missing_ok=True)
+        with self._on_failure:
             try:
-                self._file = self._unless_whole.enter_context(self._wanted.path.open("xb"))
+                self._file = self._on_failure.enter_context(self._request.path.open("xb"))
             except OSError as error:
                 raise _explain(error) from None
-            self._unless_whole = self._unless_whole.pop_all()
+            self._on_failure = self._on_failure.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._unless_whole:
+        with self._on_failure:
             if error is not None:
                 return
             try:
@@ -121,7 +123,7 @@ class ExportFile:
                 self._file.close()
             except OSError as failure:
                 raise _explain(failure) from None
-            self._unless_whole.pop_all()
+            self._on_failure.pop_all()
 
     def begin(self, names: Sequence[str]) -> None:
         """Write the names of the columns."""
@@ -134,8 +136,8 @@ class ExportFile:
 
     def _write(self, part: bytes) -> None:
         self.bytes += len(part)
-        if self.bytes > self._wanted.max_bytes:
-            reason = f"the export has more than {self._wanted.max_bytes:,} bytes"
+        if self.bytes > self._request.max_bytes:
+            reason = f"the export has more than {self._request.max_bytes:,} bytes"
             raise SqlError("too_large", reason, "Select fewer rows or columns.")
         try:
             self._file.write(part)
