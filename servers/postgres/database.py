@@ -132,12 +132,12 @@ class PostgresDatabase:
         return None
 
     async def read(
-        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
+        self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
         """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
         async with self._add_suggestions(query):
             with statement_span(query.sql, self.system, self.name):
-                return await self._snapshots.read(query, limits, who, cursor, job)
+                return await self._snapshots.read(query, limits, owner, cursor, job)
 
     async def explain(self, query: Query, limit: int) -> Plan:
         """Return the plan of a reading statement. Raises SqlError."""
@@ -295,8 +295,8 @@ class PostgresDatabase:
     @asynccontextmanager
     async def _writing(self, job: Job | None) -> AsyncIterator[writing.Session]:
         self._require_writable()
-        async with self._writers.lent() as link:
-            parts = writing.SessionParts(link, self._readers.lent, self.on_committed, self._allowed)
+        async with self._writers.lend() as link:
+            parts = writing.SessionParts(link, self._readers.lend, self.on_committed, self._allowed)
             yield writing.Session(parts, Deadline(self._limits.seconds, job))
 
     def _require_writable(self) -> None:

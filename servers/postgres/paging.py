@@ -44,4 +44,4 @@ async def fill_page(session: Session, sql: str, parameters: Sequence[Cell], limi
     if not rest and len(result.rows) == limit:
         rest = [*(await session.run(f"FETCH FORWARD 1 FROM {_CURSOR}", ())).rows]
     await session.run(f"CLOSE {_CURSOR}", ())
-    return FilledPage(names, Page(page.made, [kind.name for kind in types]), bool(rest))
+    return FilledPage(names, Page(page.encoded, [kind.name for kind in types]), bool(rest))

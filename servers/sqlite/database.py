@@ -72,11 +72,11 @@ class SqliteDatabase:
         return _query_rows(answer, declared)
 
     async def read(
-        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
+        self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
         """Return the first rows of `query`, or those after the page that `cursor` came with. Raises SqlError."""
         with statement_span(query.sql, self.system, self.name):
-            result = await self._snapshots.read(self._database, query, limits, who, cursor, job)
+            result = await self._snapshots.read(self._database, query, limits, owner, cursor, job)
         if cursor is None and not result.answer.more:
             await self._database.learn(query.sql, query.parameters, result.answer.seconds)
         declared = await self._database.find_declared_types(query.sql, result.answer.schema_version)

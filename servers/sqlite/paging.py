@@ -19,9 +19,9 @@ def fill_page(names: Sequence[str], rows: Iterator[Row], limits: AnswerLimits) -
         rest = page.add(fetched)
         if rest or not fetched:
             break
-    columns = zip(*page.given, strict=True)
+    columns = zip(*page.fetched, strict=True)
     types = [", ".join(sorted(find_types(values))) for values in columns] or [""] * len(names)
-    return Page(page.made, types), rest or list(islice(rows, 1))
+    return Page(page.encoded, types), rest or list(islice(rows, 1))
 
 
 def fill_row(names: Sequence[str], row: Row, limits: AnswerLimits) -> Page | None:

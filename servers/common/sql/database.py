@@ -53,9 +53,9 @@ class Database(Protocol):
         """Return all rows of `query` if that does not make others wait; otherwise None. Never raises."""
 
     async def read(
-        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
+        self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
-        """Return the first rows of `query`, or the rows after a `cursor` from an earlier result for `who`."""
+        """Return the first rows of `query`, or the rows after a `cursor` from an earlier result for `owner`."""
 
     async def explain(self, query: Query, limit: int) -> Plan:
         """Return the plan of a reading statement, in at most `limit` bytes."""

@@ -31,7 +31,7 @@ class Export(NamedTuple):
 
     name: str
     path: Path
-    who: str | None
+    owner: str | None
     mime_type: str
     rows: int
     bytes: int
@@ -54,9 +54,9 @@ class Exports:
         self._end.close()
 
     async def make(
-        self, database: Database, query: Query, format_: FormatName, who: str | None, job: Job | None = None
+        self, database: Database, query: Query, format_: FormatName, owner: str | None, job: Job | None = None
     ) -> Export:
-        """Write all rows of the `query` to a file that belongs to `who`.
+        """Write all rows of the `query` to a file that belongs to `owner`.
 
         Raises SqlError: `too_large` if the file exceeds the operator's limit, `no_space`, and the same errors as
         queries.
@@ -71,22 +71,22 @@ class Exports:
             request = ExportRequest(path, format_, self._max_bytes)
             rows, size = await database.export(query, request, job)
             on_failure.pop_all()
-        export = self._exports[name] = Export(name, path, who, FORMATS[format_].mime_type, rows, size)
-        counts = Counter(export.who for export in self._exports.values())
-        if counts[who] > _MAX_EXPORTS or len(self._exports) > _MAX_TOTAL:
-            whose = who if counts[who] > _MAX_EXPORTS else counts.most_common(1)[0][0]
-            oldest = next(export for export in self._exports.values() if export.who == whose)
+        export = self._exports[name] = Export(name, path, owner, FORMATS[format_].mime_type, rows, size)
+        counts = Counter(export.owner for export in self._exports.values())
+        if counts[owner] > _MAX_EXPORTS or len(self._exports) > _MAX_TOTAL:
+            owner_of_most = owner if counts[owner] > _MAX_EXPORTS else counts.most_common(1)[0][0]
+            oldest = next(export for export in self._exports.values() if export.owner == owner_of_most)
             del self._exports[oldest.name]
             await to_thread.run_sync(partial(oldest.path.unlink, missing_ok=True))
         return export
 
-    def get(self, name: str, who: str | None) -> Export:
-        """Return the export with that name, which belongs to `who`.
+    def get(self, name: str, owner: str | None) -> Export:
+        """Return the export with that name, which belongs to `owner`.
 
         Raises SqlError with code `not_found`, or `elsewhere` if another process made it.
         """
         export = self._exports.get(name)
-        if export is None or export.who != who:
+        if export is None or export.owner != owner:
             self._names.check_here(name.partition(".")[0], "the file of an export", "Export it again.")
             raise SqlError("not_found", "there is no such export", "The oldest exports are deleted: export it again.")
         return export

@@ -20,11 +20,11 @@ class ProcessNames:
     """Creates names, and recognizes names from other processes."""
 
     def __init__(self) -> None:
-        self._mark = _draw(_MARK_BYTES)
+        self._mark = _random_text(_MARK_BYTES)
 
     def new(self) -> str:
         """Return a name that can't be guessed."""
-        return self._mark + _draw(_SECRET_BYTES)
+        return self._mark + _random_text(_SECRET_BYTES)
 
     def check_here(self, name: str, what: str, suggestion: str) -> None:
         """Raise SqlError with code `elsewhere` and a `suggestion` if the `name` of `what` was created by another
@@ -34,6 +34,6 @@ class ProcessNames:
             raise SqlError("elsewhere", reason, suggestion)
 
 
-def _draw(size: int) -> str:
+def _random_text(size: int) -> str:
     # Equivalent to `secrets`, which would load OpenSSL.
     return urlsafe_b64encode(os.urandom(size)).decode()

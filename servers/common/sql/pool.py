@@ -31,7 +31,7 @@ class Pool(ABC, Generic[C]):
         return self._slots.value > 0
 
     @asynccontextmanager
-    async def lent(self) -> AsyncIterator[C]:
+    async def lend(self) -> AsyncIterator[C]:
         """Lend a connection for the duration of the block. Raises SqlError with code `busy` if none is returned in
         time."""
         connection = await self.take()

@@ -78,7 +78,7 @@ async def serve(
         logging.getLogger(f"servers.{dialect.name}").warning(CHECKED_TWICE)
     watch.on_polling = opening.conditions.set_polling
     watch.on_wrote = opening.changes.wrote
-    opening.changes.on_remote_change = lambda change: watch.hear(change.uri or "")
+    opening.changes.on_remote_change = lambda change: watch.handle_remote_change(change.uri or "")
     with Exports(settings.max_export) as exports:
         turns = {database.name: (Turns(settings.readers), Turns(1)) for database in databases}
         memos = Memos(lambda: opening.blobs is not None)

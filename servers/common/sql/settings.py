@@ -21,7 +21,7 @@ class Narrowing(BaseModel, defer_build=True):
     databases: list[str] = Field([], description="names of the databases that the principal may use")
     files: Path | None = Field(None, description="directory to import from, within the directory of the server")
 
-    def place_files(self, known_names: Collection[str], files: Path | None) -> Path | None:
+    def resolve_files(self, known_names: Collection[str], files: Path | None) -> Path | None:
         """Return a principal's directory within `files`, and check the databases against the `known_names`.
 
         Raises ValueError for a name or directory that the server does not have.
@@ -34,13 +34,13 @@ class Narrowing(BaseModel, defer_build=True):
         return None if self.files is None else place_within(self.files, [] if files is None else [files])
 
 
-def _is_a_directory(directory: Path | None) -> Path | None:
+def _require_directory(directory: Path | None) -> Path | None:
     if directory is not None and not expand_home(directory).is_dir():
         raise ValueError(f"{directory} is not a directory")
     return directory and expand_home(directory)
 
 
-Directory = Annotated[Path | None, AfterValidator(_is_a_directory)]
+Directory = Annotated[Path | None, AfterValidator(_require_directory)]
 """A directory that exists, or None."""
 
 
@@ -114,7 +114,7 @@ class SqlSettings(StatementLimits):
         Raises ValueError for a name or directory that the server does not have.
         """
         known_names = [source.name for source in self.sources]
-        own = self.model_copy(update={"files": narrowing.place_files(known_names, self.files)})
+        own = self.model_copy(update={"files": narrowing.resolve_files(known_names, self.files)})
         own.limit_to(narrowing.databases)
         return own
 

@@ -56,7 +56,7 @@ class WatchedDatabase:
             await self._noticed.wait()
         self._noticed = anyio.Event()
 
-    async def _settle(self) -> None:
+    async def _wait_until_quiet(self) -> None:
         """Wait until a burst of changes is over."""
         end, again = time.monotonic() + _MAX_WAIT_SECONDS, False
         while (remaining := end - time.monotonic()) > 0:
@@ -134,7 +134,7 @@ class DatabaseWatch(ABC, Generic[W]):
                 del self._watched[name]
                 watched.scope.cancel()
 
-    def hear(self, key: str) -> tuple[str, ...]:
+    def handle_remote_change(self, key: str) -> tuple[str, ...]:
         """Handle a change of `key` that another replica reports.
 
         If the key belongs to a watched database, check it and report the changes found. Return the keys to report

@@ -168,4 +168,4 @@ async def _fill_page(
     if rows and not rejected:
         # Only fetching one more row shows whether there are more.
         rejected = await source.fetch(1)
-    return Page(page.made, [kind.name for kind in columns.types]), source.make_remainder(rejected)
+    return Page(page.encoded, [kind.name for kind in columns.types]), source.make_remainder(rejected)

@@ -52,13 +52,13 @@ class Snapshots:
         pool.on_exhausted = self.release_oldest
 
     async def read(
-        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None = None
+        self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None = None
     ) -> QueryRows:
         """Return the first rows of `query`, or with a `cursor` those after the page that it came with.
 
         Raises SqlError, including `bad_cursor` if it belongs to another query, database or client.
         """
-        request_fingerprint = fingerprint(who, self._name, query)
+        request_fingerprint = fingerprint(owner, self._name, query)
         deadline = Deadline(self._seconds, job)
         if cursor is None:
             return await self._run(query, limits, deadline, Position(request_fingerprint, 0, b"", False))
@@ -125,5 +125,5 @@ class Snapshots:
             if answer.rest.is_kept
             else None
         )
-        cursor = self._cursors.place(Position(position.request, offset, state, position.changed), transaction)
+        cursor = self._cursors.make_cursor(Position(position.request, offset, state, position.changed), transaction)
         return rows._replace(more=True, cursor=cursor), answer.rest.is_kept

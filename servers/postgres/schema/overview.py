@@ -23,7 +23,7 @@ async def list_tables(page: TablePage, ask: Ask) -> TableList:
     for relation in relations:
         own_columns = columns.get(relation.oid, ())
         texts = [text for column in own_columns for text in (column["name"], column.get("comment", ""))]
-        if page.wants(relation.name, relation.comment, *texts):
+        if page.matches(relation.name, relation.comment, *texts):
             entries.append(relation.entry)
     return overview.list_page(entries, list_estimates(relations), page)
 

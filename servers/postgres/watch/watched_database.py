@@ -135,7 +135,7 @@ class WatchedPostgresDatabase(watch.WatchedDatabase):
                 self._own_changes |= changed
                 self.notice()
             if own_changes or changed:
-                await self._settle()
+                await self._wait_until_quiet()
 
     async def _listen(self) -> None:
         while True:

@@ -97,7 +97,7 @@ async def _survey(request: Import, columns: Columns, session: Session) -> Plan:
     expected = TargetTable(
         columns, lambda declared, _kind: _READS_VALUES.match(declared) is None, _NAME_BYTES, _MAX_COLUMNS
     )
-    steps = survey(request.opener, request.written, expected, session.deadline)
+    steps = survey(request.opener, request.format_request, expected, session.deadline)
     # The survey can be cancelled between two steps.
     while (plan := await to_thread.run_sync(_advance, steps)) is None:
         """The file has more rows."""

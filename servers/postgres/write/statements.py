@@ -130,7 +130,7 @@ class _Batch:
         rest = rows.rows
         while rest and (max_rows := builder.rows_to_fetch):
             rest = [*builder.add(rest[:max_rows]), *rest[max_rows:]]
-        return Page(builder.made, [type_.name for type_ in types]), bool(rest) or rows.is_truncated
+        return Page(builder.encoded, [type_.name for type_ in types]), bool(rest) or rows.is_truncated
 
     async def _explain(self, error: PostgresError, sql: str) -> SqlError:
         """Add the most similar names to an error about an unknown name."""

@@ -92,7 +92,7 @@ class Database:
 
     async def read(self, work: Work[T], job: Job | None = None) -> T:
         """Do `work` with a connection that can't change the database. Raises SqlError."""
-        async with self.readers.lent() as connection:
+        async with self.readers.lend() as connection:
             return await connection.run(work, job=job)
 
     async def learn(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any], seconds: float) -> None:
@@ -105,7 +105,7 @@ class Database:
         cached = self.declared_types(query, schema_version)
         if cached is not None:
             return cached
-        async with self._view_connections.lent() as connection:
+        async with self._view_connections.lend() as connection:
             types = await connection.run(partial(find_declared_types, query))
         if len(query) <= _MAX_CACHED_LENGTH:
             self._declared_types[query, schema_version, self.openings] = types
@@ -126,7 +126,7 @@ class Database:
         """Lend the connection that changes the database, for one caller at a time. Raises SqlError."""
         if not self.writable:
             raise SqlError("read_only", f"the database {self.name!r} is read-only", ALLOW_CHANGES)
-        return self._writers.lent()
+        return self._writers.lend()
 
     @property
     def pools(self) -> Collection[Pool]:

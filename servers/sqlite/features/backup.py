@@ -7,7 +7,7 @@ from servers.common.sql.features.context import (
     DatabaseArgument,
     SqlServerState,
     job_of,
-    tell_progress,
+    report_progress,
     turn_to_read,
 )
 from servers.common.sql.features.writing import require_files
@@ -35,4 +35,4 @@ async def backup(ctx: Ctx, database: DatabaseArgument = None) -> str:
         await ctx.confirm(f"Back up {source.name} to a new file in the directory for files?")
     job = job_of(ctx)
     async with turn_to_read(ctx, source):
-        return format_backup(await tell_progress(ctx, job, partial(source.back_up, directory, job)))
+        return format_backup(await report_progress(ctx, job, partial(source.back_up, directory, job)))

@@ -64,7 +64,7 @@ class Snapshots:
         database: Database,
         query: Query,
         limits: AnswerLimits,
-        who: str | None,
+        owner: str | None,
         cursor: str | None,
         job: Job | None = None,
     ) -> RowsAndCursor:
@@ -72,7 +72,7 @@ class Snapshots:
 
         Raises SqlError with code `bad_cursor` if it belongs to another query or client.
         """
-        request_fingerprint = fingerprint(who, database.name, query)
+        request_fingerprint = fingerprint(owner, database.name, query)
         if cursor is None:
             connection = await database.readers.take()
             return await self._read(
@@ -112,7 +112,7 @@ class Snapshots:
             statement = (
                 None if answer.rest is None else _OpenStatement(database, connection, without_rows, answer.rest)
             )
-            cursor = self._cursors.place(Position(request_fingerprint, offset, state, changed), statement)
+            cursor = self._cursors.make_cursor(Position(request_fingerprint, offset, state, changed), statement)
             self._connections[cursor] = connection
             if len(self._connections) > _MAX_CONNECTIONS:
                 self._connections.popitem(last=False)

@@ -28,7 +28,7 @@ def list_tables(page: TablePage, connection: sqlite3.Connection, deadline: State
                 entry.sql or " ".join(column["name"] for column in read_columns(connection, entry.name)[0])
                 for entry in entries
             ]
-            entries = [entry for entry, text in zip(entries, texts, strict=True) if page.wants(entry.name, text)]
+            entries = [entry for entry, text in zip(entries, texts, strict=True) if page.matches(entry.name, text)]
     return overview.list_page(entries, estimates, page)
 
 

@@ -62,7 +62,7 @@ async def read_fingerprint(database: Database) -> Fingerprint | None:
     Return None if that takes long or fails, because the database is locked or missing, or the writer is busy.
     """
     with suppress(SqlError), anyio.move_on_after(_CHECK_SECONDS):
-        async with database.version_readers.lent() as connection:
+        async with database.version_readers.lend() as connection:
             data_version, schema_version, tables = await connection.run(_read_versions)
             return Fingerprint(connection.opening_number, data_version, schema_version, tables)
     return None
@@ -110,7 +110,7 @@ class WatchedSqliteDatabase(watch.WatchedDatabase):
                 changes = await self._find_changes()
                 self._report_all(changes)
                 if own_changes or changes:
-                    await self._settle()
+                    await self._wait_until_quiet()
 
     async def _find_changes(self) -> set[str]:
         """Return the keys that others have changed since the last check."""

@@ -63,7 +63,7 @@ def import_csv(request: Import, consent: Consent, session: Session) -> ImportRes
 
 def _survey(request: Import, columns: Sequence[tuple[str, str]], session: Session) -> Plan:
     expected = TargetTable(columns, _keeps_text, max_columns=session.connection.getlimit(sqlite3.SQLITE_LIMIT_COLUMN))
-    return complete(survey(request.opener, request.written, expected, session.deadline))
+    return complete(survey(request.opener, request.format_request, expected, session.deadline))
 
 
 def _keeps_text(declared: str, kind: Kind) -> bool:

@@ -80,7 +80,7 @@ async def test_a_database_that_another_process_holds_is_all_right(tmp_path: Path
 async def test_a_database_whose_readers_are_all_at_work_is_all_right(tmp_path: Path) -> None:
     settings = SqliteSettings(databases=[database(tmp_path / "data.db")], readers=1)
     # All readers are at work: no request could be held so exactly.
-    async with sqlite.open(settings) as running, running.state.databases.get("data")._database.readers.lent():
+    async with sqlite.open(settings) as running, running.state.databases.get("data")._database.readers.lend():
         assert await said_by(running) is None
 
 

@@ -87,7 +87,7 @@ def job_of(ctx: Ctx) -> Job:
     return Job(ctx.budget.seconds if ctx.may_be_task else ctx.state.settings.timeout)
 
 
-async def tell_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
+async def report_progress(ctx: Ctx, job: Job, work: Callable[[], Awaitable[T]]) -> T:
     """Return the result of `work`, and meanwhile report the progress of the `job` to the client. Raises SqlError like
     `work`."""
     async with background() as tasks:

@@ -31,7 +31,7 @@ from .context import (
     DatabaseArgument,
     SqlServerState,
     job_of,
-    tell_progress,
+    report_progress,
     turn_to_read,
 )
 
@@ -58,7 +58,7 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         bound = Query(query, source.bind(parameters))
         async with turn_to_read(ctx, source):
             make = partial(ctx.state.exports.make, source, bound, format, ctx.owner, job)
-            exported = await tell_progress(ctx, job, make)
+            exported = await report_progress(ctx, job, make)
         uri = format_uri(ctx, exported)
         rows = f"{exported.rows} row{'' if exported.rows == 1 else 's'}"
         link = ResourceLink(

@@ -14,7 +14,7 @@ from ..importing.files import Opener, find_version, open_file, open_text
 from ..importing.imports import Import, format_import
 from ..importing.tables import FormatRequest
 from .context import Ctx, DatabaseArgument, SqlServerState, TableName
-from .writing import check_writes, require_files, run_agreed
+from .writing import check_writes, require_files, run_with_consent
 
 
 def declare(dialect: Dialect) -> Features[SqlServerState]:
@@ -59,7 +59,9 @@ def declare(dialect: Dialect) -> Features[SqlServerState]:
         what, opener, version = await _open_source(ctx, csv, file, table_name)
         act = partial(ctx.state.databases.get(database).import_csv, Import(table_name, opener, form, preview))
         # The user is asked about the whole import, and shown `what`.
-        return format_import(await run_agreed(ctx, ctx.state.databases.get(database), what, act, csv, version, form))
+        return format_import(
+            await run_with_consent(ctx, ctx.state.databases.get(database), what, act, csv, version, form)
+        )
 
     return features
 

@@ -31,7 +31,7 @@ from .context import (
     SqlServerState,
     job_of,
     limit_answer,
-    tell_progress,
+    report_progress,
     turn_to_write,
 )
 
@@ -122,7 +122,7 @@ async def execute_statements(
     async def act(consent: Consent, job: Job) -> Any:
         return await source.execute(statements, limits, consent, job, only_tables=only_tables)
 
-    done = await run_agreed(ctx, source, what, act)
+    done = await run_with_consent(ctx, source, what, act)
     return Data(done.value, done.text)
 
 
@@ -180,7 +180,7 @@ def _bind_one(source: Database, values: Any) -> Parameters:
     return source.bind(values)
 
 
-async def run_agreed(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid: object) -> T:
+async def run_with_consent(ctx: Ctx, source: Database, what: str, act: Act[T], *unsaid: object) -> T:
     """Run `act`, after asking the user if the operator requires it.
 
     The user agrees to `what`, which is shown, and to `unsaid`, which is not. Raises ToolError if the user declines or
@@ -201,4 +201,4 @@ async def _write(ctx: Ctx, source: Database, what: str, work: Callable[[Job], Aw
     job = job_of(ctx)
     async with turn_to_write(ctx, source):
         with statement_span(what, source.system, source.name):
-            return await tell_progress(ctx, job, partial(work, job))
+            return await report_progress(ctx, job, partial(work, job))

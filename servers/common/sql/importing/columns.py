@@ -113,43 +113,43 @@ class ColumnSurvey:
         """`nulls` are the client's null marks, which also apply to text columns."""
         self.is_empty = True
         """True if every field so far means no value."""
-        self.marks: dict[str, int] = {}
+        self.null_counts: dict[str, int] = {}
         """Counts of the fields that mean no value, except the empty field."""
         self.readings: Sequence[Reading] = ALL
-        self._marks = NULL_MARKS if nulls is None else nulls
-        self._given = frozenset({""}) if nulls is None else nulls | {""}
+        self._null_marks = NULL_MARKS if nulls is None else nulls
+        self._text_nulls = frozenset({""}) if nulls is None else nulls | {""}
         self._has_point = self._has_comma = self._has_bare_exponent = self._is_long = False
         self._has_tenth = self._has_padded = False
         self._contradiction = ""
         self._with_comma: set[str] = set()
 
-    def look(self, fields: Sequence[str], first_row: int) -> None:
+    def add(self, fields: Sequence[str], first_row: int) -> None:
         """Take more fields into account. `first_row` is the row number of the first one."""
         if not self.readings:
             return
         joined = join(fields)
-        readings = self._matching(fields, joined)
+        readings = self._find_matching(fields, joined)
         values = fields
         if not readings:
-            values = [field for field in fields if field.strip() and field.strip() not in self._marks]
+            values = [field for field in fields if field.strip() and field.strip() not in self._null_marks]
             joined = join(values) if values else ""
-            readings = self._matching(values, joined) if values else self.readings
-        if any(map(_is_chosen, self.readings)) and not any(map(_is_chosen, readings)):
+            readings = self._find_matching(values, joined) if values else self.readings
+        if any(map(_is_automatic, self.readings)) and not any(map(_is_automatic, readings)):
             self._contradiction = self._explain(fields, values, first_row)
         if not readings:
             self.readings = ()
             self.is_empty = False
-            self.marks.clear()
+            self.null_counts.clear()
             return
         if values is not fields:
             for field in sorted(set(fields).difference(values, {""}), key=fields.index):
-                self.marks[field] = self.marks.get(field, 0) + fields.count(field)
+                self.null_counts[field] = self.null_counts.get(field, 0) + fields.count(field)
         if len(joined) > len(values):
             self.is_empty = False
             self.readings = readings
             self._look_at_digits(values, joined)
 
-    def _matching(self, fields: Sequence[str], joined: str) -> Sequence[Reading]:
+    def _find_matching(self, fields: Sequence[str], joined: str) -> Sequence[Reading]:
         # A field that contains the separator would count as two.
         if joined.count(SEPARATOR) != len(fields):
             return ()
@@ -180,7 +180,7 @@ class ColumnSurvey:
         texts = [field for field in values if not _LIKE_NUMBER.fullmatch(field)]
         if self.is_empty and len(texts) > len(values) * _MIXED_SHARE:
             return ""
-        candidates = [*filter(_is_chosen, self.readings)]
+        candidates = [*filter(_is_automatic, self.readings)]
         wrong = next(
             (value for value in values if not any(reading.matches([value], join([value])) for reading in candidates)),
             next(iter(texts), values[0]),
@@ -202,13 +202,13 @@ class ColumnSurvey:
         `requested` is the type that the client gives; `is_new` is False if the table has the column. Raises SqlError
         if the column can't be read as that type.
         """
-        nulls = self._given | self.marks.keys()
+        nulls = self._text_nulls | self.null_counts.keys()
         if requested is not None:
             kind, others = _BY_NAME[_SYNONYMS.get(requested, requested)]
             if kind == "text":
-                return Column(name, nulls=self._given)
-            if kind == "decimal" and self.is_open(mark):
-                raise self.refuse_open(name)
+                return Column(name, nulls=self._text_nulls)
+            if kind == "decimal" and self.is_ambiguous(mark):
+                raise self.ambiguity_error(name)
             numbers = [reading for reading in BY_MARK[mark.mark or "."] if reading.kind == kind or kind == "decimal"]
             for reading in (*(numbers if kind in ("integer", "decimal") else ()), *others):
                 if reading in self.readings:
@@ -216,17 +216,17 @@ class ColumnSurvey:
             quoted = [f"column {name}", *filter(None, [self._contradiction])]
             raise SqlError("bad_csv", f"a column can't be read as {requested}", quoted=quoted)
         if self.is_empty or not self.readings:
-            return Column(name, nulls=self._given, note=self._contradiction)
+            return Column(name, nulls=self._text_nulls, note=self._contradiction)
         reading, note = self._choose(mark, is_new)
         if reading is None:
-            return Column(name, nulls=self._given, note=note or self._contradiction)
+            return Column(name, nulls=self._text_nulls, note=note or self._contradiction)
         return Column(name, reading.kind, reading, nulls, note)
 
     def _choose(self, mark: DecimalMark, is_new: bool) -> tuple[Reading | None, str]:
         """Return the best reading, or None for text, and a note."""
         if any(reading in self.readings for reading in NUMBERS):
-            if self.is_open(mark):
-                return None, f"{self._open_reason}: {_SPECIFY_MARK}"
+            if self.is_ambiguous(mark):
+                return None, f"{self._ambiguity}: {_SPECIFY_MARK}"
             by_mark = {
                 character: [*filter(self.readings.__contains__, readings)] for character, readings in BY_MARK.items()
             }
@@ -242,7 +242,7 @@ class ColumnSurvey:
             return None, DAY_OR_MONTH
         return next((reading for reading in (BOOLEAN, *DATES) if reading in self.readings), None), ""
 
-    def is_open(self, mark: DecimalMark) -> bool:
+    def is_ambiguous(self, mark: DecimalMark) -> bool:
         """Return True if the fields are numbers that may be 1234 or 1.234, and `mark` does not decide which."""
         allows_both = all(any(reading in self.readings for reading in readings) for readings in BY_MARK.values())
         if mark.is_sure or not allows_both or not (self._has_comma or self._has_point):
@@ -251,16 +251,16 @@ class ColumnSurvey:
         is_thousands = not self._has_point and len(self._with_comma) >= _MIN_DISTINCT
         return not mark.mark or not (is_decimal or is_thousands)
 
-    def refuse_open(self, name: str) -> SqlError:
+    def ambiguity_error(self, name: str) -> SqlError:
         """Return the error for an ambiguous column that has to be numbers."""
-        return SqlError("bad_csv", self._open_reason, f"{_SPECIFY_MARK.capitalize()}.", [f"column {name}"])
+        return SqlError("bad_csv", self._ambiguity, f"{_SPECIFY_MARK.capitalize()}.", [f"column {name}"])
 
     @property
-    def _open_reason(self) -> str:
+    def _ambiguity(self) -> str:
         return f"{'1,234' if self._has_comma else '1.234'} may be 1234 or 1.234"
 
 
-def _is_chosen(reading: Reading) -> bool:
+def _is_automatic(reading: Reading) -> bool:
     """Return True if a column is read this way without the client's request."""
     return reading not in (ZEROS, ANSWERS)
 

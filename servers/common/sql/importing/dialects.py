@@ -120,13 +120,13 @@ def _read_quoted(text: str, delimiter: str, quote: str | None, whole: bool) -> t
     for way in ways:
         # A space before a quote is not part of the field.
         for dialect in dict.fromkeys((way, way._replace(skips_blanks=True))):
-            rows = _try(text, dialect, whole)
-            if rows is not None and (way.quote or quote is not None or _has_no_quotes(rows)):
+            rows = _read_sample(text, dialect, whole)
+            if rows is not None and (way.quote or quote is not None or _has_literal_quotes(rows)):
                 return _skip_blanks(dialect, rows, text, whole)
     return first, []
 
 
-def _has_no_quotes(rows: Rows) -> bool:
+def _has_literal_quotes(rows: Rows) -> bool:
     """Return True if quotes in a table's fields are part of the text, rather than a mistake."""
     is_quoted = any(len(field) > 1 and field[0] == field[-1] == '"' for row in rows for field in row)
     return not is_quoted and len(rows) > _FEW and len({*map(len, rows)}) == 1 < len(rows[0])
@@ -139,10 +139,10 @@ def _skip_blanks(dialect: Dialect, rows: Rows, text: str, whole: bool) -> tuple[
     if sum(field[0] == " " for field in inner) < len(inner) * _SURE:
         return dialect, rows
     dialect = dialect._replace(skips_blanks=True)
-    return dialect, _try(text, dialect, whole) or rows
+    return dialect, _read_sample(text, dialect, whole) or rows
 
 
-def _try(text: str, dialect: Dialect, whole: bool) -> Rows | None:
+def _read_sample(text: str, dialect: Dialect, whole: bool) -> Rows | None:
     """Return the first rows; None if the text does not have this dialect."""
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     # The last field of a part may be cut. But if a quote is not really one, the field after it contains most of the

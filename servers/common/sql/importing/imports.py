@@ -25,7 +25,7 @@ class Import(NamedTuple):
 
     table: str
     opener: Opener
-    written: FormatRequest = FormatRequest()
+    format_request: FormatRequest = FormatRequest()
     preview: bool = False
     """True if the import is only described, without changing anything."""
 
@@ -45,26 +45,26 @@ class ImportResult(NamedTuple):
     """The first rows, if nothing was changed."""
 
 
-def format_import(done: ImportResult) -> str:
+def format_import(result: ImportResult) -> str:
     """Format the number of rows, the columns with their declared types, and how the file was read."""
-    rows = f"{done.rows:,} row{'' if done.rows == 1 else 's'}"
-    into = "a new table" if done.created else "an existing table"
-    columns = [f"{name} {kind}".strip() for name, kind in done.columns]
-    lines = [f"table {format_name(done.table)}", f"columns {format_row(columns)}", *map(escape, done.words)]
-    if done.preview is not None:
-        lines += ["first rows", *map(format_row, done.preview)]
+    rows = f"{result.rows:,} row{'' if result.rows == 1 else 's'}"
+    into = "a new table" if result.created else "an existing table"
+    columns = [f"{name} {kind}".strip() for name, kind in result.columns]
+    lines = [f"table {format_name(result.table)}", f"columns {format_row(columns)}", *map(escape, result.words)]
+    if result.preview is not None:
+        lines += ["first rows", *map(format_row, result.preview)]
     act = (
         f"preview, nothing was changed: {rows} would be imported into"
-        if done.preview is not None
+        if result.preview is not None
         else f"{rows} imported into"
     )
-    return f"{act} {into}; {done.seconds * 1_000:.4g} ms\n{fence(lines)}"
+    return f"{act} {into}; {result.seconds * 1_000:.4g} ms\n{fence(lines)}"
 
 
 @contextmanager
 def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Records]:
     """Yield the rows of the file for the second reading. Raises SqlError if they differ from the first."""
-    with read_table(request.opener, plan.table, request.written) as (file, rows):
+    with read_table(request.opener, plan.table, request.format_request) as (file, rows):
         size, position = measure(file)
 
         def report() -> None:
@@ -80,15 +80,15 @@ def open_rows(request: Import, plan: Plan, progress: Progress) -> Iterator[Recor
             raise SqlError("bad_csv", _CHANGED, "Try again.")
 
 
-def match_columns(plan: Plan, there: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+def match_columns(plan: Plan, table_columns: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
     """Return the table's columns for the fields of a row."""
-    columns = f"columns of the table: {format_names(name for name, _ in there)}"[:_MAX_NAMES_LENGTH]
+    columns = f"columns of the table: {format_names(name for name, _ in table_columns)}"[:_MAX_NAMES_LENGTH]
     if plan.layout.names is None:
-        if len(plan.columns) != len(there):
-            reason = f"the first row has {len(plan.columns)} fields, but the table has {len(there)} columns"
+        if len(plan.columns) != len(table_columns):
+            reason = f"the first row has {len(plan.columns)} fields, but the table has {len(table_columns)} columns"
             raise SqlError("bad_csv", reason, quoted=[columns])
-        return there
-    columns_by_name = {name.lower(): (name, kind) for name, kind in there}
+        return table_columns
+    columns_by_name = {name.lower(): (name, kind) for name, kind in table_columns}
     unknown = [column.name for column in plan.columns if column.name.lower() not in columns_by_name]
     if unknown:
         reason = "the first row names a column that the table does not have"

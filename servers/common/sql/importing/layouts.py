@@ -77,7 +77,7 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
         f"row {first + 1:,} names the columns ({reason})" if is_header else f"no row names the columns ({reason})"
     )
     if not is_header:
-        return Layout(None, first, max(map(len, map(_trimmed, rows[first:]))), has_comments, words)
+        return Layout(None, first, max(map(len, map(_trim, rows[first:]))), has_comments, words)
     if has_comments and names[0].startswith(_COMMENT):
         names = [names[0].lstrip("# "), *names[1:]]
     if width == len(names) + 1 and len(data) >= _EVIDENT and all(len(row) == width for row in data):
@@ -89,7 +89,7 @@ def find_layout(rows: Rows, header: bool | int | None, table_columns: Iterable[s
 def _has_comments(rows: Rows, width: int) -> bool:
     """Return True if # begins a comment: the first row begins with it, and at most half of the rows of the usual
     width begin with hashtags or colors."""
-    tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trimmed(row)) == width]
+    tags = [_TAG.match(row[0]) is not None for row in rows if row and len(_trim(row)) == width]
     # A single row contains names, as of a table without rows.
     return rows[0][:1] != [] and rows[0][0].startswith(_COMMENT) and 2 * sum(tags) <= max(len(tags), 2)
 
@@ -101,10 +101,10 @@ def find_names(rows: Rows) -> int | None:
     None if there is no such row, or if the rows above are also a table.
     """
     width = _usual_width(rows)
-    first = next((index for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]) if len(_trimmed(row)) >= width), 0)
+    first = next((index for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]) if len(_trim(row)) >= width), 0)
     if first == 0 or width < 2 or not _is_above_values(rows[first], rows[first + 1 :]):
         return None
-    blocks = (list(block) for _, block in groupby(rows[:first], lambda row: len(_trimmed(row))))
+    blocks = (list(block) for _, block in groupby(rows[:first], lambda row: len(_trim(row))))
     is_table = any(len(block) >= _EVIDENT and _is_above_values(block[0], block[1:]) for block in blocks)
     return None if is_table else first
 
@@ -124,7 +124,7 @@ def _usual_width(rows: Rows) -> int:
     Rows above the first row of that width are ignored if necessary, since they may be titles. If there are several
     such widths, the largest is returned.
     """
-    widths = [len(_trimmed(row)) for row in rows if row]
+    widths = [len(_trim(row)) for row in rows if row]
     for width in sorted(set(widths), reverse=True):
         below = widths[next(index for index, other in enumerate(widths) if other >= width) :]
         if (
@@ -147,7 +147,7 @@ def _find_first(rows: Rows, header: bool | int | None, width: int, has_comments:
     below = 0 if header is False else find_names(rows) or 0
     titles = comments = 0
     for index, row in enumerate(rows[: _MAX_TITLE_LINES + 1]):
-        if has_comments and row and row[0].startswith(_COMMENT) and not _names_all(row, rows[index + 1 :], width):
+        if has_comments and row and row[0].startswith(_COMMENT) and not _is_name_row(row, rows[index + 1 :], width):
             comments += 1
         elif row and (
             index < below or ((header is not False or len(row) < width) and _is_title(row, rows[index + 1 :], width))
@@ -164,15 +164,15 @@ def _is_title(row: Sequence[str], rest: Rows, width: int) -> bool:
     """Return True if a row above a table is a title: a single field, a part before an empty line, or few of many
     fields."""
     filled = [field for field in row if field]
-    if len(row) <= 1 < width or len(_trimmed(row)) <= 1 < width - 1 or (len(row) < width and rest[:1] == [[]]):
+    if len(row) <= 1 < width or len(_trim(row)) <= 1 < width - 1 or (len(row) < width and rest[:1] == [[]]):
         return True
     is_other = len(row) < width or not any(_TYPED.fullmatch(field.strip()) for field in filled)
-    return len(filled) * 2 < width and is_other and sum(len(_trimmed(other)) == width for other in rest) >= _EVIDENT
+    return len(filled) * 2 < width and is_other and sum(len(_trim(other)) == width for other in rest) >= _EVIDENT
 
 
-def _names_all(row: Sequence[str], rest: Rows, width: int) -> bool:
+def _is_name_row(row: Sequence[str], rest: Rows, width: int) -> bool:
     """Return True if a row that begins with # contains column names: it has enough fields, and no comment follows."""
-    return len(_trimmed(row)) >= width > 1 and not any(after[0].startswith(_COMMENT) for after in rest[:1] if after)
+    return len(_trim(row)) >= width > 1 and not any(after[0].startswith(_COMMENT) for after in rest[:1] if after)
 
 
 def _is_header(names: Sequence[str], data: Rows, table_columns: set[str]) -> tuple[bool, str]:
@@ -209,7 +209,7 @@ def _column(data: Rows, index: int) -> list[str]:
     return [field for field in fields if field and field not in NULL_MARKS]
 
 
-def _trimmed(row: Sequence[str]) -> Sequence[str]:
+def _trim(row: Sequence[str]) -> Sequence[str]:
     """Return the row without empty fields at its end."""
     end = len(row)
     while end and not row[end - 1]:

@@ -43,7 +43,7 @@ class Records:
         self._read(self._layout.skipped)
         while raw := self._read(BATCH_ROWS):
             width = self._layout.width
-            rows = raw if {*map(len, raw)} == {width} else self._fit(raw)
+            rows = raw if {*map(len, raw)} == {width} else self._adjust(raw)
             self._before = self.count
             self.count += len(rows)
             if self.count > _MAX_ROWS:
@@ -55,9 +55,9 @@ class Records:
     def where(self, index: int) -> str:
         """Return the position of a row in the last batch."""
         numbers = (number for number, row in enumerate(self._raw) if row and not self._is_comment(row))
-        return self._place(next(islice(numbers, index, None)), self._before + index)
+        return self._format_position(next(islice(numbers, index, None)), self._before + index)
 
-    def _place(self, raw_index: int, row: int) -> str:
+    def _format_position(self, raw_index: int, row: int) -> str:
         # A row with line endings in its fields takes several lines.
         lines = sum(1 + sum(len(_LINE_END.findall(field)) for field in row_) for row_ in self._raw[:raw_index])
         line = self._line + lines + 1
@@ -67,20 +67,20 @@ class Records:
         self._line = self._rows.line_num
         rows, error = read_rows(self._rows, count)
         if error is not None:
-            place = f"row {self.count + len(rows) + 1:,}, line {self._rows.line_num:,}"
+            position = f"row {self.count + len(rows) + 1:,}, line {self._rows.line_num:,}"
             advice = 'Set quote to "" if quotes belong to the fields.'
-            raise SqlError("bad_csv", f"{place}: {error}", advice)
+            raise SqlError("bad_csv", f"{position}: {error}", advice)
         self._raw = rows
         return rows
 
-    def _fit(self, raw: Rows) -> Rows:
+    def _adjust(self, raw: Rows) -> Rows:
         rows: list[Sequence[str]] = []
         width = self._layout.width
         for index, row in enumerate(raw):
             if len(row) >= width:
                 if any(row[width:]):
-                    place = self._place(index, self.count + len(rows))
-                    reason = f"{place}: it has {len(row):,} fields, but there are {width:,} columns"
+                    position = self._format_position(index, self.count + len(rows))
+                    reason = f"{position}: it has {len(row):,} fields, but there are {width:,} columns"
                     advice = "Specify delimiter or header if this is wrong, or repair the row."
                     raise SqlError("bad_csv", reason, advice)
                 rows.append(row[:width])
@@ -88,7 +88,7 @@ class Records:
                 self.comments += 1
             elif row:
                 self.short += 1
-                self.first_short = self.first_short or self._place(index, self.count + len(rows))
+                self.first_short = self.first_short or self._format_position(index, self.count + len(rows))
                 rows.append([*row, *[""] * (width - len(row))])
         return rows
 

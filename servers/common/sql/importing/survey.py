@@ -47,7 +47,7 @@ class TargetTable(NamedTuple):
 
 
 def survey(
-    opener: Opener, written: FormatRequest, expected: TargetTable, progress: Progress
+    opener: Opener, request: FormatRequest, target: TargetTable, progress: Progress
 ) -> Generator[None, None, Plan]:
     """Read a whole file, yielding after each batch of rows, and return the plan for its import.
 
@@ -55,12 +55,12 @@ def survey(
     """
     codec: str | None = None
     while True:
-        table = open_table(opener, written, codec)
-        layout = find_layout(table.start, written.header, [name for name, _ in expected.columns])
+        table = open_table(opener, request, codec)
+        layout = find_layout(table.start, request.header, [name for name, _ in target.columns])
         try:
-            return (yield from _survey_rows(opener, table, layout, written, expected, progress))
+            return (yield from _survey_rows(opener, table, layout, request, target, progress))
         except UnicodeDecodeError as error:
-            if table.encoding != "utf-8" or written.encoding is not None:
+            if table.encoding != "utf-8" or request.encoding is not None:
                 reason = f"the text is not {table.encoding}: {error.reason}"
                 raise SqlError("bad_csv", reason, "Specify encoding.") from None
         # The file was ASCII up to this point.
@@ -69,11 +69,11 @@ def survey(
 
 
 def _survey_rows(
-    opener: Opener, table: Table, layout: Layout, written: FormatRequest, expected: TargetTable, progress: Progress
+    opener: Opener, table: Table, layout: Layout, request: FormatRequest, target: TargetTable, progress: Progress
 ) -> Generator[None, None, Plan]:
-    surveys = [ColumnSurvey(None if written.nulls is None else frozenset(written.nulls)) for _ in range(layout.width)]
+    surveys = [ColumnSurvey(None if request.nulls is None else frozenset(request.nulls)) for _ in range(layout.width)]
     first: Sequence[Sequence[str]] = ()
-    with read_table(opener, table, written) as (file, rows):
+    with read_table(opener, table, request) as (file, rows):
         size, position = measure(file)
 
         def report() -> None:
@@ -85,30 +85,30 @@ def _survey_rows(
             first = first or batch[:_PREVIEW_ROWS]
             start = records.count - len(batch) + 1
             for column, fields in zip(surveys, zip(*batch, strict=True), strict=True):
-                column.look(fields, start)
+                column.add(fields, start)
             yield
-    names, renamed = name_columns(layout, expected.name_bytes)
+    names, renamed = name_columns(layout, target.name_bytes)
     width = _count_columns(layout, surveys)
     if isinstance(rows, SheetRows):
-        marks = [rows.find_mark(column, written.decimal) for column in range(len(surveys))]
+        marks = [rows.find_mark(column, request.decimal) for column in range(len(surveys))]
     else:
-        marks = [find_mark(surveys, written.decimal, table.dialect.delimiter)] * len(surveys)
-    types = parse_types(written.types)
+        marks = [find_mark(surveys, request.decimal, table.dialect.delimiter)] * len(surveys)
+    types = parse_types(request.types)
     if unknown := types.keys() - {name.lower() for name in names}:
         raise SqlError("bad_csv", "types names a column that does not exist", quoted=[*unknown])
-    if not expected.columns and expected.max_columns is not None and width > expected.max_columns:
-        reason = f"the file has {width:,} columns, and a table can have at most {expected.max_columns:,}"
+    if not target.columns and target.max_columns is not None and width > target.max_columns:
+        reason = f"the file has {width:,} columns, and a table can have at most {target.max_columns:,}"
         advice = "Import it in parts with fewer columns each, or as rows of names and values."
         raise SqlError("too_large", reason, advice)
-    declared = _find_declared(expected, names[:width], has_header=layout.names is not None)
+    declared = _find_declared_types(target, names[:width], has_header=layout.names is not None)
     columns = [
-        _decide(column, name, mark, types.get(name.lower()), declared_type, expected)
+        _decide(column, name, mark, types.get(name.lower()), declared_type, target)
         for name, column, mark, declared_type in zip(names, surveys, marks, declared, strict=False)
     ]
     words = [
         f"read as: {'; '.join((*table.words, *layout.words))}",
         *table.notes,
-        *_describe_columns(columns, surveys, marks, is_new=not expected.columns),
+        *_describe_columns(columns, surveys, marks, is_new=not target.columns),
         *_list(renamed, "named"),
         *_describe_rows(records, len(names) - width),
     ]
@@ -122,25 +122,25 @@ def _decide(
     mark: DecimalMark,
     requested: str | None,
     declared: str | None,
-    expected: TargetTable,
+    target: TargetTable,
 ) -> Column:
     """Return the column, given the `declared` type of the table's column if it is known. Raises SqlError."""
     column = survey.decide(name, mark, requested, is_new=declared is None)
-    is_open = survey.is_open(mark)
-    kind: Kind = "decimal" if is_open else column.kind
+    is_ambiguous = survey.is_ambiguous(mark)
+    kind: Kind = "decimal" if is_ambiguous else column.kind
     if declared is None or requested is not None or kind == "text":
         return column
-    if expected.keeps_text(declared, kind):
+    if target.keeps_text(declared, kind):
         return survey.decide(name, mark, "text")
-    if is_open:
+    if is_ambiguous:
         # The database would interpret 1.234 by its own rules.
-        raise survey.refuse_open(name)
+        raise survey.ambiguity_error(name)
     return column
 
 
-def _find_declared(expected: TargetTable, names: Sequence[str], *, has_header: bool) -> list[str | None]:
+def _find_declared_types(target: TargetTable, names: Sequence[str], *, has_header: bool) -> list[str | None]:
     """Return the declared types of the columns that receive the fields; None for a column that does not exist."""
-    existing = expected.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, expected.columns)]  # noqa: B905
+    existing = target.columns if has_header else [(name, kind) for name, (_, kind) in zip(names, target.columns)]  # noqa: B905
     by_name = {name.lower(): kind for name, kind in existing}
     return [by_name.get(name.lower()) for name in names]
 
@@ -158,7 +158,7 @@ def _describe_columns(
 ) -> list[str]:
     marks: dict[str, int] = {}
     for column, survey in zip(columns, surveys, strict=False):
-        for field, count in survey.marks.items() if column.reading is not None else ():
+        for field, count in survey.null_counts.items() if column.reading is not None else ():
             marks[field.strip()] = marks.get(field.strip(), 0) + count
     words = ['decimal mark ","'] if any(mark.mark == "," for mark in marks_of) else []
     if marks:

@@ -68,7 +68,7 @@ class Table(NamedTuple):
     """Notes on cells without a value, and the remedy."""
 
 
-def open_table(opener: Opener, written: FormatRequest, codec: str | None = None) -> Table:
+def open_table(opener: Opener, request: FormatRequest, codec: str | None = None) -> Table:
     """Determine how to read the rows of a file. `codec` is a codec detected from more than the start.
 
     Raises SqlError if the file is neither a text nor a workbook.
@@ -76,29 +76,29 @@ def open_table(opener: Opener, written: FormatRequest, codec: str | None = None)
     with opener() as file:
         start = file.read(_HEAD_BYTES)
         if is_workbook(start):
-            return _open_workbook(file, written)
+            return _open_workbook(file, request)
         encoding, why = (
-            (codec, "the most likely one for its letters") if codec else _find_encoding(start, written.encoding)
+            (codec, "the most likely one for its letters") if codec else _find_encoding(start, request.encoding)
         )
         text, whole = _decode(start, encoding), len(start) < _HEAD_BYTES
     if not whole:
         # A line that is cut would be too short.
         text = text[: max(map(text.rfind, _ENDS)) + 1] or text
-    named = read_separator_line(text)
-    csv.field_size_limit(written.field_bytes)
-    dialect = sniff(text, whole=whole, delimiter=written.delimiter or named, quote=written.quote)
+    declared = read_separator_line(text)
+    csv.field_size_limit(request.field_bytes)
+    dialect = sniff(text, whole=whole, delimiter=request.delimiter or declared, quote=request.quote)
     rows, error = read_rows(dialect.read(io.StringIO(text, newline="")), _SAMPLE_ROWS)
     if error is not None and not rows:
         # Reading all rows reports the position of the error.
         rows = [[""]]
-    if named:
+    if declared:
         rows[0] = []
-    origin = " as the first line says" if named else " as asked" if written.delimiter else ""
+    origin = " as the first line says" if declared else " as asked" if request.delimiter else ""
     return Table(encoding, dialect, rows, [f"text in {encoding} ({why})", f"{dialect}{origin}"])
 
 
-def _open_workbook(file: BinaryIO, written: FormatRequest) -> Table:
-    sheet = open_sheet(file, written.sheet)
+def _open_workbook(file: BinaryIO, request: FormatRequest) -> Table:
+    sheet = open_sheet(file, request.sheet)
     words = [f"the sheet {sheet.name!r} of a workbook"]
     if sheet.others:
         more = f" and {len(sheet.others) - _MAX_SHEETS:,} more" if len(sheet.others) > _MAX_SHEETS else ""
@@ -118,15 +118,15 @@ def _open_workbook(file: BinaryIO, written: FormatRequest) -> Table:
 
 
 @contextmanager
-def read_table(opener: Opener, table: Table, written: FormatRequest) -> Iterator[tuple[BinaryIO, RowReader]]:
+def read_table(opener: Opener, table: Table, request: FormatRequest) -> Iterator[tuple[BinaryIO, RowReader]]:
     """Yield the file and all its rows. The rows raise csv.Error and UnicodeDecodeError."""
     with opener() as file:
         if not table.encoding:
-            yield file, open_sheet(file, written.sheet).rows
+            yield file, open_sheet(file, request.sheet).rows
             return
         text = io.TextIOWrapper(file, encoding=table.encoding, newline="")
         try:
-            csv.field_size_limit(written.field_bytes)
+            csv.field_size_limit(request.field_bytes)
             yield file, table.dialect.read(text)
         finally:
             text.detach()
@@ -143,9 +143,9 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
         except (LookupError, UnicodeError, ValueError):
             advice = "Specify one such as utf-8, utf-16, cp1252, iso8859-2 or gb18030."
             raise SqlError("bad_csv", "there is no charset with that name", advice) from None
-        return (_without_mark(codec) if codec == mark else codec), "as asked"
+        return (_codec_without_mark(codec) if codec == mark else codec), "as asked"
     if mark is not None:
-        return _without_mark(mark), "by its byte order mark"
+        return _codec_without_mark(mark), "by its byte order mark"
     other = next((words for magic, words in _OTHERS.items() if start.startswith(magic)), None)
     if other is not None:
         raise SqlError("bad_csv", f"the file is not text: it is {other[0]}", other[1])
@@ -158,7 +158,7 @@ def _find_encoding(start: bytes, requested: str | None) -> tuple[str, str]:
     return "utf-8", "all of it is valid"
 
 
-def _without_mark(codec: str) -> str:
+def _codec_without_mark(codec: str) -> str:
     """Return the codec that does not treat a byte order mark as part of the text."""
     return "utf-8-sig" if codec == "utf-8" else codec[:6]
 

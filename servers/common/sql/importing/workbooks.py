@@ -10,7 +10,7 @@ from servers.common.documents.uncomputed import count_uncomputed
 from servers.common.sql.errors import SqlError
 from servers.common.sql.importing.columns import DecimalMark
 
-_OPEN_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
+_AMBIGUOUS_TEXT = re.compile(r" *[+-]?[1-9]\d{0,2}\.\d{3} *", re.ASCII)
 """The text of a cell that may be 1234 or 1.234."""
 _MAX_BYTES = 500_000_000
 """Maximum total uncompressed size in bytes of a workbook's parts, according to the archive. No part is read beyond
@@ -83,7 +83,7 @@ class SheetRows:
     def __init__(self, sheet: Any) -> None:
         self._rows = sheet.iter_rows(values_only=True)
         self._with_fractions: set[int] = set()
-        self._with_open_texts: set[int] = set()
+        self._with_ambiguous_texts: set[int] = set()
         self.line_num = 0
 
     def __iter__(self) -> Iterator[list[str]]:
@@ -94,8 +94,8 @@ class SheetRows:
         for column, value in enumerate(values):
             if isinstance(value, float) and not value.is_integer():
                 self._with_fractions.add(column)
-            elif isinstance(value, str) and _OPEN_TEXT.fullmatch(value):
-                self._with_open_texts.add(column)
+            elif isinstance(value, str) and _AMBIGUOUS_TEXT.fullmatch(value):
+                self._with_ambiguous_texts.add(column)
         fields = [*map(_write, values)]
         self.line_num += 1
         return fields if any(fields) else []
@@ -104,10 +104,10 @@ class SheetRows:
         """Return the decimal mark of a column after all rows were read: a point if its cells are numbers, the
         `requested` mark if they are text."""
         if column in self._with_fractions:
-            return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
+            return DecimalMark("" if column in self._with_ambiguous_texts else ".", is_sure=False)
         if requested is not None:
             return DecimalMark(requested)
-        return DecimalMark("" if column in self._with_open_texts else ".", is_sure=False)
+        return DecimalMark("" if column in self._with_ambiguous_texts else ".", is_sure=False)
 
 
 def _write(value: object) -> str:

@@ -52,11 +52,11 @@ def fingerprint(*facts: object) -> bytes:
 class Cursors(Generic[K]):
     """The cursors of one server.
 
-    `run` must be running. `let_go` releases a source that is no longer kept.
+    `run` must be running. `release` releases a source that is no longer kept.
     """
 
-    def __init__(self, let_go: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
-        self._let_go = let_go
+    def __init__(self, release: Callable[[K], Awaitable[None]], kept_seconds: float) -> None:
+        self._release = release
         self._kept_seconds = kept_seconds
         self._sources: OrderedDict[str, tuple[K, float]] = OrderedDict()
         self._some = anyio.Event()
@@ -73,12 +73,12 @@ class Cursors(Generic[K]):
                 cursor, (_, until) = next(iter(self._sources.items()))
                 await anyio.sleep(max(until - time.monotonic(), 0))
                 if cursor in self._sources:
-                    await self._let_go(self._sources.pop(cursor)[0])
+                    await self._release(self._sources.pop(cursor)[0])
         finally:
             while self._sources:
-                await self._let_go(self._sources.popitem()[1][0])
+                await self._release(self._sources.popitem()[1][0])
 
-    def place(self, position: Position, source: K | None) -> str:
+    def make_cursor(self, position: Position, source: K | None) -> str:
         """Return a cursor for the rows after `position`, and keep the source for it."""
         number = 2 * position.offset + position.changed
         # Equivalent to `secrets`, which would load OpenSSL.
@@ -105,16 +105,16 @@ class Cursors(Generic[K]):
         entry = self._sources.pop(cursor, None)
         return None if entry is None else entry[0]
 
-    def count(self, is_meant: Callable[[K], bool]) -> int:
-        """Count the kept sources that `is_meant` accepts."""
-        return sum(is_meant(source) for source, _ in self._sources.values())
+    def count(self, predicate: Callable[[K], bool]) -> int:
+        """Count the kept sources that `predicate` accepts."""
+        return sum(predicate(source) for source, _ in self._sources.values())
 
-    async def release_oldest(self, is_meant: Callable[[K], bool]) -> bool:
-        """Release the oldest kept source that `is_meant` accepts; return True if there was one."""
+    async def release_oldest(self, predicate: Callable[[K], bool]) -> bool:
+        """Release the oldest kept source that `predicate` accepts; return True if there was one."""
         for cursor, (source, _) in self._sources.items():
-            if is_meant(source):
+            if predicate(source):
                 del self._sources[cursor]
-                await self._let_go(source)
+                await self._release(source)
                 return True
         return False
 

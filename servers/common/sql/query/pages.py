@@ -54,9 +54,9 @@ class PageBuilder:
     """Collects rows as they are fetched, until one result is full."""
 
     def __init__(self, names: Sequence[str], limits: AnswerLimits, encode: Encode) -> None:
-        self.made: list[Row] = []
+        self.encoded: list[Row] = []
         """The rows as JSON values."""
-        self.given: list[Row] = []
+        self.fetched: list[Row] = []
         """The same rows as fetched."""
         self.left = self._all = find_room(names, limits)
         """Number of bytes left for further rows."""
@@ -68,22 +68,22 @@ class PageBuilder:
     @property
     def rows_to_fetch(self) -> int:
         """Number of rows to fetch next; 0 if the result is full."""
-        if self._full or (self.made and self.left <= self._all * (1 - _FULL_SHARE)):
+        if self._full or (self.encoded and self.left <= self._all * (1 - _FULL_SHARE)):
             return 0
-        return min(self._max_fetched, self._limits.rows - len(self.made))
+        return min(self._max_fetched, self._limits.rows - len(self.encoded))
 
     def add(self, rows: Sequence[Row]) -> list[Row]:
         """Add as many of the rows as fit, and return the rest.
 
         Raises SqlError with code `too_large` if not even the first row fits.
         """
-        fitting, size = self._fit(rows, alone=not self.given)
-        self.made += fitting
-        self.given += rows[: len(fitting)]
+        fitting, size = self._fit(rows, alone=not self.fetched)
+        self.encoded += fitting
+        self.fetched += rows[: len(fitting)]
         self.left -= size
         self._full = len(fitting) < len(rows)
         # The next rows are probably as large as these.
-        self._max_fetched = max(self.left * len(self.made) // max(self._all - self.left, 1), 1)
+        self._max_fetched = max(self.left * len(self.encoded) // max(self._all - self.left, 1), 1)
         return [*rows[len(fitting) :]]
 
     def _fit(self, rows: Sequence[Row], *, alone: bool) -> tuple[list[Row], int]:

@@ -79,7 +79,7 @@ class ByteBudget:
     def __init__(self, size: int) -> None:
         self.left = size
 
-    def takes(self, line: str) -> bool:
+    def take(self, line: str) -> bool:
         """Return True if a text of one or more lines fits, and reserve its bytes."""
         size = len(to_json(line)) + _SEPARATOR_BYTES * (1 + line.count("\n"))
         if size > self.left:
@@ -92,7 +92,7 @@ class ByteBudget:
         fitting_items: list[T] = []
         left_out = 0
         for item in items:
-            if self.left > _SEPARATOR_BYTES and self.takes(line(item)):
+            if self.left > _SEPARATOR_BYTES and self.take(line(item)):
                 fitting_items.append(item)
             else:
                 left_out += 1

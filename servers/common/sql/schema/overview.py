@@ -54,7 +54,7 @@ class TablePage(NamedTuple):
     words: Sequence[str] = ()
     """Words in lowercase that a table's name, columns or comments must contain; empty for all tables."""
 
-    def wants(self, *texts: str | None) -> bool:
+    def matches(self, *texts: str | None) -> bool:
         """Return True if the `texts` of a table, its name, columns and comments, contain all the words."""
         searched = "\n".join(filter(None, texts)).lower()
         return all(word in searched for word in self.words)
@@ -69,7 +69,7 @@ def list_page(entries: Sequence[Entry], estimates: Mapping[str, int], page: Tabl
     tables: list[ListedTable] = []
     for entry in following[: page.limit]:
         table: ListedTable = {"name": entry.name, "kind": entry.kind, "rows_estimated": estimates.get(entry.name)}
-        if not budget.takes(_format_line(table)):
+        if not budget.take(_format_line(table)):
             break
         tables.append(table)
     cursor = None
@@ -237,7 +237,7 @@ def _describe_tables(
             "columns": [lines.format_column(column) for column in table_columns[:_MAX_COLUMNS]],
             "more_columns": max(len(table_columns) - _MAX_COLUMNS, 0),
         }
-        if budget.takes(_format_table(table)):
+        if budget.take(_format_table(table)):
             tables.append(table)
             failed = 0
         else:

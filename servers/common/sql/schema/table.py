@@ -91,7 +91,7 @@ def describe(facts: TableFacts, budget: ByteBudget) -> TableDescription:
     for title, section in facts.sections.items():
         sections[title], left_out[title] = budget.fitting(section, str)
     sql = shorten(facts.entry.sql, _MAX_SQL_LENGTH)
-    if not budget.takes(sql):
+    if not budget.take(sql):
         sql = shorten(facts.entry.sql, 0)
     return {
         "name": facts.entry.name,

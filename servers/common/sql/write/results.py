@@ -157,35 +157,35 @@ def make_result(
 
 
 def _make_statement(effect: Effect) -> StatementResult:
-    done: StatementResult = {"affected": effect.affected}
+    result: StatementResult = {"affected": effect.affected}
     if effect.rowid is not None:
-        done["last_insert_rowid"] = effect.rowid
+        result["last_insert_rowid"] = effect.rowid
     if effect.tables:
-        done["tables"] = effect.tables
+        result["tables"] = effect.tables
     if effect.defined:
-        done["schema_changed"] = True
+        result["schema_changed"] = True
     if effect.names:
-        done["columns"], done["rows"] = effect.names, effect.page.rows
+        result["columns"], result["rows"] = effect.names, effect.page.rows
     if effect.truncated:
-        done["truncated"] = True
+        result["truncated"] = True
     if effect.notices:
-        done["notices"] = effect.notices
-    return done
+        result["notices"] = effect.notices
+    return result
 
 
 def _make_change(change: TableChange) -> TableResult:
-    seen: TableResult = {"table": change.table, "counts": {word: n for word, n in change.counts.items() if n}}
+    result: TableResult = {"table": change.table, "counts": {word: n for word, n in change.counts.items() if n}}
     if change.rows:
-        seen["columns"], seen["rows"] = change.columns, change.rows
+        result["columns"], result["rows"] = change.columns, change.rows
     if change.truncated:
-        seen["truncated"] = True
+        result["truncated"] = True
     if change.note:
-        seen["note"] = change.note
-    return seen
+        result["note"] = change.note
+    return result
 
 
 def _format(value: WriteResult) -> str:
-    done = "committed" if value["committed"] else "dry run: all of this was rolled back"
+    status = "committed" if value["committed"] else "dry run: all of this was rolled back"
     lines: list[str] = []
     for number, statement in enumerate(value["statements"], 1):
         lines += [f"statement {number}: {'; '.join(_list_facts(statement))}"]
@@ -198,22 +198,22 @@ def _format(value: WriteResult) -> str:
             lines.append(f"columns {format_row(change['columns'])}")
             for pair in change["rows"]:
                 lines += (f"{sign} {format_row(row)}" for sign, row in zip("-+", pair, strict=True) if row)
-    return f"{done}; {value['elapsed_ms']:g} ms\n{fence(lines)}"
+    return f"{status}; {value['elapsed_ms']:g} ms\n{fence(lines)}"
 
 
-def _list_facts(done: StatementResult) -> Iterator[str]:
-    affected = done["affected"]
+def _list_facts(result: StatementResult) -> Iterator[str]:
+    affected = result["affected"]
     yield f"{affected:,} row{'' if affected == 1 else 's'} affected"
-    if "last_insert_rowid" in done:
-        rowid = done["last_insert_rowid"]
+    if "last_insert_rowid" in result:
+        rowid = result["last_insert_rowid"]
         yield f"last_insert_rowid {rowid['value'] if isinstance(rowid, dict) else rowid}"
-    if "tables" in done:
-        yield f"tables {format_names(done['tables'])}"
-    if "schema_changed" in done:
+    if "tables" in result:
+        yield f"tables {format_names(result['tables'])}"
+    if "schema_changed" in result:
         yield "the schema changed"
-    if "rows" in done:
-        count = len(done["rows"])
-        yield f"{'the first ' if 'truncated' in done else ''}{count} row{'' if count == 1 else 's'} returned"
+    if "rows" in result:
+        count = len(result["rows"])
+        yield f"{'the first ' if 'truncated' in result else ''}{count} row{'' if count == 1 else 's'} returned"
 
 
 def _list_counts(change: TableResult) -> Iterator[str]:

@@ -104,7 +104,7 @@ class Database:
         return None
 
     async def read(
-        self, query: Query, limits: AnswerLimits, who: str | None, cursor: str | None, job: Job | None
+        self, query: Query, limits: AnswerLimits, owner: str | None, cursor: str | None, job: Job | None
     ) -> QueryRows:
         form = await self._parse(query.sql, "read")
         names, rows = self.get(form["read"])

@@ -29,8 +29,8 @@ class Exporting:
         self.exports = exports
         self.database = database
 
-    async def make(self, query: Query = ALL, who: str | None = None) -> Export:
-        return await self.exports.make(self.database, query, "csv", who)
+    async def make(self, query: Query = ALL, owner: str | None = None) -> Export:
+        return await self.exports.make(self.database, query, "csv", owner)
 
     @property
     def files(self) -> list[Path]:
@@ -101,7 +101,7 @@ async def test_the_oldest_export_goes_when_there_are_too_many(file: Path) -> Non
 
 async def test_only_who_made_it_finds_it_and_the_directory_ends_with_the_server(file: Path) -> None:
     async with exporting(file) as held:
-        made = await held.make(who="me")
+        made = await held.make(owner="me")
         assert held.exports.get(made.name, "me") == made
         for other in ("you", None):
             with pytest.raises(SqlError, match="no such export"):
@@ -113,9 +113,9 @@ async def test_only_who_made_it_finds_it_and_the_directory_ends_with_the_server(
 
 async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
     async with exporting(file) as held:
-        mine = await held.make(who="me")
+        mine = await held.make(owner="me")
         for _ in range(20):
-            await held.make(who="you")
+            await held.make(owner="you")
         assert held.exports.get(mine.name, "me") == mine
         assert len(held.files) == 17
 
@@ -123,8 +123,8 @@ async def test_one_owner_takes_none_of_anothers_exports(file: Path) -> None:
 @pytest.mark.slow
 async def test_where_many_own_exports_who_has_most_loses_the_oldest(file: Path) -> None:
     async with exporting(file) as held:
-        most = [await held.make(who="most") for _ in range(5)]
-        others = [await held.make(who=f"other {number}") for number in range(60)]
+        most = [await held.make(owner="most") for _ in range(5)]
+        others = [await held.make(owner=f"other {number}") for number in range(60)]
         assert len(held.files) == 64
         assert held.exports.get(others[0].name, "other 0") == others[0]
         with pytest.raises(SqlError, match="no such export"):

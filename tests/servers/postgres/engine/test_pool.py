@@ -54,9 +54,9 @@ async def test_connections_are_opened_when_they_are_needed_and_closed_at_the_end
     pool = make_pool(postgres.url(), size=5)
     before = postgres.run(_OPEN)[0][0]
     for _ in range(3):
-        async with pool.lent():
+        async with pool.lend():
             assert postgres.run(_OPEN) == [(before + 1,)]
-    async with pool.lent():
+    async with pool.lend():
         await pool.close()
     with anyio.fail_after(10):
         while postgres.run(_OPEN) != [(before,)]:
@@ -65,7 +65,7 @@ async def test_connections_are_opened_when_they_are_needed_and_closed_at_the_end
 
 async def test_nobody_waits_for_ever_and_who_is_cancelled_takes_nothing(postgres: PostgresServer) -> None:
     pool, patient = make_pool(postgres.url(), size=1, seconds=0.1), make_pool(postgres.url(), size=1)
-    async with pool.lent(), patient.lent():
+    async with pool.lend(), patient.lend():
         with pytest.raises(SqlError) as caught:
             await pool.take()
         with anyio.move_on_after(0.01):
@@ -82,7 +82,7 @@ async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: Postgre
     await link.begin(soon())
     pool.give(link)
     assert link.is_broken
-    async with pool.lent() as other:
+    async with pool.lend() as other:
         assert not other.in_transaction
     await pool.close()
 
@@ -91,7 +91,7 @@ async def test_a_connection_in_a_transaction_is_not_lent_again(postgres: Postgre
 @pytest.mark.parametrize("kill", [False, True])
 async def test_a_server_that_was_started_again_is_not_noticed(postgres: PostgresServer, kill: bool) -> None:
     pool = make_pool(postgres.url())
-    async with pool.lent() as link:
+    async with pool.lend() as link:
         backend = link.backend
     postgres.restart(kill=kill)
     async with pool.transaction(soon()) as link:
@@ -108,7 +108,7 @@ async def test_idle_connections_that_were_ended_are_not_noticed(postgres: Postgr
     async with pool.transaction(soon(), "READ WRITE") as link:
         assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
         assert link.backend not in backends
-    async with pool.lent() as link:
+    async with pool.lend() as link:
         assert await link.ask("SELECT 1", deadline=soon()) == [(1,)]
     await pool.close()
 

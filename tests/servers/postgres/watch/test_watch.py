@@ -216,9 +216,9 @@ async def test_other_replicas_are_told_that_we_wrote(sample: Database) -> None:
 @pytest.mark.slow
 async def test_what_another_replica_wrote_is_looked_for_at_once(database: Database) -> None:
     async with watching(database.owner, REVIEW) as held:
-        assert held.watch.hear("memo://insights") == ("memo://insights",)
+        assert held.watch.handle_remote_change("memo://insights") == ("memo://insights",)
         await elsewhere(database, INSERT)
-        assert held.watch.hear(DATABASE) == ()
+        assert held.watch.handle_remote_change(DATABASE) == ()
         assert await held.told() == [REVIEW]
 
 

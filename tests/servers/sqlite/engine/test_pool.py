@@ -14,9 +14,9 @@ from tests.servers.sqlite.engine.test_connection import UNSTOPPABLE, refusal
 
 async def test_a_pool_gives_a_connection_again_and_the_one_that_is_wanted(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits()), 2, 30)
-    async with pool.lent() as one:
+    async with pool.lend() as one:
         pass
-    async with pool.lent() as again, pool.lent() as other:
+    async with pool.lend() as again, pool.lend() as other:
         assert again is one
     assert await pool.take(one) is one
     assert await pool.take(one) is other
@@ -25,7 +25,7 @@ async def test_a_pool_gives_a_connection_again_and_the_one_that_is_wanted(file: 
 
 async def test_a_pool_says_that_all_are_lent(file: Path) -> None:
     pool = Pool(lambda: Connection(file, "ro", Limits()), 1, 0.01)
-    async with pool.lent():
+    async with pool.lend():
         with pytest.raises(SqlError) as raised:
             await pool.take()
     await pool.close()
@@ -40,7 +40,7 @@ async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path
     returned: list[bool] = []
     pool.on_returned = lambda: returned.append(True)
     for _ in range(2):
-        async with pool.lent() as connection:
+        async with pool.lend() as connection:
             stuck.append(connection)
             assert (await refusal(connection, lasting)).code == "timeout"
     with anyio.move_on_after(0.05) as waited:
@@ -48,7 +48,7 @@ async def test_connections_that_do_not_end_are_replaced_and_come_back(file: Path
     assert waited.cancelled_caught
     while len(returned) < 2:
         await anyio.sleep(0.01)
-    async with pool.lent() as again:
+    async with pool.lend() as again:
         assert again in stuck
         with anyio.move_on_after(0.05) as waited:  # both are back, and one is lent at a time
             await pool.take()

@@ -80,7 +80,7 @@ async def test_kept_queries_leave_half_of_the_connections(file: Path) -> None:
             last = await snapshots.read(database, ALL, TEN, None, None)
         # Nobody may have to press for it.
         database.readers.on_exhausted = None
-        async with database.readers.lent(), database.readers.lent():
+        async with database.readers.lend(), database.readers.lend():
             assert not database.readers.is_free
             second = await snapshots.read(database, ALL, TEN, None, last.cursor)
         assert numbers(second) == list(range(10, 20))

@@ -13,7 +13,7 @@ import pytest
 
 from servers.common.sql.exports import Exports
 from servers.common.sql.features import context
-from servers.common.sql.features.context import job_of, tell_progress
+from servers.common.sql.features.context import job_of, report_progress
 from servers.common.sql.importing.files import find_version, open_file, open_text
 from servers.common.sql.importing.imports import Import
 from servers.common.sql.importing.tables import FormatRequest
@@ -139,7 +139,7 @@ async def test_progress_is_told_as_long_as_it_grows(monkeypatch: pytest.MonkeyPa
         return "done"
 
     told: Any = caller
-    assert await tell_progress(told, job, work) == "done"
+    assert await report_progress(told, job, work) == "done"
     assert caller.reports == [(5, 10, "rows")]
 
 

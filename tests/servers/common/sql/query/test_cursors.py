@@ -20,7 +20,7 @@ async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
         released.append(kept)
 
     cursors = Cursors[str](release, 30.0)
-    of_shop, of_music = [cursors.place(START, name) for name in ("shop", "music")]
+    of_shop, of_music = [cursors.make_cursor(START, name) for name in ("shop", "music")]
 
     assert await cursors.release_oldest(lambda kept: kept == "music")
     assert not await cursors.release_oldest(lambda kept: kept == "music")
@@ -32,13 +32,13 @@ async def test_what_is_pressed_for_one_database_is_kept_for_another() -> None:
 @pytest.mark.parametrize("position", [START, START._replace(offset=2**31 - 1, changed=True)])
 def test_a_cursor_has_its_position_for_every_replica(position: Position) -> None:
     here, there = Cursors[str](release_nothing, 30.0), Cursors[str](release_nothing, 30.0)
-    assert there.find(here.place(position, None), REQUEST) == position
+    assert there.find(here.make_cursor(position, None), REQUEST) == position
 
 
 def test_a_cursor_that_no_query_gave_is_refused() -> None:
     cursors = Cursors[str](release_nothing, 30.0)
-    beyond = cursors.place(START._replace(offset=2**31), None)
-    other = cursors.place(START._replace(request=fingerprint("somebody else")), None)
+    beyond = cursors.make_cursor(START._replace(offset=2**31), None)
+    other = cursors.make_cursor(START._replace(request=fingerprint("somebody else")), None)
     for cursor in (beyond, other, "", "ä", "made up", "_" * 40):
         with pytest.raises(SqlError) as caught:
             cursors.find(cursor, REQUEST)
