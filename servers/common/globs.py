@@ -36,6 +36,7 @@ _LITERAL = {"{": "\0<", "}": "\0>", ",": "\0;", "\\": "\\\\"}
 _ESCAPE = re.compile(r"\[[!^]?\]?(?:\\.|[^\]\\])*\]|\\(.)", re.DOTALL)
 """A set of characters, or a character that a backslash makes literal."""
 _ANY = None
+"""The component `**`, which matches any number of directories."""
 _STAR = re.compile(fnmatch.translate("*"))
 
 
@@ -53,7 +54,7 @@ class Glob:
             names = [name for i, name in enumerate(names) if names[i : i + 2] != ["**", "**"]]
             self._rows.append([_ANY if name == "**" else _compile_component(name) for name in names])
         self.start: States = self._skip_stars({(row, 0) for row in range(len(self._rows))})
-        self._ends: dict[States, tuple[Callable[[str], object], ...]] = {}
+        self._matchers: dict[States, tuple[Callable[[str], object], ...]] = {}
 
     def step(self, states: States, name: str) -> States:
         """Return the states after one more component `name`."""
@@ -69,13 +70,13 @@ class Glob:
                 after.add((row, done + 1))
         return self._skip_stars(after)
 
-    def ends(self, states: States, name: str) -> bool:
+    def completes(self, states: States, name: str) -> bool:
         """Return True if one more component `name` completes a match, like `accepts(step(...))` but faster."""
-        matchers = self._ends.get(states)
+        matchers = self._matchers.get(states)
         if matchers is None:
             rows = ((self._rows[row], done) for row, done in states)
             last = (row[done] for row, done in rows if done == len(row) - 1)
-            matchers = self._ends[states] = tuple(pattern.match for pattern in last if pattern is not _ANY)
+            matchers = self._matchers[states] = tuple(pattern.match for pattern in last if pattern is not _ANY)
         for match in matchers:  # noqa: SIM110 - a generator here takes as long as the rest
             if match(name):
                 return True
@@ -96,9 +97,9 @@ class Glob:
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Return True if the relative path with these components matches."""
-        return self.accepts(self.after(parts))
+        return self.accepts(self.states_after(parts))
 
-    def after(self, parts: Sequence[str]) -> States:
+    def states_after(self, parts: Sequence[str]) -> States:
         """Return the states after these components."""
         states = self.start
         for part in parts:
@@ -113,7 +114,7 @@ class Glob:
         return frozenset(states)
 
 
-def reach(pattern: str) -> tuple[str, ...]:
+def reachable_patterns(pattern: str) -> tuple[str, ...]:
     """Return patterns for everything in the directories where `pattern` may match. Raises PathError with code
     `bad_pattern`."""
     reached = set()

@@ -36,6 +36,7 @@ _IDLE_STEP_MS = 20
 _BRISK_STEP_MS = 5
 """The same interval for `_BRISK_SECONDS` after a change."""
 _BRISK_SECONDS = 2.0
+"""Seconds after a change in which changes are collected at the shorter interval."""
 _REFUSED_SECONDS = 30.0
 """Seconds until a new watch is tried after the system has refused one."""
 _ERRED_SECONDS = 1.0

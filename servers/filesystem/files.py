@@ -24,7 +24,7 @@ from .errors import FilesError
 from .history import recording
 from .read import binary, pages
 from .read.binary import BytesRead
-from .read.charsets import plain
+from .read.charsets import decode_plain
 from .read.documents import Documents, has_document_name, is_document_part, part_of_document, selected_pages
 from .read.pages import TextRead
 from .read.parts import WHOLE, Part
@@ -75,26 +75,26 @@ class Files:
         rooted = narrow(self.rooted, uris)
         return replace(self, rooted=rooted, small=NarrowedSmallFiles(self.small, rooted.roots))
 
-    def wrote(self, *places: Place) -> None:
+    def report_changes(self, *places: Place) -> None:
         """Report changes at these places to `changes` at once."""
         for place in places:
-            self.journal.wrote(self.rooted.roots.outer(place))
+            self.journal.add_write(self.rooted.roots.outer(place))
 
     async def report_all_changes(self, places: Sequence[Place]) -> None:
-        """Report changes at many places like `wrote`, with turns for other work in between. If the caller is
+        """Report changes at many places like `report_changes`, with turns for other work in between. If the caller is
         cancelled, all are reported before."""
 
         def steps() -> Steps[None]:
             for start in range(0, len(places), STEP_PLACES):
-                self.wrote(*places[start : start + STEP_PLACES])
+                self.report_changes(*places[start : start + STEP_PLACES])
                 yield
 
         with anyio.CancelScope(shield=True):
             await in_turns(steps())
 
-    def concerned(self, uri: str) -> list[str]:
+    def affected_keys(self, uri: str) -> list[str]:
         """Return the keys to notify when the entry at this `file:` URI has been written, created or removed."""
-        return [*self.watcher.concerned(uri), *self.globs.concerned(uri)]
+        return [*self.watcher.affected_keys(uri), *self.globs.affected_keys(uri)]
 
     def is_listed(self, uri: str) -> bool:
         """Return True if a `file:` URI is directly in an allowed directory, and is therefore listed as a resource."""
@@ -123,7 +123,7 @@ class Files:
             check = from_thread.check_cancelled
             async with turn(brief=part.offset is None):
                 return await to_thread.run_sync(pages.read_text, self.rooted, place, budget, part, check)
-        text = plain(small_file.data)
+        text = decode_plain(small_file.data)
         if text is None:
             return await to_thread.run_sync(pages.read_small_text, small_file, place, budget, part)
         return pages.read_small_text(small_file, place, budget, part, text)
@@ -135,7 +135,7 @@ class Files:
             return None
         place = self.place(path)
         small_file = self.small.read(place)
-        text = None if small_file is None else plain(small_file.data)
+        text = None if small_file is None else decode_plain(small_file.data)
         if small_file is None or text is None:
             return None
         read = pages.read_small_text(small_file, place, budget, plain=text)
@@ -186,7 +186,7 @@ class Files:
 async def open_files(
     paths: Sequence[Path],
     writable: bool | Sequence[bool],
-    changed: Callable[[str], None],
+    on_change: Callable[[str], None],
     denylist: Denylist | None = None,
     max_read: int = 100_000,
     poll: bool = False,
@@ -199,13 +199,13 @@ async def open_files(
     """
 
     async def report(key: str) -> None:
-        changed(key)
+        on_change(key)
 
     rooted = RootedFiles(Roots(paths, writable, denylist))
     mounts = Mounts(rooted.roots.paths)
     # Without a mount table, local directories can't be recognized, so notices from the system are trusted.
-    reached = mounts.is_local if mounts.is_known else lambda _: True
-    watcher = Watcher(rooted, report, (lambda _: False) if poll else reached)
+    is_local = mounts.is_local if mounts.is_known else lambda _: True
+    watcher = Watcher(rooted, report, (lambda _: False) if poll else is_local)
     journal, documents = Journal(rooted, watcher), Documents()
     try:
         async with anyio.create_task_group() as tasks:

@@ -100,7 +100,7 @@ def _on_remote_change(files: Files, changes: Changes, change: Change) -> Sequenc
     # A write by another replica may cause no notice on this machine.
     if files.is_listed(uri):
         changes.receive(Change("resources"))
-    return files.concerned(uri)
+    return files.affected_keys(uri)
 
 
 async def _narrow(files: Files, uris: Sequence[str]) -> Files:

@@ -11,6 +11,7 @@ DOCUMENTS: tuple[DocumentKind, ...] = ("word", "sheets", "slides", "opendocument
 LOCAL, _END = b"PK\x03\x04", b"PK\x05\x06"
 """The first bytes of a zip archive, and of the record at its end."""
 _END_RECORD_BYTES = 22
+"""Minimum size of the record at the end of a zip archive, in bytes."""
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _MAIN_PARTS: dict[bytes, tuple[DocumentKind, str]] = {
     b"word/document": ("word", f"{_OFFICE}wordprocessingml.document"),

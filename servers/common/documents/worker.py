@@ -10,6 +10,7 @@ from servers.common.workers.serving import Read, serve
 from shared.text import quoted
 
 _MAX_CHARACTERS = 5_000_000
+"""Maximum number of characters of one text."""
 # The rest of the time is for the page that is being read when this share is used up.
 _TIME_SHARE = 0.6
 

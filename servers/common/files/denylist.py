@@ -84,6 +84,7 @@ class Denylist:
 
 
 _MAX_CACHED = 4_096
+"""Maximum number of names whose results are cached."""
 _NOWHERE: States = frozenset()
 _SPECIAL = frozenset("*?[]{}/\\")
 

@@ -41,6 +41,7 @@ _SETTLE_SECONDS, _PAUSE_SECONDS = 0.02, 0.0005
 _MAX_SECONDS = 1.0
 """Maximum number of seconds to wait for a program that keeps appending to the old file."""
 _MAX_ATTEMPTS = 20
+"""Maximum number of attempts, since other programs may write all the time."""
 
 
 def retry(act: Callable[[], T], codes: tuple[str, ...]) -> T:

@@ -37,12 +37,17 @@ TIMEOUT_SECONDS = 10.0
 _CHECK_SECONDS = 0.05
 """Seconds between checks of a waiting call."""
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.0005, 0.01
+"""Seconds between the first two attempts to lock a file, and the maximum; each pause is twice as long as the last."""
 
 Key = tuple[int, int, str]
+"""The device and the inode of a directory, and a name in it."""
 Inode = tuple[int, int]
+"""A device and an inode."""
 
 
 class _Lock:
+    """The lock of one name, and the number of calls that hold it or wait for it."""
+
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0

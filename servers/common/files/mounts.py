@@ -18,6 +18,7 @@ from shared.program.files.system import BASE_FLAGS
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 _LOCAL = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "ramfs", "tmpfs", "xfs", "zfs"})
+"""Types of file systems that never wait for another machine."""
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 Names = tuple[str, ...]

@@ -17,6 +17,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring, fragment_fro
 _MAX_DEPTH = 100
 """Maximum depth of elements; deeper ones are flattened into the last level."""
 _MAX_ELEMENTS = 200_000
+"""Maximum number of elements; the rest is left out."""
 _SPACE = re.compile(r"[\s\u00a0]+")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff\U000f0000-\U0010ffff]")
 """Characters that libxml2 rejects, and the two private planes."""

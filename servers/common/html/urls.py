@@ -11,6 +11,7 @@ from lxml.html import HtmlElement
 from servers.common.html.invisible import strip_invisible
 
 _MAX_URL = 2_000
+"""Maximum number of characters of a URL; a longer one is not linked."""
 _SCHEMES = frozenset(("http", "https", "mailto", "tel"))
 _AROUND_URLS = "".join(map(chr, range(0x21)))
 _BREAKS_IN_URLS = re.compile(r"[\t\r\n]")

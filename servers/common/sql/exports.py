@@ -23,7 +23,9 @@ from servers.common.sql.query.query import Query
 from servers.common.sql.temporary import temporary_directory
 
 _MAX_EXPORTS = 16
+"""Maximum number of exports of one owner."""
 _MAX_TOTAL = 64
+"""Maximum number of exports of all owners together."""
 
 
 class Export(NamedTuple):

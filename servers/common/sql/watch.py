@@ -24,6 +24,7 @@ LISTING = "listing"
 SWEEP_SECONDS = 1.0
 """Seconds between checks of a database, with or without notices."""
 _QUIET_SECONDS, _MAX_WAIT_SECONDS = 0.1, 1.0
+"""Seconds without a change after which changes are reported, and the maximum wait for that."""
 _RECHECK_SECONDS = 5.0
 """Seconds between checks that the directories are still the same and that there is a watch."""
 

@@ -12,7 +12,9 @@ Head = dict[str, Any]
 
 LENGTHS = struct.Struct(">II")
 MAX_HEAD = 1_000_000
+"""Maximum size of a head in bytes."""
 MAX_BODY = 100_000_000
+"""Maximum size of a body in bytes."""
 
 
 def pack(head: Head, length: int) -> bytes:

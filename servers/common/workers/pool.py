@@ -19,6 +19,7 @@ START_SECONDS = 60
 """Maximum number of seconds in which a worker must start and load its libraries. A slow disk is not a file's
 fault."""
 _CHUNK_BYTES = 262_144
+"""Number of bytes written to the process at a time."""
 _BROKEN = (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError, OSError, RecursionError, ValueError)
 _START = """
 import sys

@@ -135,7 +135,7 @@ def delete(
             _delete_directory(entry, bounds, recursive, recorder)
         else:
             require_file_name(place)
-            with recorder.recording(rooted, "delete", lambda survey: survey.changes(entry, ABSENT)) as number:
+            with recorder.record(rooted, "delete", lambda survey: survey.record_change(entry, ABSENT)) as number:
                 (unlink if number is None else unlink_same)(entry)
         sync_directory(entry)
     return count
@@ -177,9 +177,9 @@ def _delete_directory(entry: Entry, bounds: Bounds, recursive: bool, recorder: R
     def describe(survey: Survey) -> None:
         if recursive:
             _describe_tree(entry, bounds.renewed(), survey, marks)
-        survey.changes(entry, ABSENT)
+        survey.record_change(entry, ABSENT)
 
-    with recorder.recording(bounds.rooted, "delete", describe) as number:
+    with recorder.record(bounds.rooted, "delete", describe) as number:
         if not marks or number is None:
             if recursive:
                 empty(entry, bounds)
@@ -206,7 +206,7 @@ def _describe_tree(entry: Entry, bounds: Bounds, survey: Survey, marks: dict[tup
             marks[inner.place.parts] = _mark(inner)
             if is_directory(inner):
                 _describe_tree(inner, bounds, survey, marks)
-            survey.changes(inner, ABSENT)
+            survey.record_change(inner, ABSENT)
 
 
 def _read_marks(entry: Entry, bounds: Bounds) -> dict[tuple[str, ...], Mark]:

@@ -24,7 +24,7 @@ from servers.filesystem.edit.replacements import Edit, apply_edits
 from servers.filesystem.edit.text import EditedText
 from servers.filesystem.edit.write import MAX_EDITED, Contents, read_contents
 from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, Before, Recorder, Survey
+from servers.filesystem.history.recording import NOT_RECORDED, FileVersion, Recorder, Survey
 from servers.filesystem.history.states import file_state
 from servers.filesystem.read.charsets import encode, require_exact, require_sure
 from shared.coded_errors import os_errors
@@ -146,10 +146,10 @@ def _edit_once(
 
         def describe(survey: Survey) -> None:
             for file in replaced:
-                before = Before(file.contents.stat, file.contents.data, file.contents.attributes)
-                survey.changes(file.entry, file_state(file.data), before)
+                before = FileVersion(file.contents.stat, file.contents.data, file.contents.attributes)
+                survey.record_change(file.entry, file_state(file.data), before)
 
-        with options.recorder.recording(rooted, "edit", describe):
+        with options.recorder.record(rooted, "edit", describe):
             return _replace_all(changed)
 
 

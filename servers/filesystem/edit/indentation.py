@@ -26,7 +26,7 @@ class Indents(NamedTuple):
     unit: str = ""
     step: str = ""
 
-    def of(self, indent: str) -> str | None:
+    def translate(self, indent: str) -> str | None:
         """Return the file's indentation for an indentation in the new text; None if it can't be determined."""
         if indent in self.known:
             return self.known[indent]
@@ -131,7 +131,7 @@ def translate_replacements(
             if not line.strip():
                 fresh.append(line if indents.is_same else "")
                 continue
-            indent = indents.of(indent_of(line))
+            indent = indents.translate(indent_of(line))
             if indent is None:
                 return None
             fresh.append(indent + line.lstrip())

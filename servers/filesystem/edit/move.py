@@ -90,7 +90,7 @@ def move(
             if not stat.S_ISDIR(status.st_mode):
                 require_file_name(source)
                 require_file_name(destination)
-            with recorder.recording(rooted, "move", lambda survey: survey.moves(old, new)):
+            with recorder.record(rooted, "move", lambda survey: survey.record_move(old, new)):
                 rename_entry(rooted, old._replace(stat=status), new, checkpoint)
             sync_directory(new)
             sync_directory(old)
@@ -145,7 +145,7 @@ def _temporary_copy(
     with ExitStack() as on_failure:
         on_failure.callback(_discard_all, fresh, rooted)
         yield fresh
-        with recorder.recording(rooted, "copy", describe):
+        with recorder.record(rooted, "copy", describe):
             (rename_to_free if is_directory(old) else give_name)(fresh, new)
         on_failure.pop_all()
 
@@ -217,7 +217,7 @@ class _Copy:
     def describe(self, survey: Survey) -> None:
         """Record the created entries, a directory before its contents."""
         for place, state in self._created:
-            survey.makes(self._rooted.roots.path(place), state)
+            survey.record_creation(self._rooted.roots.path(place), state)
 
     def copy(self, old: Entry, new: Entry, depth: int) -> None:
         """Copy the entry `old`, whatever its kind."""

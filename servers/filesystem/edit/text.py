@@ -131,15 +131,15 @@ def _compose(earlier: list[Span], later: list[Span]) -> list[Span]:
     marks = [(span[2], span[3], _growth(span), 0) for span in earlier]
     marks += [(span[0], span[1], 0, _growth(span)) for span in later]
     spans: list[Span] = []
-    grown = grows = 0
-    reached = -1
+    growth_before = growth_after = 0
+    reached_end = -1
     for start, end, before, after in sorted(marks):
-        if start > reached:
-            spans.append((start - grown, start - grown, start + grows, start + grows))
-        reached = max(reached, end)
-        grown += before
-        grows += after
-        spans[-1] = (spans[-1][0], reached - grown, spans[-1][2], reached + grows)
+        if start > reached_end:
+            spans.append((start - growth_before, start - growth_before, start + growth_after, start + growth_after))
+        reached_end = max(reached_end, end)
+        growth_before += before
+        growth_after += after
+        spans[-1] = (spans[-1][0], reached_end - growth_before, spans[-1][2], reached_end + growth_after)
     return spans
 
 

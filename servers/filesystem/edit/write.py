@@ -20,7 +20,7 @@ from servers.common.files.rooted_files import RootedFiles, missing_error
 from servers.filesystem.edit.preconditions import require_file_name, require_replaceable, require_same
 from servers.filesystem.edit.text import eol_of, lf
 from servers.filesystem.errors import FilesError
-from servers.filesystem.history.recording import NOT_RECORDED, Before, Recorder, Survey
+from servers.filesystem.history.recording import NOT_RECORDED, FileVersion, Recorder, Survey
 from servers.filesystem.history.states import DIRECTORY, file_state
 from servers.filesystem.read.charsets import (
     UTF8,
@@ -120,7 +120,7 @@ def create_directory(rooted: RootedFiles, place: Place, recorder: Recorder = NOT
     rooted.roots.require_writable(place)
     places = [Place(place.root_index, place.parts[:depth], place.path) for depth in range(1, len(place.parts) + 1)]
     created = False
-    with recorder.recording(rooted, "create_directory", partial(_describe_directories, rooted, places)):
+    with recorder.record(rooted, "create_directory", partial(_describe_directories, rooted, places)):
         for directory in places:
             created |= _make_directory(rooted, directory)
     return created
@@ -170,10 +170,10 @@ def _write_once(rooted: RootedFiles, place: Place, request: _WriteRequest) -> Wr
         def describe(survey: Survey) -> None:
             before = None
             if status is not None and attributes is not None:
-                before = Before(status, head if status.st_size == len(head) else None, attributes)
-            survey.changes(entry, file_state(data), before)
+                before = FileVersion(status, head if status.st_size == len(head) else None, attributes)
+            survey.record_change(entry, file_state(data), before)
 
-        with request.recorder.recording(rooted, "write", describe):
+        with request.recorder.record(rooted, "write", describe):
             now = replace(entry, data, status, put=put, attributes=attributes)
     lost = [] if status is None else lost_owner(status, now)
     return WriteResult(len(data), etag_of(now), status is None, charset.name, lost)
@@ -228,9 +228,9 @@ def _append_text(rooted: RootedFiles, entry: Entry, handle: Handle | None, reque
     added = encode(text, old.charset._replace(mark=b""), path)
 
     def describe(survey: Survey) -> None:
-        survey.appends(entry, old.data, file_state(old.data + added))
+        survey.record_append(entry, old.data, file_state(old.data + added))
 
-    with request.recorder.recording(rooted, "append", describe):
+    with request.recorder.record(rooted, "append", describe):
         if old.stat.st_nlink > 1 or not old.stat.st_mode & stat.S_IWUSR:
             # Appending in place would change the file under its other names too, or be refused.
             put = partial(exchange, before=old.stat, data=None if request.options.etag else old.data)
@@ -269,7 +269,7 @@ def _describe_directories(rooted: RootedFiles, places: Sequence[Place], survey: 
         else:
             path = os.path.join(path, place.parts[-1])  # noqa: PTH118 (keeps surrogates)
         if path is not None:
-            survey.makes(path, DIRECTORY)
+            survey.record_creation(path, DIRECTORY)
 
 
 def _make_directory(rooted: RootedFiles, place: Place) -> bool:

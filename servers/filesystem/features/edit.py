@@ -21,7 +21,7 @@ from ..files import Files
 from ..history import recording
 from ..names import escape_breaks
 from ..read.charsets import UTF8
-from ..read.pages import fit, json_size
+from ..read.pages import fitting_length, json_size
 from ..settings import Settings
 from . import consent
 from .arguments import Ctx, EditOperation, Encoding, IfMatch, read_budget
@@ -62,7 +62,7 @@ async def write_file(
         text, mode, etag = writing
         arguments = place, text, mode, write.WriteOptions(etag, protected, encoding), recorder
         result = await to_thread.run_sync(write.write_file, ctx.state.rooted, *arguments)
-    ctx.state.wrote(place)
+    ctx.state.report_changes(place)
     verb = "Created" if result.created else {"append": "Appended to"}.get(mode, "Replaced")
     return f"{verb} {quoted(path)}: {_facts(result)}{_undo_note(recorder)}"
 
@@ -93,7 +93,7 @@ async def edit_file(
     options = dryRun, ctx.settings.replace_protected, from_thread.check_cancelled, recorder
     async with ctx.turn():
         edited = await to_thread.run_sync(edit.edit_files, ctx.state.rooted, file_edits, *options)
-    ctx.state.wrote(*(file.place for file in file_edits))
+    ctx.state.report_changes(*(file.place for file in file_edits))
     paths = [file.place.path for file in file_edits]
     show_edit(ctx, paths, edited, applied=not dryRun)
     parts = [
@@ -106,7 +106,7 @@ async def edit_file(
     note = _undo_note(recorder)
     if json_size(text) <= budget:
         return text + note
-    shown = text[: fit(text, budget)]
+    shown = text[: fitting_length(text, budget)]
     return f"{shown}\n[truncated: {len(shown):,} of {len(text):,} characters of the diff shown]{note}"
 
 
@@ -118,7 +118,7 @@ async def create_directory(ctx: Ctx, path: str) -> str:
         return _existing_note(path)
     recorder = ctx.state.recorder()
     created = await to_thread.run_sync(write.create_directory, ctx.state.rooted, place, recorder)
-    ctx.state.wrote(place)
+    ctx.state.report_changes(place)
     return f"Created {quoted(path)}{_undo_note(recorder)}" if created else _existing_note(path)
 
 
@@ -132,7 +132,7 @@ async def move_file(ctx: Ctx, source: str, destination: str) -> str:
     async with ctx.turn():
         arguments = (*places, from_thread.check_cancelled, etag, recorder)
         await to_thread.run_sync(move.move, files.rooted, *arguments)
-    files.wrote(*places)
+    files.report_changes(*places)
     return f"Moved {quoted(source)} to {quoted(destination)}{_undo_note(recorder)}"
 
 
@@ -146,7 +146,7 @@ async def copy_file(ctx: Ctx, source: str, destination: str) -> str:
     arguments = (*places, from_thread.check_cancelled, etag, recorder)
     async with ctx.turn():
         copied = await to_thread.run_sync(move.copy, files.rooted, *arguments)
-    files.wrote(places[1])
+    files.report_changes(places[1])
     counts = f"{format_count(copied.entries, 'entry', 'entries')}, {format_count(copied.size, 'byte')}"
     return (
         f"Copied {quoted(source)} to {quoted(destination)}: {counts}{_lost_note(copied.lost)}{_undo_note(recorder)}"
@@ -162,7 +162,7 @@ async def delete_file(ctx: Ctx, path: str, recursive: bool = False) -> str:
     options = recursive, etag, from_thread.check_cancelled, recorder
     async with ctx.turn():
         count = await to_thread.run_sync(delete.delete, ctx.state.rooted, place, *options)
-    ctx.state.wrote(place)
+    ctx.state.report_changes(place)
     return f"Deleted {quoted(path)}: {format_count(count, 'entry', 'entries')}{_undo_note(recorder)}"
 
 

@@ -21,7 +21,7 @@ from shared import (
 
 from ..files import Files
 from ..read.binary import BytesRead
-from ..read.charsets import plain
+from ..read.charsets import decode_plain
 from ..read.pages import json_size
 from ..read.parts import Part
 from ..read.summaries import EMPTY, notes_of, read_many, text_of
@@ -99,7 +99,7 @@ def _block_of(read: BytesRead, shown: str | None, uri: str, budget: int) -> _Blo
         return ImageContent.of(read.data, shown)
     if read.mime.startswith("audio/"):
         return AudioContent.of(read.data, read.mime)
-    text = plain(read.data) if read.mime.startswith("image/") else None
+    text = decode_plain(read.data) if read.mime.startswith("image/") else None
     if text is not None and json_size(text) <= budget:
         return EmbeddedResource(resource=TextResourceContents(uri=uri, mime_type=read.mime, text=text))
     return EmbeddedResource(resource=BlobResourceContents.of(uri, read.data, read.mime))

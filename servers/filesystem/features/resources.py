@@ -25,8 +25,8 @@ from shared.server.dispatch.changes import Changes
 from ..errors import FilesError
 from ..files import Files
 from ..read.binary import BytesRead, bytes_of
-from ..read.charsets import UTF8, charset_by_mark, decode, plain
-from ..read.pages import fit, json_size
+from ..read.charsets import UTF8, charset_by_mark, decode, decode_plain
+from ..read.pages import fitting_length, json_size
 from ..search import listing
 from ..search.page import Page
 from ..watch.subscriptions import split_glob
@@ -62,7 +62,7 @@ def _read_at_once(ctx: Ctx, path: str, offset: int | None, length: int | None) -
     uri, files = f"file:///{path}", ctx.state
     place = files.place(uri)
     small_file = files.small.read(place) if offset is None and length is None else None
-    text = None if small_file is None else plain(small_file.data)
+    text = None if small_file is None else decode_plain(small_file.data)
     if small_file is None or text is None or json_size(text) > read_budget(ctx):
         return None
     read = bytes_of(small_file, place, len(small_file.data))
@@ -97,7 +97,7 @@ async def _read_whole(ctx: Ctx, uri: str, place: Place) -> Contents | None:
         if error.code == "too_large":
             return None
         raise
-    text, charset = plain(read.data), UTF8
+    text, charset = decode_plain(read.data), UTF8
     if text is None and (read.mime.startswith("text/") or charset_by_mark(read.data)):
         async with ctx.turn(brief=True):
             with suppress(FilesError):
@@ -123,7 +123,7 @@ async def _read_part(ctx: Ctx, uri: str, place: Place, offset: int | None, lengt
     budget, start = read_budget(ctx), offset or 0
     read = await ctx.state.read_bytes(place, base64_capacity(budget), ctx.turn, start, length)
     # Only if its UTF-8 form equals the bytes of the file, so that parts can be joined again.
-    text = plain(read.data)
+    text = decode_plain(read.data)
     if length is None and start + len(read.data) < read.size:
         text = _whole_lines(read.data, budget)
     elif text is not None and json_size(text) > budget:
@@ -143,11 +143,11 @@ def _whole_lines(data: bytes, budget: int) -> str | None:
     """Return the text at the start of the data, without an incomplete character or line at its end; None if it is not
     text. A line that takes more than half of the budget is cut.
     """
-    texts = (plain(data[: len(data) - cut]) for cut in range(_MAX_CHARACTER_BYTES))
+    texts = (decode_plain(data[: len(data) - cut]) for cut in range(_MAX_CHARACTER_BYTES))
     text = next((text for text in texts if text is not None), None)
     if text is None:
         return None
-    text = text[: fit(text, budget)]
+    text = text[: fitting_length(text, budget)]
     end = text.rfind("\n") + 1
     return text[:end] if end > len(text) // 2 else text
 

@@ -12,7 +12,7 @@ from shared.text import displayed, format_count, quoted
 from ..errors import FilesError, format_error
 from ..files import Files
 from ..names import escape_breaks
-from ..read.pages import fit, json_size
+from ..read.pages import fitting_length, json_size
 from ..settings import Settings
 from ..undo import summaries, undoing
 from .arguments import Count, Ctx, read_budget
@@ -80,7 +80,7 @@ async def recent_changes(ctx: Ctx, limit: Count = 10) -> str:
         shown, more = await to_thread.run_sync(summaries.summaries, _history(ctx), ctx.state.rooted, limit, budget)
     text = "\n".join(f"{_headline(summary.change)}\n{escape_breaks(summary.diff)}".rstrip("\n") for summary in shown)
     if json_size(text) > budget:
-        return f"{text[: fit(text, budget)]}\n[truncated: give a smaller limit]"
+        return f"{text[: fitting_length(text, budget)]}\n[truncated: give a smaller limit]"
     if more:
         return f"{text}\n[{format_count(more, 'earlier change')}]"
     return text or "No changes."

@@ -16,7 +16,7 @@ from shared.text import displayed
 
 from ..files import Files
 from ..names import escape_breaks
-from ..read.pages import fit, json_size
+from ..read.pages import fitting_length, json_size
 from ..search.page import ByteBudget
 from .arguments import Ctx
 
@@ -86,7 +86,7 @@ def show_edit(ctx: Ctx, paths: Sequence[str], edited: Sequence["EditResult"], *,
     if not shows_apps(ctx):
         return
     diff = "\n".join(escape_breaks(result.diff) for result in edited if result.diff)
-    shown = diff if json_size(diff) <= _MAX_BYTES else diff[: fit(diff, _MAX_BYTES)]
+    shown = diff if json_size(diff) <= _MAX_BYTES else diff[: fitting_length(diff, _MAX_BYTES)]
     view: dict[str, Any] = {"diff": shown, "applied": applied, "more": len(shown) < len(diff)}
     if len(edited) == 1:
         view |= {"path": paths[0], "etag": edited[0].etag}

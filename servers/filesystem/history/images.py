@@ -52,7 +52,7 @@ class Images:
             _copy(rooted, entry, image, data)
         return Image(size, name=name)
 
-    def settle(self) -> None:
+    def sync_names(self) -> None:
         """Make the names of the files durable."""
         sync_directory(entry_at(self._folder / "names"))
 

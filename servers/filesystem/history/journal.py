@@ -128,7 +128,7 @@ class Journal:
                 self._spooled[number] = self._time
             return -number
         if durable and has_file:
-            self.images.settle()
+            self.images.sync_names()
         self.collect()
         with self._transaction(durable):
             number = self._insert(act, steps, (time.time(), "pending", self.run, undoes))

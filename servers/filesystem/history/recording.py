@@ -1,6 +1,6 @@
 """Records the changes that one call is about to make.
 
-Inside `recording`, a change names its files, which are recorded before it is made. If that is not possible, the
+Inside `record`, a change names its files, which are recorded before it is made. If that is not possible, the
 change is made anyway, and `note` gives the reason. Without a journal, nothing is recorded or read.
 """
 
@@ -75,7 +75,7 @@ class History:
             self._journal.close()
 
 
-class Before(NamedTuple):
+class FileVersion(NamedTuple):
     """A file as it was read before a change: its `stat`, its contents if all of them are known, and its extended
     attributes."""
 
@@ -93,7 +93,7 @@ class Survey:
         self._rooted = rooted
         self._remaining = journal.limits.size
 
-    def changes(self, entry: Entry, after: State, was: Before | None = None) -> None:
+    def record_change(self, entry: Entry, after: State, was: FileVersion | None = None) -> None:
         """Record that the entry is about to change to `after`. `was` is the file that was read, if it is one. Raises
         NotRecorded, OSError, PathError.
         """
@@ -114,16 +114,16 @@ class Survey:
             image = self._journal.images.store(self._rooted, entry, before.size, data)
         self._add(Step(self._path(entry), before, after, image))
 
-    def appends(self, entry: Entry, was: bytes, after: State) -> None:
+    def record_append(self, entry: Entry, was: bytes, after: State) -> None:
         """Record that data is about to be appended to the file at the entry."""
         before = state_of(self._rooted, entry, was)
         self._add(Step(self._path(entry), before, after, Image(before.size)))
 
-    def makes(self, path: str, after: State) -> None:
+    def record_creation(self, path: str, after: State) -> None:
         """Record that an entry is about to be created at an unused path."""
         self._add(Step(path, ABSENT, after))
 
-    def moves(self, entry: Entry, destination: Entry) -> None:
+    def record_move(self, entry: Entry, destination: Entry) -> None:
         """Record that the entry is about to be moved."""
         with os_errors(entry.place.path):
             status = current(entry)
@@ -133,7 +133,7 @@ class Survey:
             state = State("file", "", status.st_size) if status and is_large else state_of(self._rooted, entry, data)
         self._add(Step(self._path(entry), state, state, None, self._path(destination)))
 
-    def drop(self) -> None:
+    def drop_images(self) -> None:
         """Delete the images that were stored."""
         names = [step.image.name for step in self.steps if step.image and step.image.name]
         self._journal.images.drop(names)
@@ -173,7 +173,7 @@ class Recorder:
         self._history = history
 
     @contextmanager
-    def recording(
+    def record(
         self, rooted: RootedFiles, act: str, describe: Callable[[Survey], None], undoes: int | None = None
     ) -> Iterator[int | None]:
         """Context of a change: let `describe` record the affected paths, then yield the change's number; None if it
@@ -214,7 +214,7 @@ class Recorder:
                 number = journal.begin(act, survey.steps, undoes) if survey.steps else None
             finally:
                 if number is None:
-                    survey.drop()
+                    survey.drop_images()
             return None if number is None else (journal, number)
         except NotRecorded as reason:
             self.note = str(reason)

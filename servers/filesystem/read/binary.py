@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from servers.common.files.rooted_files import RootedFiles
 from servers.filesystem.errors import FilesError
-from servers.filesystem.read.charsets import plain
+from servers.filesystem.read.charsets import decode_plain
 from servers.filesystem.read.media_types import BINARY, TEXT, media_type_of
 from shared.program.files.entries import Handle, Place, etag_of
 
@@ -104,5 +104,5 @@ def bytes_of(
         data = source.read(offset or 0, max_bytes if length is None else min(length, max_bytes))
     mime = media_type_of(place.parts[-1] if place.parts else "")
     if mime is None:
-        mime = BINARY if plain(data) is None else TEXT
+        mime = BINARY if decode_plain(data) is None else TEXT
     return BytesRead(data, size, etag_of(source.stat), source.stat.st_mtime, mime)

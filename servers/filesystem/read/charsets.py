@@ -53,7 +53,7 @@ def decode(data: bytes, path: str, offset: int = 0, encoding: str | None = None)
 
     Raises FilesError with code `not_text`, or `bad_encoding`.
     """
-    text = plain(data) if encoding is None else None
+    text = decode_plain(data) if encoding is None else None
     if text is not None:
         return text, UTF8
     if encoding is not None:
@@ -63,7 +63,7 @@ def decode(data: bytes, path: str, offset: int = 0, encoding: str | None = None)
     return decode_part(data[len(charset.mark) :], charset, path, offset + len(charset.mark))
 
 
-def plain(data: bytes) -> str | None:
+def decode_plain(data: bytes) -> str | None:
     """Return `data` as text if it is UTF-8 without a byte order mark, as nearly all files are; otherwise None."""
     if 0 in data or data.startswith(codecs.BOM_UTF8):
         return None

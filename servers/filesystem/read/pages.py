@@ -130,16 +130,16 @@ def _read_part(
 def _read_page(source: Readable, path: str, budget: int, start: Cursor, charset: Charset) -> TextRead:
     data, ended = _read_forward(source, start, charset, _bytes_over_budget(budget, charset))
     text, charset = decode_part(data, charset, path, start.position, ended)
-    end = _find_line_end(text, "\n", start.left) if start.left else -1
+    end = _find_line_end(text, "\n", start.lines_left) if start.lines_left else -1
     complete = ended or end >= 0
     requested = text if end < 0 else text[:end]
     size = max(source.size, start.position + len(data))
-    fitting = fit(requested, budget)
+    fitting = fitting_length(requested, budget)
     if complete and fitting == len(requested):
         return TextRead(requested, size, start.etag, charset)
     shown = requested[: requested.rfind("\n", fitting // 2, fitting) + 1 or fitting]
     ends = shown.count("\n")
-    remaining = start.left - ends if start.left else 0
+    remaining = start.lines_left - ends if start.lines_left else 0
     position = start.position + len(shown.encode(charset.name))
     rest = Cursor(start.etag, position, start.line + ends, remaining, charset.name)
     return TextRead(shown, size, start.etag, charset, True, rest)
@@ -158,9 +158,11 @@ def _bytes_over_budget(budget: int, charset: Charset) -> int:
 def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int) -> tuple[bytes, bool]:
     """Return up to `limit` bytes, fewer if they contain the requested lines; and True if they reach the end of the
     file."""
-    data = source.read(start.position, limit if not start.left or is_wide(charset) else min(_SAMPLE_BYTES, limit))
-    ends = data.count(b"\n") if start.left else 0
-    while start.left > ends and len(data) < limit:
+    data = source.read(
+        start.position, limit if not start.lines_left or is_wide(charset) else min(_SAMPLE_BYTES, limit)
+    )
+    ends = data.count(b"\n") if start.lines_left else 0
+    while start.lines_left > ends and len(data) < limit:
         block = source.read(start.position + len(data), min(_SAMPLE_BYTES, limit - len(data)))
         if not block:
             return data, True
@@ -169,7 +171,7 @@ def _read_forward(source: Readable, start: Cursor, charset: Charset, limit: int)
     return data, not source.read(start.position + len(data), 1)
 
 
-def fit(text: str, budget: int, from_end: bool = False) -> int:
+def fitting_length(text: str, budget: int, from_end: bool = False) -> int:
     """Return the number of characters from the start of a text, or from its end, that fit the budget; at least
     one."""
     if len(text) * _MAX_ESCAPE_BYTES <= budget:
@@ -232,7 +234,7 @@ def _read_tail(source: Readable, etag: str, path: str, budget: int, count: int, 
     text, charset = decode_part(whole, charset, path, start + len(data) - len(whole))
     begin = _find_last_lines(text, count)
     requested = text[max(begin, 0) :]
-    fitting = fit(requested, budget, from_end=True)
+    fitting = fitting_length(requested, budget, from_end=True)
     size = source.size
     if fitting == len(requested) and (begin >= 0 or start == 0):
         return TextRead(requested, max(size, len(data)), etag, charset)

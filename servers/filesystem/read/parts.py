@@ -32,20 +32,18 @@ WHOLE = Part()
 
 
 class Cursor(NamedTuple):
-    """The start of a page: byte `position`, in line `line`. `left` is the number of lines still requested; 0 means
-    all.
-
-    `charset` is empty while it is unknown.
+    """The start of a page: byte `position`, in line `line`. `lines_left` is the number of lines still requested; 0
+    means all. `charset` is empty while it is unknown.
     """
 
     etag: str
     position: int
     line: int
-    left: int
+    lines_left: int
     charset: str
 
     def __str__(self) -> str:
-        return f"{self.etag}.{self.position}.{self.line}.{self.left}.{self.charset}"
+        return f"{self.etag}.{self.position}.{self.line}.{self.lines_left}.{self.charset}"
 
 
 def require_valid(part: Part, path: str) -> None:

@@ -118,26 +118,26 @@ class _Search:
         """Search one file."""
         path = place.parts[-1:]
         with rooted.open_file(place) as handle:
-            reached = self._search(handle, path, lambda _: rooted.roots.uri(place), after)
-        return self._result(self._stopped, reached or after)
+            position = self._search(handle, path, lambda _: rooted.roots.uri(place), after)
+        return self._result(self._stopped, position or after)
 
     def search_tree(self, rooted: RootedFiles, place: Place, walk: Walk, after: Position | None) -> ContentMatches:
         """Search the files below a directory."""
-        reached = None
+        position = None
         with descent(rooted, place) as below:
             for path, entries in walk.directories(below, after):
                 names = [name for name, kind in entries if kind == "file"]
-                reached = self._search_directory(below, walk, path, names, after)
-        result = self._result(walk.stopped, reached or walk.position() or after)
+                position = self._search_directory(below, walk, path, names, after)
+        result = self._result(walk.stopped, position or walk.position() or after)
         result["ignored"] = walk.ignored
         result["unreadable"] += walk.unreadable
         return result
 
-    def _result(self, stopped: str | None, reached: Position | None) -> ContentMatches:
+    def _result(self, stopped: str | None, position: Position | None) -> ContentMatches:
         return ContentMatches(
             files=self._files,
             stopped=stopped,
-            cursor=encode_cursor(reached) if stopped and reached else None,
+            cursor=encode_cursor(position) if stopped and position else None,
             searched=self._searched,
             skipped=self._skipped,
             partial=self._partial,
@@ -155,7 +155,7 @@ class _Search:
         """
         read_small, limit, stop_reason = below.read_small, self._reader.small, self._control.stop_reason
         texts: dict[str, bytes] = {}
-        reached = None
+        position = None
         for name in names:
             # This runs for each of many thousands of files, so it does no more than small files need.
             try:
@@ -166,11 +166,11 @@ class _Search:
                 texts[name] = data
                 if len(texts) < _BATCH_FILES and stop_reason() is None:
                     continue
-                reached = self._search_texts(texts, walk, path, below.uri, after)
+                position = self._search_texts(texts, walk, path, below.uri, after)
             else:
-                reached = self._search_texts(texts, walk, path, below.uri, after)
+                position = self._search_texts(texts, walk, path, below.uri, after)
                 if self._stopped is None:
-                    reached = self._open(below, (*path, name), after)
+                    position = self._open(below, (*path, name), after)
             if self._stopped is None:
                 walk.finish(path, name)
                 self._stopped = stop_reason()
@@ -178,9 +178,9 @@ class _Search:
                 break
             texts = {}
         else:
-            reached = self._search_texts(texts, walk, path, below.uri, after)
+            position = self._search_texts(texts, walk, path, below.uri, after)
         walk.stopped = self._stopped
-        return reached
+        return position
 
     def _search_texts(
         self, texts: dict[str, bytes], walk: Walk, path: Names, uri: Callable[[Names], str], after: Position | None
@@ -193,9 +193,9 @@ class _Search:
             self._searched += index - first
             if index:
                 walk.finish(path, names[index - 1])
-            reached = self._report(self._reader.hits_in(texts[name]), (*path, name), uri, after)
+            position = self._report(self._reader.hits_in(texts[name]), (*path, name), uri, after)
             if self._stopped is not None:
-                return reached
+                return position
             first = index + 1
         self._searched += len(names) - first
         if names:
@@ -257,7 +257,7 @@ class _Search:
         return None
 
     def _report_lines(self, file: FileMatches, path: Names, hits: Iterator[Hit]) -> Position | None:
-        reached = shown = 0
+        last_number = last_shown = 0
         file["matches"] = []
         for hit in hits:
             line = LineMatch(line=hit.number, text=hit.text())
@@ -267,17 +267,17 @@ class _Search:
             # A match may span several lines. Each is shown with its path, but only once.
             lines = [*line.get("before", ()), *line["text"].split("\n"), *line.get("after", ())]
             first = hit.number - len(line.get("before", ()))
-            more = lines[max(shown + 1 - first, 0) :]
+            more = lines[max(last_shown + 1 - first, 0) :]
             if not self._fits(len(more) * _LINE_OVERHEAD_BYTES, *[file["path"]] * len(more), *more):
                 break
-            shown = max(shown, first + len(lines) - 1)
-            if not reached:
+            last_shown = max(last_shown, first + len(lines) - 1)
+            if not last_number:
                 self._files.append(file)
             file["matches"].append(line)
-            reached = hit.number
+            last_number = hit.number
         else:
             self._stopped = self._control.stop_reason()
-        return Position(path, reached) if reached and self._stopped else None
+        return Position(path, last_number) if last_number and self._stopped else None
 
     def _fits(self, more: int, *texts: str) -> bool:
         if self._remaining == 0:

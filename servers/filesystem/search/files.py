@@ -210,9 +210,9 @@ class Walk:
         """Return True if the entry matches, and the directory to enter, if any; its rules are applied if they
         `may_ignore` an entry of this directory."""
         _, included, excluded, rules, _ = directory
-        if excluded and self._exclude.ends(excluded, name):
+        if excluded and self._exclude.completes(excluded, name):
             return False, None
-        is_match = self._include.ends(included, name)
+        is_match = self._include.completes(included, name)
         child = None
         if kind == "directory":
             included_below = self._include.step(included, name)
@@ -265,8 +265,8 @@ def search_files(rooted: RootedFiles, place: Place, scope: Scope, page: Page, co
                 break
             matches.append(Match(path=shown, kind=kind))
             walk.finish(path, name)
-    reached = walk.position() or after
-    cursor = encode_cursor(reached) if walk.stopped and reached else None
+    position = walk.position() or after
+    cursor = encode_cursor(position) if walk.stopped and position else None
     return FileSearch(
         matches=matches, stopped=walk.stopped, cursor=cursor, ignored=walk.ignored, unreadable=walk.unreadable
     )

@@ -194,7 +194,7 @@ class Reader:
         for block in blocks:
             first = None
             for hit in _hits(block, 0, matcher):
-                first = numbers.of(block) if first is None else first
+                first = numbers.first_line_of(block) if first is None else first
                 if first is None:
                     return
                 # Each part of a line longer than a block may match.
@@ -216,7 +216,7 @@ class _LineNumbers:
         self._lines = self._counted = 0
         """The number of line endings before a position in the file."""
 
-    def of(self, block: _Block) -> int | None:
+    def first_line_of(self, block: _Block) -> int | None:
         """Return the number of the first line of `block`; None if the search has ended."""
         if self._descriptor is None:
             return self._lines + 1

@@ -18,6 +18,7 @@ from shared.text import quoted
 MAX_NAMES = 10_000
 """Maximum number of names in a directory that are compared."""
 _MAX_SHOWN = 3
+"""Maximum number of names or paths that are suggested."""
 _MARKS = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc`\u00b4", "'"),

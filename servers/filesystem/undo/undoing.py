@@ -105,7 +105,7 @@ def undo_change(history: History, rooted: RootedFiles, change: Change, protected
 
     recorder = Recorder(history)
     act = REDO if change.act == UNDO and change.status == "done" else UNDO
-    with recorder.recording(rooted, act, describe, change.number) as number:
+    with recorder.record(rooted, act, describe, change.number) as number:
         if number is None:
             reason = f"can't be undone, because undoing it could not be recorded: {recorder.note}"
             raise FilesError(
@@ -172,14 +172,14 @@ def _describe(rooted: RootedFiles, step: Step, survey: Survey) -> None:
             rooted.locate(roots.place(step.destination), follow=False) as old,
             rooted.locate(roots.place(step.path), follow=False) as new,
         ):
-            survey.moves(old, new)
+            survey.record_move(old, new)
     elif step.after.kind == "absent":
         # Its directory may not exist yet.
-        survey.makes(step.path, step.before)
+        survey.record_creation(step.path, step.before)
     else:
         with rooted.locate(roots.place(step.path), follow=False) as entry:
             count = len(survey.steps)
-            survey.changes(entry, step.before)
+            survey.record_change(entry, step.before)
         # Another program may have changed it since `_require_unchanged`.
         if len(survey.steps) == count or not survey.steps[count].before.is_like(step.after):
             raise changed_error(step.path)

@@ -109,8 +109,11 @@ class Journal:
         """The places where this server itself wrote since the last read; None if there are too many to remember."""
         self._beginning = anyio.Lock()
         self._begun = anyio.Event()
+        """Set while the roots are watched."""
         self._recorded = anyio.Event()
+        """Set when an entry is added; then it is replaced."""
         self._used_at = 0.0
+        """The time of the last read (`time.monotonic`)."""
         self.on_wrote: Callable[[Place], None] = lambda _: None
         """Called with each place where this server itself wrote. It must not block."""
 
@@ -144,7 +147,7 @@ class Journal:
         if places != []:  # None is everything: there were too many to remember
             for tree in self._trees:
                 await self._watcher.run_in_thread(tree.place, _check_places, tree, self._rooted, places)
-                await self._record(tree.take())
+                await self._record(tree.take_events())
         number = self._last if page.cursor is None else self._parse_cursor(page.cursor)
         if page.cursor is None or number is None:
             return self._changes([], self._last, overflow=page.cursor is not None)
@@ -159,7 +162,7 @@ class Journal:
             with anyio.move_on_after(deadline - self._used_at):
                 await self._recorded.wait()
 
-    def wrote(self, place: Place) -> None:
+    def add_write(self, place: Place) -> None:
         """Note that this server itself changed something at `place`, so that later reads include it."""
         self.on_wrote(place)
         if self._trees and self._written is not None:

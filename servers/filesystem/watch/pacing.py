@@ -96,7 +96,7 @@ class WatchedTarget:
         """Schedule a check of everything for this time."""
         self.due, self.noticed = time, None
 
-    def take(self, now: float) -> set[str] | None:
+    def begin_check(self, now: float) -> set[str] | None:
         """Return the paths to check, and record that the check begins."""
         self.due, self._checked_at = None, now
         noticed, self.noticed = self.noticed, None

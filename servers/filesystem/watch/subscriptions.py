@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 import anyio
 
 from servers.common.files.rooted_files import RootedFiles
-from servers.common.globs import Glob, reach
+from servers.common.globs import Glob, reachable_patterns
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch.tree import Event, Parts, Tree
 from servers.filesystem.watch.watcher import Callback, Watcher
@@ -67,56 +67,56 @@ class GlobTrees:
         """
         if key in self._globs:
             return
-        glob, reached = Glob([pattern]), reach(pattern)
+        glob, patterns = Glob([pattern]), reachable_patterns(pattern)
         await self._watcher.run_in_thread(rooted.roots.outer(place), _require_inside, rooted, place)
-        shared = (rooted.roots.mark, place.root_index, place.parts, reached)
+        tree_key = (rooted.roots.mark, place.root_index, place.parts, patterns)
         # A second caller waits for the first caller's initial check.
-        async with self._locks.setdefault(shared, anyio.Lock()):
-            if shared not in self._trees:
-                await self._watch_tree(shared, place, reached, rooted, owner)
-            tree, readers = self._trees[shared]
+        async with self._locks.setdefault(tree_key, anyio.Lock()):
+            if tree_key not in self._trees:
+                await self._watch_tree(tree_key, place, patterns, rooted, owner)
+            tree, readers = self._trees[tree_key]
         if tree.full and not readers:
-            self._end(shared)
+            self._end(tree_key)
         if tree.full:
             raise FilesError("too_many", place.path, "there are too many files to watch", "Watch fewer of them.")
         readers.add(key, glob)
-        self._globs[key] = shared
+        self._globs[key] = tree_key
 
     def unwatch(self, key: str) -> None:
         """Stop the notifications of `key`, if it belongs to a glob."""
-        shared = self._globs.pop(key, None)
-        if shared is None:
+        tree_key = self._globs.pop(key, None)
+        if tree_key is None:
             return
-        readers = self._trees[shared][1]
+        readers = self._trees[tree_key][1]
         readers.remove(key)
         if not readers:
-            self._end(shared)
+            self._end(tree_key)
 
-    def concerned(self, uri: str) -> list[str]:
+    def affected_keys(self, uri: str) -> list[str]:
         """Return the keys of the globs that match the entry with this `file:` URI."""
         keys: list[str] = []
-        for key, shared in self._globs.items():
+        for key, tree_key in self._globs.items():
             start = key[key.find("file:") :].partition("/./")[0] + "/"
             names = [os.fsdecode(unquote_to_bytes(name)) for name in uri.removeprefix(start).split("/")]
-            if uri.startswith(start) and self._trees[shared][1].has(key, names):
+            if uri.startswith(start) and self._trees[tree_key][1].has(key, names):
                 keys.append(key)
         return keys
 
     async def _watch_tree(
-        self, shared: TreeKey, place: Place, reached: Sequence[str], rooted: RootedFiles, owner: str
+        self, tree_key: TreeKey, place: Place, patterns: Sequence[str], rooted: RootedFiles, owner: str
     ) -> None:
         readers = Readers(place.parts)
 
         async def report(events: list[Event]) -> None:
-            for key in await self._watcher.run_in_thread(rooted.roots.outer(place), readers.concerned, events):
+            for key in await self._watcher.run_in_thread(rooted.roots.outer(place), readers.affected_keys, events):
                 await self._changed(key)
 
-        tree = await self._watcher.watch_tree(shared, place, reached, report, rooted, owner)
-        self._trees[shared] = tree, readers
+        tree = await self._watcher.watch_tree(tree_key, place, patterns, report, rooted, owner)
+        self._trees[tree_key] = tree, readers
 
-    def _end(self, shared: TreeKey) -> None:
-        del self._trees[shared]
-        self._watcher.unwatch(shared)
+    def _end(self, tree_key: TreeKey) -> None:
+        del self._trees[tree_key]
+        self._watcher.unwatch(tree_key)
 
 
 def _require_inside(rooted: RootedFiles, place: Place) -> None:
@@ -150,7 +150,7 @@ class Readers:
         """Return True if the glob of `key` matches the entry at this path below the directory."""
         return _matches(self._globs[key], tuple(names[:-1]), names[-1:])
 
-    def concerned(self, events: Sequence[Event]) -> list[str]:
+    def affected_keys(self, events: Sequence[Event]) -> list[str]:
         """Return the keys to notify of these events."""
         globs = list(self._globs.items())
         if len(globs) * len(events) > MAX_COMPARED:
@@ -163,7 +163,7 @@ class Readers:
 
 
 def _matches(glob: Glob, parents: Parts, names: Iterable[str]) -> bool:
-    states = glob.after(parents)
+    states = glob.states_after(parents)
     return any(glob.accepts(glob.step(states, name)) for name in names)
 
 

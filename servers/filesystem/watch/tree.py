@@ -84,7 +84,8 @@ class _Directory(NamedTuple):
 
 
 class Tree:
-    """A watched tree. `take` returns the events since its last call. One thread may look while another takes."""
+    """A watched tree. `take_events` returns the events since its last call. One thread may check the tree while
+    another takes the events."""
 
     def __init__(self, rooted: RootedFiles, place: Place, glob: Glob, quota: EntryQuota, owner: str = "") -> None:
         """Create a tree whose entries count towards the owner's share."""
@@ -96,8 +97,10 @@ class Tree:
         self._quota = quota
         self._owner = owner
         self._known: dict[Parts, _Directory] = {}
+        """The directories as they were at the last check."""
         self._events: list[Event] = []
         self._scanned = 0
+        """Number of entries examined in this check."""
         self._check_lock = threading.Lock()
         self._is_initialized = False
         self._path = ""
@@ -127,7 +130,7 @@ class Tree:
                 self._events.clear()
             return bool(self._events)
 
-    def take(self) -> list[Event]:
+    def take_events(self) -> list[Event]:
         """Return the events since the last call, oldest first."""
         events, self._events = self._events, []
         return events

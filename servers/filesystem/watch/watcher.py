@@ -43,10 +43,13 @@ LISTING_PACE = Pace(quiet=0.1, longest=1.0, leading=False)
 """Many new files change a listing only once, so the check waits until all of them have arrived."""
 
 _SWEEP_SECONDS = 5.0
+"""Seconds between checks of everything, since notices may get lost."""
 _RECHECK_SECONDS = 0.25
 """Seconds from a notice to a check of everything, and from the addition of a target to its next check."""
 _POLL_SECONDS = 1.0
+"""Seconds between checks of everything if there are no notices."""
 _GATHER_SECONDS, _MAX_GATHER_SECONDS = 0.02, 1.0
+"""Minimum and maximum number of seconds in which new targets are gathered for one check."""
 
 log = logging.getLogger("servers.filesystem")
 
@@ -78,20 +81,24 @@ class Watcher:
         not block."""
         self._watched: dict[Hashable, WatchedTarget] = {}
         self._ended: list[WatchedTarget] = []
+        """Targets that are no longer watched, but may be in use by a check."""
         self._quota = EntryQuota()
         self._on_trail: defaultdict[str, list[WatchedTarget]] = defaultdict(list)
+        """The targets that a notice about a path affects."""
         self._inside: defaultdict[str, list[WatchedTarget]] = defaultdict(list)
+        """The targets that a notice about any entry of a directory affects."""
         self._directories: set[str] = set()
         """The directories whose notices were last requested."""
         self._is_stale = False
         """True if the set of directories to watch may have changed."""
         self._sweep_at = self._paused_until = 0.0
+        """The time of the next check of everything, and the time before which there is none (`time.monotonic`)."""
         self._local_wanted, self._remote_wanted = anyio.Event(), anyio.Event()
         self._stop = threading.Event()
         self._threads = Threads()
 
     @property
-    def degraded(self) -> bool:
+    def is_polling(self) -> bool:
         """True if changes are detected by polling because the system sends no notices."""
         return self._notices.is_polling
 
@@ -99,8 +106,8 @@ class Watcher:
     def health(self) -> dict[str, int | bool]:
         """The number of targets, the number that are polled, and True if the system sends no notices."""
         everything = self._watched.values()
-        polled = len(everything) if self.degraded else sum(watched.remote for watched in everything)
-        return {"watched": len(everything), "polled": polled, "degraded": self.degraded}
+        polled = len(everything) if self.is_polling else sum(watched.remote for watched in everything)
+        return {"watched": len(everything), "polled": polled, "degraded": self.is_polling}
 
     async def watch(self, key: str, place: Place, rooted: RootedFiles | None = None) -> None:
         """Notify `key` of changes at `place` from now on. The place need not exist.
@@ -130,7 +137,7 @@ class Watcher:
         """
         tree = Tree(rooted or self._rooted, place, Glob(patterns), self._quota, owner)
         await self._check(tree)
-        self._add(key, tree, lambda: callback(tree.take()), Pace())
+        self._add(key, tree, lambda: callback(tree.take_events()), Pace())
         return tree
 
     def unwatch(self, key: Hashable) -> None:
@@ -144,7 +151,7 @@ class Watcher:
         if all(other.remote for other in self._watched.values()):
             self._mark_stale()
 
-    def concerned(self, uri: str) -> list[str]:
+    def affected_keys(self, uri: str) -> list[str]:
         """Return the keys whose targets are affected by a write, a creation or a removal at this `file:` URI: the
         entry itself, the entries in it, and its parent directory.
         """
@@ -188,7 +195,7 @@ class Watcher:
             self._close_ended()
             if not self._targets(remote=True):
                 self._remote_wanted = anyio.Event()
-                self.on_polling(self.degraded)
+                self.on_polling(self.is_polling)
             # Checks take at most a tenth of a slow file system's time.
             await anyio.sleep(max(_POLL_SECONDS, 10 * (time.monotonic() - begun)))
 
@@ -302,7 +309,7 @@ class Watcher:
         due = [(key, item) for key, item in every if item.due is not None and item.due <= begun]
         if not due:
             return
-        looks = [partial(check_target, watched.target, watched.take(begun)) for _, watched in due]
+        looks = [partial(check_target, watched.target, watched.begin_check(begun)) for _, watched in due]
         for _, watched in due:
             watched.busy = True
         results = await self._threads.run(lambda: [check() for check in looks], remote=remote)

@@ -25,6 +25,7 @@ _OF_AMP = ("amp-img", "amp-iframe", "amp-video", "amp-audio")
 _ADDRESSES = ("src", "data", "data-src", "data-lazy-src", "data-litespeed-src")
 _NOWHERE = ("about:", "javascript:", "data:", "blob:")
 _MAX_TITLE = 300
+"""Maximum number of characters of a title."""
 _PIXEL = re.compile(r"(?:^|;)\s*(?:width|height)\s*:\s*[01](?:px)?\s*(?:!important\s*)?(?:;|$)", re.IGNORECASE)
 _FALLBACKS = names_in("object")
 _IN_PLACE = names_in("fallback placeholder")

@@ -27,7 +27,9 @@ _MACHINERY = ("script", "style", "template", "noscript", "noframes", "noembed", 
 _MAX_CHARACTERS = 500_000
 """Maximum total size of a page's style sheets, in characters."""
 _MAX_VALUE = 200
+"""Maximum number of characters of a property's value that are examined."""
 _MAX_RULES = 5_000
+"""Maximum number of selectors whose rules are remembered."""
 _COMMENTS = re.compile(r"/\*.*?(?:\*/|$)", re.DOTALL)
 _BRACES = re.compile(r"([{}])")
 _SHOWS = re.compile(r"display\s*:|visibility\s*:|opacity\s*:|position\s*:|clip", re.IGNORECASE)

@@ -13,6 +13,7 @@ from servers.common.html.tree import squeeze
 _NUMBER = "data-line-number"
 _CODE = ("pre", "code")
 _MIN_LINES = 2
+"""Minimum number of lines of numbered code."""
 _FRAGMENT = "fragment"
 """The class of an example by Doxygen, whose lines may have no numbers."""
 _NO_BREAK = "\u00a0"

@@ -30,6 +30,7 @@ _NO_CONTROL_ROLES = names_in("combobox searchbox menuitem")
 _MAX_ELEMENTS = 20
 """Maximum number of elements in a line with a button, and of texts in which a panel's label is searched."""
 _MAX_LABEL = 200
+"""Maximum number of characters of a label."""
 _PANEL_LEVELS = 3
 """Number of levels around a list of tabs on which its panels are searched."""
 

@@ -19,9 +19,11 @@ _EXCLUDED_ROLES = names_in("navigation banner contentinfo dialog alertdialog men
 _MIN_AVERAGE_LENGTH = 60
 """Minimum average number of characters in panels. Shorter elements are tooltips or messages."""
 _MAX_LABEL_LENGTH = 200
+"""Maximum number of characters of a label."""
 _MAX_LINKED_SHARE = 0.5
 """Maximum share of the text of panels that is links; menus have more."""
 _MAX_LABEL_COUNT = 20
+"""Maximum number of labels in a list, and of elements in which the list is searched."""
 _SAME_PAGE_PREFIXES = ("#", "javascript:")
 
 Shape = tuple[Hashable, ...]

@@ -16,6 +16,7 @@ from ..schema.table import TableRequest, format_table
 from .context import Ctx, DatabaseArgument, SqlServerState, TableName, limit_answer, turn_to_read
 
 _MAX_TABLES = 1_000
+"""Number of tables that are listed by default."""
 _MAX_OVERVIEW_BYTES = 20_000
 """Maximum size of an overview in bytes."""
 

@@ -25,6 +25,7 @@ _JSON, _SQL = "application/json", "application/sql"
 _SCHEMA_PRIORITY = Annotations(priority=0.8)
 """The priority of a schema. A model that has read it needs few of the tables."""
 _MAX_ROWS = 100
+"""Maximum number of rows of a table as a resource."""
 _MAX_TABLES = 1_000
 """Maximum number of one database's tables that are listed as resources."""
 _STEPS = """

@@ -39,6 +39,7 @@ T = TypeVar("T")
 Act = Callable[[Consent, Job], Awaitable[T | Figures]]
 """Performs an action with the existing consent, or returns the figures for the question."""
 _MAX_STATEMENTS = 500
+"""Maximum number of statements of one call."""
 OneOrSeveral = Annotated[
     str | Annotated[list[str], Field(min_length=1, max_length=_MAX_STATEMENTS)],
     WithJsonSchema({"type": "string"}),

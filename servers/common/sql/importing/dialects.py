@@ -18,8 +18,12 @@ DELIMITERS = (",", "\t", ";", "|")
 NO_DELIMITER = "\x1f"
 """The delimiter for a text with one column, whose fields may contain any other delimiter."""
 _SAMPLE_ROWS = 500
+"""Maximum number of rows that are read with each dialect."""
 _LEAST, _MOST, _SURE = 0.3, 0.8, 0.9
+"""The minimum score of a delimiter, the minimum share of a table's rows with the same width, and the minimum share of
+fields that begin with a space which shows that the space is not part of the field."""
 _FEW = 3
+"""Number of rows of equal width that is too small to show that quotes are part of the text."""
 _NUMBER = re.compile(r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 _DECIMAL = re.compile(r"[+-]?\d+(?:,\d+)?")
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)

@@ -23,14 +23,16 @@ _YEAR = re.compile(r"1[0-9]{3}|20[0-9]{2}|21[0-9]{2}")
 _MAX_TITLE_LINES = 50
 """Maximum number of lines above a table."""
 _COMPARED = 200
+"""Maximum number of rows below the first one that it is compared with."""
 _EVIDENT = 3
 """Number of rows with another width that show that the first row is not one of them, or leaves one column unnamed."""
 _MIN_WIDE_SHARE = 0.5
 """Minimum share of rows that are as wide as the table, counted from the first such row."""
 # The weights of the fields of the first row as evidence for names, above columns with values: no name, as pandas
-# writes an index; a number; a text that occurs again below; another text, and a text above numbers or dates.
+# writes an index; a number; a text that occurs again below; and another text.
 _WEIGHTS = {"none": 2.0, "typed": -1.25, "again": -1.0, "text": 0.25}
 _ABOVE_TYPED = 1.0
+"""The weight of a text above numbers or dates."""
 _COMMENT = "#"
 _TAG = re.compile(r"#[^#\s]")
 

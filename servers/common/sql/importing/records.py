@@ -14,6 +14,7 @@ from servers.common.sql.importing.layouts import Layout
 BATCH_ROWS = 1_000
 """Number of rows between checks of the clock."""
 _MAX_ROWS = 10_000_000
+"""Maximum number of rows of one import."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 Rows = Sequence[Sequence[str]]

@@ -23,6 +23,7 @@ SOURCE_SECONDS = 30.0
 POOL_DIVISOR = 2
 """At most one connection in this many is kept for a database's cursors; the rest are for other queries."""
 _DIGEST_BYTES, _SECRET_BYTES = 8, 6
+"""Sizes in bytes of a fingerprint, and of the part of a cursor that can't be guessed."""
 _LAYOUT = struct.Struct(f">{_SECRET_BYTES}s{_DIGEST_BYTES}s{_DIGEST_BYTES}sQ")
 """A secret, then both digests of the position, then twice its offset, plus one if it is `changed`."""
 _MAX_OFFSET = 2**31 - 1

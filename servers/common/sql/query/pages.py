@@ -28,6 +28,7 @@ _SAMPLE_ROWS = 50
 _FULL_SHARE = 0.95
 """A result that has used at least this share of its bytes counts as full."""
 _MIN_CELL_BYTES = 16
+"""Size in bytes to which the values of a row are cut at most."""
 
 
 class AnswerLimits(NamedTuple):

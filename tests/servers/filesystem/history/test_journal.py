@@ -150,7 +150,7 @@ def begin_and_stop(files, history) -> None:
     journal = history.journal(files)
     with files.locate(place(files)) as entry:
         survey = Survey(journal, files)
-        survey.changes(entry, file_state(b"new"))
+        survey.record_change(entry, file_state(b"new"))
         journal.begin("write", survey.steps)
     history.close()
 

@@ -25,7 +25,7 @@ def begin_move(files, history) -> None:
         files.locate(files.roots.place("a"), follow=False) as old,
         files.locate(files.roots.place("b"), follow=False) as new,
     ):
-        begin(files, history, "move", lambda survey: survey.moves(old, new))
+        begin(files, history, "move", lambda survey: survey.record_move(old, new))
 
 
 def again(folder) -> History:
@@ -38,8 +38,8 @@ def test_of_a_change_made_in_part_that_part_is_taken_back(files, root, folder, h
     with files.locate(files.roots.place("a")) as one, files.locate(files.roots.place("b")) as other:
 
         def describe(survey: Survey) -> None:
-            survey.changes(one, file_state(b"new"))
-            survey.changes(other, file_state(b"new"))
+            survey.record_change(one, file_state(b"new"))
+            survey.record_change(other, file_state(b"new"))
 
         begin(files, history, "edit", describe)
     (root / "a").write_text("new")
@@ -74,7 +74,9 @@ def test_a_file_that_has_both_names_loses_the_old_one(files, root, folder, histo
 def test_what_was_appended_of_an_interrupted_append_is_taken_back(files, root, folder, history) -> None:
     (root / "a").write_text("old")
     with files.locate(files.roots.place("a")) as entry:
-        begin(files, history, "append", lambda survey: survey.appends(entry, b"old", file_state(b"old and new")))
+        begin(
+            files, history, "append", lambda survey: survey.record_append(entry, b"old", file_state(b"old and new"))
+        )
     (root / "a").write_text("old and")
     later = again(folder)
     (change,) = find_changes(later, files, None, 0)
@@ -102,7 +104,7 @@ def test_what_another_process_is_still_making_is_left_alone(files, root, folder,
     journal = history.journal(files)
     with files.locate(files.roots.place("a")) as entry:
         survey = Survey(journal, files)
-        survey.changes(entry, ABSENT)
+        survey.record_change(entry, ABSENT)
         number = journal.begin("delete", survey.steps)
     later = again(folder)
     assert find_changes(later, files, None, 0) == []
@@ -114,7 +116,7 @@ def test_a_new_file_that_has_its_fresh_name_as_well_loses_that_and_can_be_undone
     files, root, folder, history
 ) -> None:
     with files.locate(files.roots.place("new"), follow=False) as entry:
-        begin(files, history, "write", lambda survey: survey.changes(entry, file_state(b"text")))
+        begin(files, history, "write", lambda survey: survey.record_change(entry, file_state(b"text")))
     (root / ".mcp-0123456789abcdef.tmp").write_text("text")
     (root / "new").hardlink_to(root / ".mcp-0123456789abcdef.tmp")
     (root / ".mcp-0000000000000000.tmp").write_text("another")

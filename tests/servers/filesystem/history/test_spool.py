@@ -119,9 +119,9 @@ def test_a_change_that_is_being_made_hides_none_after_it(files, root, folder, hi
 
     def describe(survey) -> None:
         with files.locate(files.roots.place("a")) as entry:
-            survey.changes(entry, file_state(b"new"))
+            survey.record_change(entry, file_state(b"new"))
 
-    with Recorder(history).recording(files, "edit", describe):
+    with Recorder(history).record(files, "edit", describe):
         write_file(files, files.roots.place("b"), "b", recorder=Recorder(history))
         assert [change.paths for change in find_changes(history, files, None, 0)] == [(str(root / "b"),)]
         (root / "a").write_text("new")

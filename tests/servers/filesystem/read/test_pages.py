@@ -96,7 +96,7 @@ def test_a_text_that_stops_being_utf_8_has_another_charset_from_there(pages, rea
 def test_a_text_over_the_budget_ends_with_a_line_and_has_a_cursor(read, pages):
     found = read(b"one\ntwo\nthree\n", budget=11)
     assert (found.text, found.truncated) == ("one\ntwo\n", True)
-    assert (found.rest.position, found.rest.line, found.rest.left) == (8, 3, 0)
+    assert (found.rest.position, found.rest.line, found.rest.lines_left) == (8, 3, 0)
     assert [read(b"x" * size, budget=10).truncated for size in (10, 11)] == [False, True]
     # A long line is cut between characters.
     assert read("ééééé".encode(), budget=5).text == "éé"

@@ -49,7 +49,7 @@ def create(root, at):
     def call(journal, *names):
         for name in names:
             (root / name).touch()
-            journal.wrote(at(name))
+            journal.add_write(at(name))
 
     return call
 
@@ -154,7 +154,7 @@ async def test_repeated_changes_of_a_file_are_one(files, root, at, everything):
         cursor = (await journal.read(Page(10, 90_000, None), everything, 0)).cursor
         for act in (one, two, file.unlink, file.touch, three):
             act()
-            journal.wrote(at("a"))
+            journal.add_write(at("a"))
             found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert [change.kind for change in found.changes] == ["modified", "deleted", "created"]
         assert not found.more
@@ -204,14 +204,14 @@ async def test_what_this_server_wrote_is_told_at_once(files, root, at, everythin
             (lambda: (root / "file").unlink(), "deleted"),
         ):
             act()
-            journal.wrote(at("file"))
+            journal.add_write(at("file"))
             found = await journal.read(Page(10, 90_000, cursor), everything, 0)
             assert shown(found) == [(kind, "file")]
             cursor = found.cursor
         (root / "new" / "sub").mkdir(parents=True)
         (root / "link").symlink_to("new/sub")
         (root / "link" / "file").touch()
-        journal.wrote(at("link/file"))
+        journal.add_write(at("link/file"))
         found = await journal.read(Page(10, 90_000, cursor), everything, 0)
         assert shown(found) == [("created", "link"), ("created", "new"), ("created", "sub"), ("created", "file")]
         assert (await journal.read(Page(10, 90_000, found.cursor), everything, 0)).changes == ()
@@ -262,6 +262,6 @@ async def test_a_first_call_that_fails_between_two_roots_leaves_nothing_watched(
                 await journal.read(Page(10, 90_000, None), both, 0)
         cursor = (await journal.read(Page(10, 90_000, None), both, 0)).cursor
         (roots[0] / "old").write_text("new")
-        journal.wrote(files.roots.place(str(roots[0] / "old")))
+        journal.add_write(files.roots.place(str(roots[0] / "old")))
         assert shown(await journal.read(Page(10, 90_000, cursor), both, 30)) == [("modified", "old")]
     files.close()

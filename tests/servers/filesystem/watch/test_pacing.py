@@ -16,7 +16,7 @@ def told(one, notices, until):
         if now in notices:
             one.notice(now)
         if one.due is not None and one.due <= now:
-            one.take(now)
+            one.begin_check(now)
             times.append(now)
     return times
 
@@ -39,7 +39,7 @@ def test_w6_the_paths_to_look_at_are_bounded():
         one.notice(1, str(i))
     assert len(one.noticed) == MAX_NOTICED
     one.notice(1, "one more")
-    assert one.take(2) is None
+    assert one.begin_check(2) is None
 
 
 def test_a_notice_about_the_way_concerns_all_of_it():
@@ -47,12 +47,12 @@ def test_a_notice_about_the_way_concerns_all_of_it():
     one.notice(1, "a")
     one.notice(1)
     one.notice(1, "b")
-    assert one.take(2) is None
+    assert one.begin_check(2) is None
 
 
 def test_after_a_look_only_what_came_since_is_looked_at():
     one = watched()
     one.notice(1, "a")
-    assert one.take(2) == {"a"}
+    assert one.begin_check(2) == {"a"}
     one.notice(3, "b")
-    assert one.take(4) == {"b"}
+    assert one.begin_check(4) == {"b"}

@@ -4,7 +4,7 @@ import pytest
 
 from servers.common.files.names import uri
 from servers.common.files.narrowing import narrow
-from servers.common.globs import Glob, reach
+from servers.common.globs import Glob, reachable_patterns
 from servers.filesystem.errors import FilesError
 from servers.filesystem.watch import subscriptions
 from servers.filesystem.watch.subscriptions import MAX_LISTED, GlobTrees, Listings, Readers, split_glob
@@ -32,7 +32,7 @@ REACHED = {
 
 def test_w10_a_star_makes_a_uri_a_glob_and_a_glob_reaches_so_far():
     assert {uri: split_glob(uri) for uri in SPLIT} == SPLIT
-    assert {pattern: reach(pattern) for pattern in REACHED} == REACHED
+    assert {pattern: reachable_patterns(pattern) for pattern in REACHED} == REACHED
     with pytest.raises(FilesError, match="no file name"):
         split_glob("file:///root/*\ud800")
 
@@ -115,26 +115,26 @@ def test_only_those_are_concerned_whose_globs_match(events):
     asking = Readers(("src",))
     for key, pattern in (("py", "./*.py"), ("any", "./**/a.*"), ("deep", "./x/**/*.py")):
         asking.add(key, Glob([pattern]))
-    assert asking.concerned(events("src/b.py")) == ["py"]
-    assert asking.concerned(events("src/x/a.txt")) == ["any"]
-    assert asking.concerned(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
+    assert asking.affected_keys(events("src/b.py")) == ["py"]
+    assert asking.affected_keys(events("src/x/a.txt")) == ["any"]
+    assert asking.affected_keys(events("src/x/y/b.py", "src/b.txt")) == ["deep"]
     asking.remove("py")
-    assert asking.concerned(events("src/b.py")) == []
+    assert asking.affected_keys(events("src/b.py")) == []
 
 
 def test_who_is_told_is_compared_no_more_and_where_it_would_be_too_many_all_are_told(events, compared, monkeypatch):
     asking = Readers(())
     asking.add("all", Glob(["./*"]))
-    assert asking.concerned(events(*map(str, range(100)))) == ["all"]
+    assert asking.affected_keys(events(*map(str, range(100)))) == ["all"]
     assert len(compared) == 1
     monkeypatch.setattr(subscriptions, "MAX_COMPARED", 20)
     asking = Readers(())
     for key in map(str, range(10)):
         asking.add(key, Glob([f"./{key}"]))
-    assert asking.concerned(events("1", "x")) == ["1"]
+    assert asking.affected_keys(events("1", "x")) == ["1"]
     assert len(compared) <= 1 + 20
     compared.clear()
-    assert len(asking.concerned(events("1", "2", "3"))) == 10
+    assert len(asking.affected_keys(events("1", "2", "3"))) == 10
     assert compared == []
 
 

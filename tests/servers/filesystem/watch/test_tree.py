@@ -24,7 +24,7 @@ def tree(files, at):
 def happened(tree, *noticed):
     """What a look finds: at everything, or at these paths."""
     tree.check(set(map(str, noticed)) or None)
-    return [(event.kind, "/".join(event.place.parts)) for event in tree.take()]
+    return [(event.kind, "/".join(event.place.parts)) for event in tree.take_events()]
 
 
 def test_made_changed_and_removed(tree, root):

@@ -305,7 +305,7 @@ def refusing(_directories):
 async def test_w7_without_notices_changes_are_found_by_looking(watching, seen, root, at):
     async with watching(notices=Notices(refusing)) as watcher:
         await watcher.watch("key", at("file"))
-        await until(lambda: watcher.degraded)
+        await until(lambda: watcher.is_polling)
         (root / "file").write_text("a")
         assert await seen.next() == "key"
         assert watcher.health == {"watched": 1, "polled": 1, "degraded": True}
@@ -501,7 +501,12 @@ async def test_a_write_concerns_the_entry_its_directory_and_what_is_in_it(watchi
     async with watching() as watcher:
         for number, key in enumerate(keys):
             await watcher.watch(key, at(str(number)))
-        assert watcher.concerned("file:///a/b") == ["file:///a", "file:///a/b", "file:///a/b/c", "file:///a/b/c/d"]
+        assert watcher.affected_keys("file:///a/b") == [
+            "file:///a",
+            "file:///a/b",
+            "file:///a/b/c",
+            "file:///a/b/c/d",
+        ]
 
 
 @pytest.mark.slow
