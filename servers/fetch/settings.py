@@ -66,20 +66,20 @@ class Settings(BaseModel):
 
     @field_validator("allow_private", "allow_host", "deny_host", "allow_port")
     @classmethod
-    def _are_rules(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
+    def _check_rules(cls, given: list[Any], info: ValidationInfo) -> list[Any]:
         Policy(Rules(**{str(info.field_name): given}))
         return given
 
     @field_validator("proxy_url")
     @classmethod
-    def _is_a_proxy(cls, url: str | None) -> str | None:
+    def _check_proxy(cls, url: str | None) -> str | None:
         if url is not None:
             parse_proxy(url)
         return url
 
     @field_validator("ca_file")
     @classmethod
-    def _holds_certificates(cls, path: Path | None) -> Path | None:
+    def _check_ca_file(cls, path: Path | None) -> Path | None:
         if path is None:
             return None
         path = expand_home(path)
@@ -93,20 +93,20 @@ class Settings(BaseModel):
 
     @field_validator("header")
     @classmethod
-    def _are_headers(cls, given: list[str]) -> list[str]:
+    def _check_headers(cls, given: list[str]) -> list[str]:
         for text in given:
             parse_host_header(text)
         return given
 
     @field_validator("user_agent")
     @classmethod
-    def _is_an_agent(cls, agent: str | None) -> str | None:
+    def _check_user_agent(cls, agent: str | None) -> str | None:
         if agent is not None and not (agent.isascii() and agent.isprintable() and agent.strip() == agent != ""):
             raise ValueError("a User-Agent may contain only printable ASCII characters")
         return agent
 
     @model_validator(mode="after")
-    def _is_installed(self) -> Self:
+    def _check_libraries(self) -> Self:
         # They are imported only with the first page, when this error would come too late.
         if any(find_spec(library) is None for library in ("httpx", "lxml")):
             raise ValueError(needs_extra("fetch"))

@@ -31,17 +31,17 @@ def read_json(source: Source) -> Page:
     text, charset = decode(source.body, source.charset, source.kind.media_type)
     notes: tuple[str, ...] = ()
     try:
-        value, lines = _parsed(text)
+        value, lines = _parse(text)
     except (ValueError, RecursionError) as error:
-        return _unparsed(source, text, charset, error)
+        return _make_unparsed_page(source, text, charset, error)
     if lines:
         notes = (f"Lines of JSON, shown as one list of {len(value)} values.",)
     if source.section is not None:
-        value = _at(value, source.section)
+        value = _resolve_pointer(value, source.section)
     if source.format == "metadata":
-        return Page(_facts(source, charset, value), "json", charset, notes=notes)
+        return Page(_describe(source, charset, value), "json", charset, notes=notes)
     try:
-        pretty = _pretty(value)
+        pretty = _indent(value)
     except (OverflowError, RecursionError):
         if source.section is not None:
             raise FetchError("unreadable", "the part is too long or too deeply nested to be shown") from None
@@ -51,48 +51,48 @@ def read_json(source: Source) -> Page:
     return Page(pretty, "json", charset, notes=notes)
 
 
-def _parsed(text: str) -> tuple[Any, bool]:
+def _parse(text: str) -> tuple[Any, bool]:
     """Return the value, and True if it is a list of values from JSON Lines."""
     try:
-        return _value(text), False
+        return _parse_value(text), False
     except ValueError:
         lines = [line for line in text.splitlines() if line.strip()]
         if len(lines) < 2:
             raise
-        first = _value(lines[0])
+        first = _parse_value(lines[0])
         if not isinstance(first, dict | list):
             raise
-        return [first, *map(_value, lines[1:])], True
+        return [first, *map(_parse_value, lines[1:])], True
 
 
-def _value(text: str) -> Any:
-    return json.loads(text, parse_int=_integer, parse_float=_float, parse_constant=_refused)
+def _parse_value(text: str) -> Any:
+    return json.loads(text, parse_int=_parse_integer, parse_float=_parse_float, parse_constant=_refuse_constant)
 
 
-def _integer(written: str) -> int | _Number:
-    return int(written) if len(written) < _MAX_SHORT_LENGTH and written != "-0" else _Number(written)
+def _parse_integer(text: str) -> int | _Number:
+    return int(text) if len(text) < _MAX_SHORT_LENGTH and text != "-0" else _Number(text)
 
 
-def _float(written: str) -> float | _Number:
-    number = float(written)
-    return number if repr(number) == written else _Number(written)
+def _parse_float(text: str) -> float | _Number:
+    number = float(text)
+    return number if repr(number) == text else _Number(text)
 
 
-def _refused(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not valid JSON")
 
 
-def _unparsed(source: Source, text: str, charset: str, error: ValueError | RecursionError) -> Page:
+def _make_unparsed_page(source: Source, text: str, charset: str, error: ValueError | RecursionError) -> Page:
     wrong = "nested too deeply" if isinstance(error, RecursionError) else f"not valid ({error})"
     if source.section is not None or source.format == "json":
         raise FetchError("unreadable", f"the JSON is {wrong}", "To see it, omit section and request the text format.")
     notes = (f"The JSON is {wrong}, so it is shown as written.",)
     if source.format == "metadata":
-        return Page(_facts(source, charset, None), "json", charset, notes=notes)
+        return Page(_describe(source, charset, None), "json", charset, notes=notes)
     return Page(text, "json", charset, notes=notes)
 
 
-def _facts(source: Source, charset: str, value: Any) -> str:
+def _describe(source: Source, charset: str, value: Any) -> str:
     facts: dict[str, Any] = {"kind": "json", "media_type": source.kind.media_type, "charset": charset}
     if isinstance(value, dict):
         facts |= {"type": "object", "members": len(value), "names": list(value)[:100]}
@@ -101,7 +101,7 @@ def _facts(source: Source, charset: str, value: Any) -> str:
     return describe(**facts)
 
 
-def _at(value: Any, pointer: str) -> Any:
+def _resolve_pointer(value: Any, pointer: str) -> Any:
     """Return the value at a JSON Pointer (RFC 6901)."""
     if pointer and not pointer.startswith("/"):
         reason = "a section of JSON is named by a JSON Pointer"
@@ -113,48 +113,46 @@ def _at(value: Any, pointer: str) -> Any:
         elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(value):
             value = value[int(name[:9])]
         else:
-            raise FetchError("not_found", f"the JSON has nothing at {pointer[:200]!r}", *_choice(value))
+            suggestion = names = ""
+            if isinstance(value, dict):
+                suggestion = f"The last part that exists is an object with {len(value)} members."
+                names = "\n".join(json.dumps(name[:100], ensure_ascii=False) for name in list(value)[:20])
+            elif isinstance(value, list):
+                suggestion = f"The last part that exists is a list of {len(value)} items."
+            raise FetchError("not_found", f"the JSON has nothing at {pointer[:200]!r}", suggestion, quoted=names)
     return value
 
 
-def _choice(value: Any) -> tuple[str, None, str]:
-    """Return a description of the actual value, and the first names in it as written."""
-    if isinstance(value, dict):
-        names = "\n".join(json.dumps(name[:100], ensure_ascii=False) for name in list(value)[:20])
-        return f"The last part that exists is an object with {len(value)} members.", None, names
-    return f"The last part that exists is a list of {len(value)} items." if isinstance(value, list) else "", None, ""
-
-
-def _pretty(value: Any) -> str:
+def _indent(value: Any) -> str:
     """Return the value indented. Raises OverflowError if the text gets too long."""
     text = StringIO()
     room = MAX_CHARACTERS
-    for piece in _pieces(value, "\n"):
+    for piece in _format_pieces(value, "\n"):
         room -= text.write(piece)
         if room < 0:
             raise OverflowError
     return text.getvalue()
 
 
-def _pieces(value: Any, line: str) -> Iterator[str]:
+def _format_pieces(value: Any, line: str) -> Iterator[str]:
     inner = line + _INDENT
     if isinstance(value, dict) and value:
         before = "{" + inner
         for name, member in value.items():
-            yield f"{before}{_scalar(name)}: "
-            yield from _pieces(member, inner)
+            yield f"{before}{_format_scalar(name)}: "
+            yield from _format_pieces(member, inner)
             before = "," + inner
         yield line + "}"
     elif isinstance(value, list) and value:
         before = "[" + inner
         for item in value:
             yield before
-            yield from _pieces(item, inner)
+            yield from _format_pieces(item, inner)
             before = "," + inner
         yield line + "]"
     else:
-        yield _scalar(value)
+        yield _format_scalar(value)
 
 
-def _scalar(value: Any) -> str:
+def _format_scalar(value: Any) -> str:
     return value if isinstance(value, _Number) else json.dumps(value, ensure_ascii=False)

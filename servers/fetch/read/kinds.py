@@ -41,7 +41,7 @@ _NAMES: dict[KindName, str] = {
 _PAGED: frozenset[KindName] = frozenset({"pdf", "slides", "opendocument"})
 _WITH_SECTIONS: frozenset[KindName] = frozenset({"html", "json", "markdown", *DOCUMENTS})
 
-_FIRST = 1_445
+_SIGNATURE_BYTES = 1_445
 _SIGNATURES = (
     (b"PK\x03\x04", "application/zip"),
     (b"\0asm", "application/wasm"),
@@ -79,15 +79,15 @@ _JSON = re.compile(rb'\s*(?:\{\s*["}]|\[\s*[\[\]{"])')
 _BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 
 
-def kind_of(media_type: str, body: bytes) -> Kind:
+def find_kind(media_type: str, body: bytes) -> Kind:
     """Return the kind of a body with the declared `media_type`, which is in lowercase, without parameters, and may be
     empty.
 
     Raises FetchError for a known document type that can't be read, like `document_kind`.
     """
-    first = read_start(body, _FIRST)
+    first = read_start(body, _SIGNATURE_BYTES)
     binary = _BINARY.search(first) is not None
-    recognized = _document(body) or _by_signature(body[:_FIRST], binary)
+    recognized = _find_document(body) or _find_by_signature(body[:_SIGNATURE_BYTES], binary)
     if recognized is not None:
         return (
             Kind("other", media_type) if recognized.name == "other" and media_type not in _VAGUE_TYPES else recognized
@@ -95,24 +95,24 @@ def kind_of(media_type: str, body: bytes) -> Kind:
     if _NEVER_TEXT.match(media_type):
         return Kind("other", media_type)
     if media_type in _PAGES:
-        return Kind("feed" if _FEED.match(first, _end_of_prolog(first)) else "html", media_type)
+        return Kind("feed" if _FEED.match(first, _skip_prolog(first)) else "html", media_type)
     if binary:
         return Kind("other", media_type or "application/octet-stream")
     subtype = media_type.partition("/")[2].removeprefix("x-")
     if subtype in {"json", "ndjson", "jsonl", "jsonlines", "json-lines"} or subtype.endswith("+json"):
         return Kind("json", media_type)
     if media_type in {"text/xml", "application/xml"} or media_type.endswith("+xml"):
-        return _of_xml(media_type, first)
+        return _find_xml_kind(media_type, first)
     if subtype == "markdown":
         return Kind("markdown", media_type)
     if media_type not in _VAGUE_TYPES:
         return Kind("text", media_type)
-    if _HTML.match(first, _end_of_prolog(first)) or _HTML.match(first.lstrip()):
+    if _HTML.match(first, _skip_prolog(first)) or _HTML.match(first.lstrip()):
         return Kind("html", "text/html")
     if _JSON.match(first):
         return Kind("json", "application/json")
     if first.lstrip().startswith(b"<?xml") or _FEED.match(first.lstrip()):
-        return _of_xml("application/xml", first)
+        return _find_xml_kind("application/xml", first)
     return Kind("text", "text/plain")
 
 
@@ -140,7 +140,7 @@ def check(kind: Kind, format: Format, section: str | None, pages: str | None, le
         raise FetchError("bad_argument", reason, "Omit pages.")
 
 
-def _document(body: bytes) -> Kind | None:
+def _find_document(body: bytes) -> Kind | None:
     try:
         kind = document_kind(body)
     except DocumentError as error:
@@ -148,7 +148,7 @@ def _document(body: bytes) -> Kind | None:
     return None if kind is None else Kind(*kind)
 
 
-def _by_signature(first: bytes, binary: bool) -> Kind | None:
+def _find_by_signature(first: bytes, binary: bool) -> Kind | None:
     if first.startswith(b"%PDF-") or (binary and b"%PDF-" in first[:1_024]):
         return Kind("pdf", "application/pdf")
     if not binary:  # text about the format
@@ -160,13 +160,13 @@ def _by_signature(first: bytes, binary: bool) -> Kind | None:
     return None if detected is None else Kind("other", detected)
 
 
-def _of_xml(media_type: str, first: bytes) -> Kind:
-    root = _end_of_prolog(first)
+def _find_xml_kind(media_type: str, first: bytes) -> Kind:
+    root = _skip_prolog(first)
     if _FEED.match(first, root):
         return Kind("feed", media_type)
     return Kind("html" if _XHTML.match(first, root) else "text", media_type)
 
 
-def _end_of_prolog(first: bytes) -> int:
+def _skip_prolog(first: bytes) -> int:
     match = _PROLOG.match(first)
     return match.end() if match else 0

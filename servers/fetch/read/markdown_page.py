@@ -66,58 +66,53 @@ def read_markdown(source: Source) -> Page:
     tokens = MarkdownIt("commonmark").parse(text[len(before) : limit], references)
     skipped = before.count("\n")
     headings = [
-        Heading(_plain(following), int(token.tag[1:]), token.map[0] + skipped)
-        for token, following in pairwise(tokens)
+        Heading(
+            " ".join("".join(child.content for child in inline.children or ()).split()),
+            int(token.tag[1:]),
+            token.map[0] + skipped,
+        )
+        for token, inline in pairwise(tokens)
         if token.type == "heading_open" and token.map is not None
     ]
-    metadata = Metadata(title=_title(before, headings))
+    named = _TITLE.search(before)
+    first_title = next((heading.words for heading in headings if heading.level == 1), "")
+    metadata = Metadata(title=named[1].strip("\"'") if named else first_title)
     if source.format == "metadata":
         outline = [{"level": heading.level, "text": heading.words} for heading in headings]
         media_type = source.kind.media_type
-        written = describe(
+        output = describe(
             kind="markdown", media_type=media_type, charset=charset, title=metadata.title, outline=outline
         )
-        return Page(written, "markdown", charset, metadata)
+        return Page(output, "markdown", charset, metadata)
     if source.section is not None:
-        first, last = _section(headings, source.section)
+        first, last = _find_section(headings, source.section)
         before, text = "", "\n".join(text.split("\n")[first:last]).rstrip()
         tokens = MarkdownIt("commonmark").parse(text, {"references": references.get("references", {})})
         references = {}
     if source.format == "links":
-        written, omitted = _links(tokens, source.url)
+        output, omitted = _list_links(tokens, source.url)
         notes = (f"{format_count(omitted, 'more link')} left out.",) if omitted else ()
-        return Page(written, "markdown", charset, metadata, notes=notes)
+        return Page(output, "markdown", charset, metadata, notes=notes)
     if source.format == "markdown":
-        text = before + _with_absolute_links(text[len(before) :], tokens, references, source.url)
+        text = before + _make_links_absolute(text[len(before) :], tokens, references, source.url)
     return Page(text, "markdown", charset, metadata)
 
 
-def _plain(inline: Token) -> str:
-    """Return the text of a heading without its markup."""
-    return " ".join("".join(child.content for child in inline.children or ()).split())
-
-
-def _title(front_matter: str, headings: list[Heading]) -> str:
-    named = _TITLE.search(front_matter)
-    if named:
-        return named[1].strip("\"'")
-    return next((heading.words for heading in headings if heading.level == 1), "")
-
-
-def _section(headings: list[Heading], section: str) -> tuple[int, int | None]:
+def _find_section(headings: list[Heading], section: str) -> tuple[int, int | None]:
     """Return the lines of a section: its heading and everything up to the next one of its level."""
     query = section.strip()
     name = " ".join(query.lstrip("#").split()).casefold()
+    # The fragment by which sites link to a heading.
     slug = unquote(query[1:]).casefold() if query.startswith("#") else ""
     for matches in (
         lambda heading: heading.words.casefold() == name,
-        lambda heading: slug != "" and _slug(heading.words) == slug,
+        lambda heading: slug != "" and _NO_SLUG.sub("", heading.words.casefold()).replace(" ", "-") == slug,
         lambda heading: name != "" and name in heading.words.casefold(),
     ):
-        at = next((number for number, heading in enumerate(headings) if matches(heading)), None)
-        if at is not None:
-            end = next((after.line for after in headings[at + 1 :] if after.level <= headings[at].level), None)
-            return headings[at].line, end
+        index = next((number for number, heading in enumerate(headings) if matches(heading)), None)
+        if index is not None:
+            end = next((after.line for after in headings[index + 1 :] if after.level <= headings[index].level), None)
+            return headings[index].line, end
     if not headings:
         raise FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
     shown = "\n".join(heading.words[:100] for heading in headings[:_MAX_HEADINGS])
@@ -125,20 +120,15 @@ def _section(headings: list[Heading], section: str) -> tuple[int, int | None]:
     raise FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
 
 
-def _slug(words: str) -> str:
-    """Return the fragment by which sites link to a heading."""
-    return _NO_SLUG.sub("", words.casefold()).replace(" ", "-")
-
-
-def _links(tokens: list[Token], url: str) -> tuple[str, int]:
+def _list_links(tokens: list[Token], url: str) -> tuple[str, int]:
     """Return one line for each linked URL, with the text of its first link, and the number of further URLs."""
     words: dict[str, str] = {}
     for token in tokens:
         children = token.children or []
-        for at, child in enumerate(children):
-            target = _absolute(url, str(child.attrs["href"])) if child.type == "link_open" else ""
+        for index, child in enumerate(children):
+            target = _make_absolute(url, str(child.attrs["href"])) if child.type == "link_open" else ""
             if target:
-                inner = takewhile(lambda after: after.type != "link_close", children[at + 1 :])
+                inner = takewhile(lambda after: after.type != "link_close", children[index + 1 :])
                 words.setdefault(
                     target, " ".join("".join(token_inside.content for token_inside in inner).split())[:_MAX_LINK_TEXT]
                 )
@@ -146,7 +136,7 @@ def _links(tokens: list[Token], url: str) -> tuple[str, int]:
     return "\n".join(lines[:_MAX_LINKS]), max(len(lines) - _MAX_LINKS, 0)
 
 
-def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, Any], base: str) -> str:
+def _make_links_absolute(text: str, tokens: list[Token], references: dict[str, Any], base: str) -> str:
     """Return a text in which the targets of links, pictures and definitions are absolute."""
     places = [token.map for token in tokens if token.type == "inline" and token.map is not None]
     places += [definition["map"] for definition in references.get("references", {}).values()]
@@ -154,26 +144,26 @@ def _with_absolute_links(text: str, tokens: list[Token], references: dict[str, A
     for first, end in places:
         part = "\n".join(lines[first:end])
         if "](" in part or "]:" in part:
-            lines[first:end] = _TARGET.sub(lambda match: _with_absolute_target(base, match), part).split("\n")
+            lines[first:end] = _TARGET.sub(lambda match: _replace_target(base, match), part).split("\n")
     return "\n".join(lines)
 
 
-def _with_absolute_target(base: str, match: re.Match[str]) -> str:
-    return match[0] if match[1] else match[2] + _absolute_target(base, match[3])
+def _replace_target(base: str, match: re.Match[str]) -> str:
+    return match[0] if match[1] else match[2] + _make_target_absolute(base, match[3])
 
 
-def _absolute_target(base: str, written: str) -> str:
+def _make_target_absolute(base: str, link_target: str) -> str:
     """Return the target of a link, absolute if it is relative and not within the page."""
-    target = written.removeprefix("<").removesuffix(">")
+    target = link_target.removeprefix("<").removesuffix(">")
     try:
         is_relative = bool(target) and not target.startswith("#") and not urlsplit(target).scheme
         url = urljoin(base, target) if is_relative else target
     except ValueError:
-        return written
-    return f"<{url}>" if written.startswith("<") else url
+        return link_target
+    return f"<{url}>" if link_target.startswith("<") else url
 
 
-def _absolute(base: str, target: str) -> str:
+def _make_absolute(base: str, target: str) -> str:
     """Return an absolute http or https URL; "" for other schemes, and for links within the page."""
     try:
         url = urljoin(base, target)

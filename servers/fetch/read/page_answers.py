@@ -6,14 +6,14 @@ from servers.fetch.read.page import Metadata, Page, RemovedCounts
 from shared.text import join_lines
 
 
-def head_of(page: Page) -> Head:
+def make_head(page: Page) -> Head:
     """Return a page as the head of a response. Its text follows as the body. No image is sent."""
     fields = page._asdict() | {"metadata": page.metadata._asdict(), "removed": page.removed._asdict()}
     del fields["text"], fields["image"]
     return {"page": fields}
 
 
-def page_of(head: Head, body: bytes) -> Page:
+def make_page(head: Head, body: bytes) -> Page:
     """Return the page in a response, which is as untrusted as the page itself. Raises the FetchError in it, if any,
     or `unreadable` if it is malformed.
     """

@@ -10,9 +10,9 @@ import anyio
 
 from servers.common.workers.pool import Limits, Pool, Program, WorkerError
 from servers.fetch.errors import FetchError
-from servers.fetch.read.kinds import as_source, check, kind_of
+from servers.fetch.read.kinds import as_source, check, find_kind
 from servers.fetch.read.page import Format, LoadedPage, Page, RequestedFormat, describe
-from servers.fetch.read.page_answers import page_of
+from servers.fetch.read.page_answers import make_page
 
 PAGES = Program(f"{__package__}.worker", "page")
 
@@ -44,7 +44,7 @@ class Reader:
         Raises FetchError: `unsupported_type`, `unreadable`, `not_found` for a section, and `bad_argument` for a
         format, a section or pages that do not fit the page.
         """
-        kind = kind_of(loaded.media_type, loaded.body)
+        kind = find_kind(loaded.media_type, loaded.body)
         if form == "raw":
             kind, form = as_source(kind), "text"
         check(kind, form, section, pages, len(loaded.body))
@@ -62,7 +62,7 @@ class Reader:
             answer, text = await self._pool.ask(kind.name, head, loaded.body)
         except WorkerError as error:
             raise FetchError(error.code, error.reason) from None
-        return page_of(answer, text)
+        return make_page(answer, text)
 
 
 @asynccontextmanager
@@ -80,13 +80,13 @@ async def open_reader(workers: int, seconds: float, mebibytes: int) -> AsyncIter
 
 
 # JPEG markers that begin a frame, which contains its size.
-_FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+_FRAME_MARKERS = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _MAX_SEGMENTS = 1_000
 
 
 def read_image(body: bytes, media_type: str, format: Format) -> Page:
     """Return an image, and a description of it."""
-    size = size_of(body, media_type)
+    size = find_size(body, media_type)
     if format == "metadata":
         width, height = size or (None, None)
         return Page(describe(kind="image", media_type=media_type, width=width, height=height), "image")
@@ -94,24 +94,24 @@ def read_image(body: bytes, media_type: str, format: Format) -> Page:
     return Page(f"{media_type}{pixels}, {len(body):,} bytes", "image", image=body, image_type=media_type)
 
 
-def size_of(body: bytes, media_type: str) -> tuple[int, int] | None:
+def find_size(body: bytes, media_type: str) -> tuple[int, int] | None:
     """Return width and height in pixels, if the image declares them."""
     try:
         if media_type == "image/png":
-            return _two(">II", body, 16)
+            return _unpack_two(">II", body, 16)
         if media_type == "image/gif":
-            return _two("<HH", body, 6)
-        return _size_of_webp(body) if media_type == "image/webp" else _size_of_jpeg(body)
+            return _unpack_two("<HH", body, 6)
+        return _find_webp_size(body) if media_type == "image/webp" else _find_jpeg_size(body)
     except (struct.error, IndexError):  # the data ends before the size
         return None
 
 
-def _two(form: str, body: bytes, at: int) -> tuple[int, int]:
-    first, second = struct.unpack_from(form, body, at)
+def _unpack_two(form: str, body: bytes, position: int) -> tuple[int, int]:
+    first, second = struct.unpack_from(form, body, position)
     return first, second
 
 
-def _size_of_webp(body: bytes) -> tuple[int, int] | None:
+def _find_webp_size(body: bytes) -> tuple[int, int] | None:
     form = body[12:16]
     if form == b"VP8X":
         width, more, height, most = struct.unpack_from("<HBHB", body, 24)
@@ -119,19 +119,19 @@ def _size_of_webp(body: bytes) -> tuple[int, int] | None:
     if form == b"VP8L":
         (bits,) = struct.unpack_from("<I", body, 21)
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    width, height = _two("<HH", body, 26)
+    width, height = _unpack_two("<HH", body, 26)
     return (width & 0x3FFF, height & 0x3FFF) if form == b"VP8 " else None
 
 
-def _size_of_jpeg(body: bytes) -> tuple[int, int] | None:
-    at = 2
+def _find_jpeg_size(body: bytes) -> tuple[int, int] | None:
+    position = 2
     for _ in range(_MAX_SEGMENTS):
-        if body[at] != 0xFF:
+        if body[position] != 0xFF:
             return None
-        marker = body[at + 1]
-        if marker in _FRAMES:
-            height, width = _two(">HH", body, at + 5)
+        marker = body[position + 1]
+        if marker in _FRAME_MARKERS:
+            height, width = _unpack_two(">HH", body, position + 5)
             return width, height
         # 0xFF may be repeated before a marker.
-        at += 1 if marker == 0xFF else 2 + int.from_bytes(body[at + 2 : at + 4], "big")
+        position += 1 if marker == 0xFF else 2 + int.from_bytes(body[position + 2 : position + 4], "big")
     return None

@@ -20,7 +20,7 @@ _META_CHARSET = re.compile(rb"[\s/\"']charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)"
 _META_TYPE = re.compile(rb"http-equiv\s*=\s*[\"']?\s*content-type", re.IGNORECASE)
 _CONTENT_CHARSET = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9._:-]+)", re.IGNORECASE)
 _ISO_2022_JP = charset_of_codec("iso2022_jp")
-_ESCAPES = re.compile(rb"\x1b\$[@B]")
+_JAPANESE_ESCAPE = re.compile(rb"\x1b\$[@B]")
 """The start of two-byte characters in ISO-2022-JP, where all bytes are ASCII."""
 _MANY_BYTES = {"utf-16le", "utf-16be", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr", "iso-2022-jp"}
 # U+F780 to U+F7FF represent the bytes 0x80 to 0xFF.
@@ -36,65 +36,61 @@ def decode(body: bytes, declared: str | None, media_type: str, url: str = "") ->
     mark = find_mark(body)
     if mark is not None:
         return body[mark.length :].decode(mark.codec, "replace"), mark.codec.replace("16-", "16")
-    charset = find_charset(declared or "") or _declared_charset(body[:_DECLARATION_BYTES], media_type)
+    charset = find_charset(declared or "") or _find_declared_charset(body[:_DECLARATION_BYTES], media_type)
     if charset is not None and charset.name in _MANY_BYTES:
-        read = _strict(body, charset)
-        if read is not None:
-            return read, charset.name
-        otherwise = _strict(body, UTF8)
-        return (otherwise, UTF8.name) if otherwise is not None else _read(body, charset)
-    if charset is None and _ESCAPES.search(body) and (japanese := _strict(body, _ISO_2022_JP)) is not None:
+        for candidate in (charset, UTF8):
+            decoded = _decode_strictly(body, candidate)
+            if decoded is not None:
+                return decoded, candidate.name
+        return _decode_leniently(body, charset)
+    if (
+        charset is None
+        and _JAPANESE_ESCAPE.search(body)
+        and (japanese := _decode_strictly(body, _ISO_2022_JP)) is not None
+    ):
         return japanese, _ISO_2022_JP.name
-    utf8 = _strict(body, UTF8)
+    utf8 = _decode_strictly(body, UTF8)
     if utf8 is not None:
         # ASCII is the same in most charsets, so the declared one is kept.
         return utf8, (charset if charset is not None and utf8.isascii() else UTF8).name
     if charset == UTF8:
         text = body.decode("utf-8", "replace")
-        beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
-        if text.count("\ufffd") <= beyond_ascii / 2:  # a damaged byte here and there
+        non_ascii = len(text) - len(text.encode("ascii", "ignore"))
+        if text.count("\ufffd") <= non_ascii / 2:  # a damaged byte here and there
             return text, UTF8.name
         charset = None
-    return _read(body, charset or _detected(body, url))
+    if charset is None:
+        codec = guess_codec(body, url)
+        charset = WESTERN if codec is None else charset_of_codec(codec)
+    return _decode_leniently(body, charset)
 
 
-def _declared_charset(start: bytes, media_type: str) -> Charset | None:
+def _find_declared_charset(start: bytes, media_type: str) -> Charset | None:
     """Return the charset that the page itself declares."""
     match = _XML.match(start)
     charset = find_charset(match[1].decode("ascii")) if match else None
     if charset is None and media_type in {"text/html", "application/xhtml+xml"}:
-        charset = _of_meta(_COMMENT.sub(b"", start))
+        for tag in _META.findall(_COMMENT.sub(b"", start)):
+            match = _META_CHARSET.search(tag) if not _META_TYPE.search(tag) else _CONTENT_CHARSET.search(tag)
+            charset = find_charset(match[1].decode("ascii")) if match else None
+            if charset is not None:
+                break
     # A page whose declaration is readable as ASCII can't be in UTF-16 (HTML Standard, 13.2.3.2).
     if charset is not None and charset.name.startswith("utf-16"):
         return UTF8
     return WESTERN if charset is not None and charset.name == "x-user-defined" else charset
 
 
-def _of_meta(start: bytes) -> Charset | None:
-    for tag in _META.findall(start):
-        match = _META_CHARSET.search(tag) if not _META_TYPE.search(tag) else _CONTENT_CHARSET.search(tag)
-        charset = find_charset(match[1].decode("ascii")) if match else None
-        if charset is not None:
-            return charset
-    return None
-
-
-def _strict(body: bytes, charset: Charset) -> str | None:
+def _decode_strictly(body: bytes, charset: Charset) -> str | None:
     try:
         return body.decode(charset.codec)
     except UnicodeDecodeError:
         return None
 
 
-def _read(body: bytes, charset: Charset) -> tuple[str, str]:
+def _decode_leniently(body: bytes, charset: Charset) -> tuple[str, str]:
     text = body.decode(charset.codec, "replace")
     return (text.translate(_USER_DEFINED) if charset.name == "x-user-defined" else text), charset.name
-
-
-def _detected(body: bytes, url: str) -> Charset:
-    """Return the most likely charset of a page; the usual Western one if nothing suggests another."""
-    codec = guess_codec(body, url)
-    return WESTERN if codec is None else charset_of_codec(codec)
 
 
 def read_text(source: Source) -> Page:

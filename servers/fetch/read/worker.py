@@ -8,10 +8,10 @@ from servers.common.workers.frames import Head
 from servers.common.workers.serving import Read, serve
 from servers.fetch.errors import FetchError
 from servers.fetch.read.page import Kind, KindName, Metadata, Page, RemovedCounts, Source
-from servers.fetch.read.page_answers import head_of
+from servers.fetch.read.page_answers import make_head
 
 
-def reader_of(kind: KindName) -> Callable[[Source], Page]:
+def load_reader(kind: KindName) -> Callable[[Source], Page]:
     """Return the function that reads one kind of pages, and import its modules."""
     if kind == "html":
         from servers.fetch.read.html.page import read_html_page
@@ -46,7 +46,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
     """Read up to `requests` pages, until the input ends. Each may take `seconds`, and `mebibytes` of memory."""
 
     def load(name: str) -> Read:
-        read: Callable[[Source], Page] = reader_of(name)  # type: ignore[arg-type]
+        read: Callable[[Source], Page] = load_reader(name)  # type: ignore[arg-type]
 
         def answer(head: Head, body: bytes) -> tuple[Head, bytes]:
             kind, parts = Kind(head["kind"], head["media_type"]), (head["section"], head["pages"])
@@ -60,7 +60,7 @@ def main(seconds: float, mebibytes: int, requests: int) -> None:
                 shown, characters = strip_invisible(page.text)
                 page = page._replace(text=shown, removed=RemovedCounts(characters=characters))
             page = page._replace(metadata=Metadata(*(strip_invisible(fact)[0] for fact in page.metadata)))
-            return head_of(page), page.text.encode("utf-8", "replace")
+            return make_head(page), page.text.encode("utf-8", "replace")
 
         return answer
 

@@ -21,7 +21,7 @@ import numpy
 
 from servers.common.html.tree import parse
 from servers.fetch.read.html.content import forest
-from servers.fetch.read.html.content.evidence import Columns, evidence
+from servers.fetch.read.html.content.evidence import Columns
 from servers.fetch.read.html.content.lines import Lines
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.page import prepare
@@ -86,7 +86,7 @@ def read(sample: Sample) -> Page | None:
     total = sum(map(len, words))
     content = max(50.0, sum(share * len(line) for share, line in zip(labels, words, strict=True)))
     weights = [min(0.5, (len(line) + 0.3) / (content + total / 4)) * 200 for line in words]
-    return Page(evidence(lines, visible.declarations), labels, weights)
+    return Page(measure_lines(lines, visible.declarations), labels, weights)
 
 
 def train(rows: Sequence[Matrix], pages: Sequence[Page]) -> lightgbm.Booster:

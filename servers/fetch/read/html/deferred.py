@@ -44,20 +44,31 @@ def expose_boundaries(text: str) -> str:
 def place_deferred(root: HtmlElement) -> None:
     """Move streamed content and shadow roots to where a browser shows them. The tree must still contain its
     scripts."""
-    moves = (list(_moves(root)) or list(_paired(root)))[:_MAX_CALLS]
+    moves = list(_find_moves(root))
+    if not moves and next(root.iter("script"), None) is None:
+        # The page was saved without its scripts. React gives a placeholder and its content the same number. The
+        # fallback stays, since its end is unknown.
+        placeholders = [name for name in root.xpath("//template/@id") if name.startswith(("B:", "P:"))]
+        moves = [(None, name, f"S{name[1:]}") for name in placeholders]
+    moves = moves[:_MAX_CALLS]
     names = {name for move in moves for name in move[1:]}
     targets: dict[str, HtmlElement] = {}
     if names:
         for element in root.iter():
             if (name := element.get("id")) in names:
                 targets.setdefault(name, element)
-    for ends_at, place_name, content_name in moves:
-        place, content = targets.pop(place_name, None), targets.pop(content_name, None)
-        if place is None or content is None or content in place.iterancestors() or place in content.iterancestors():
+    for fallback_end, placeholder_name, content_name in moves:
+        placeholder, content = targets.pop(placeholder_name, None), targets.pop(content_name, None)
+        if (
+            placeholder is None
+            or content is None
+            or content in placeholder.iterancestors()
+            or placeholder in content.iterancestors()
+        ):
             continue
-        if ends_at is not None:
-            _drop_fallback(place, ends_at)
-        _replace(place, content)
+        if fallback_end is not None:
+            _drop_fallback(placeholder, fallback_end)
+        _replace(placeholder, content)
     _show_shadow_roots(root)
 
 
@@ -65,26 +76,19 @@ _Move = tuple[str | None, str, str]
 """The edge at which a fallback ends, if any, and the ids of the placeholder and of the content."""
 
 
-def _moves(root: HtmlElement) -> Iterator[_Move]:
-    """Yield the moves that the scripts of a page make, in order."""
+def _find_moves(root: HtmlElement) -> Iterator[_Move]:
+    """Yield the moves that the scripts of a page make, and those that templates for React's external runtime
+    describe, in order."""
     for element in root.iter("script", "template"):
-        if element.tag == "template":
-            moves = [_instructed(element)]
-        else:
-            moves = [_called(*call) for call in _CALLS.findall(element.text or "")]
-        yield from filter(None, moves)
+        if element.tag == "script":
+            yield from filter(None, (_parse_call(*call) for call in _CALLS.findall(element.text or "")))
+            continue
+        content, place, boundary = (element.get(name) or "" for name in ("data-sid", "data-pid", "data-bid"))
+        if content:
+            yield (None, place, content) if element.get("data-rsi") is not None else ("/$", boundary, content)
 
 
-def _paired(root: HtmlElement) -> Iterator[_Move]:
-    """Yield the moves of a page that was saved without its scripts."""
-    if next(root.iter("script"), None) is not None:
-        return
-    # React gives a placeholder and its content the same number. The fallback stays, since its end is unknown.
-    places = [name for name in root.xpath("//template/@id") if name.startswith(("B:", "P:"))]
-    yield from ((None, name, f"S{name[1:]}") for name in places)
-
-
-def _called(name: str, first: str, second: str) -> _Move | None:
+def _parse_call(name: str, first: str, second: str) -> _Move | None:
     if name == "df":
         return f"pl-{first}", f"pl-{first}", first
     if name.startswith("af"):
@@ -94,40 +98,32 @@ def _called(name: str, first: str, second: str) -> _Move | None:
     return (None, second, first) if name == "RS" else ("/$", first, second)
 
 
-def _instructed(template: HtmlElement) -> _Move | None:
-    """Return the move that a template for React's external runtime describes."""
-    content, place, boundary = (template.get(name) or "" for name in ("data-sid", "data-pid", "data-bid"))
-    if not content:
-        return None
-    return (None, place, content) if template.get("data-rsi") is not None else ("/$", boundary, content)
-
-
-def _drop_fallback(place: HtmlElement, edge: str) -> None:
+def _drop_fallback(placeholder: HtmlElement, edge: str) -> None:
     """Remove the elements after a placeholder up to the edge that closes it, or to the end of its parent."""
-    place.tail = None
+    placeholder.tail = None
     inner = 0
-    while (sibling := place.getnext()) is not None:
+    while (sibling := placeholder.getnext()) is not None:
         kind = sibling.get(_EDGE) or ""
         if kind == edge and not inner:
             return
         inner += kind.startswith("$")
         inner -= kind == "/$"
-        place.getparent().remove(sibling)
+        placeholder.getparent().remove(sibling)
 
 
-def _replace(place: HtmlElement, content: HtmlElement) -> None:
+def _replace(element: HtmlElement, content: HtmlElement) -> None:
     """Replace an element by the contents of `content`."""
     text, children = content.text, list(content)
     drop(content)
-    parent = place.getparent()
-    before = place.getprevious()
+    parent = element.getparent()
+    before = element.getprevious()
     if before is not None:
         before.tail = (before.tail or "") + (text or "")
     else:
         parent.text = (parent.text or "") + (text or "")
     for child in children:
-        place.addprevious(child)
-    drop(place)
+        element.addprevious(child)
+    drop(element)
 
 
 def _show_shadow_roots(root: HtmlElement) -> None:

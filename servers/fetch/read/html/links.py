@@ -14,11 +14,11 @@ _MAX_LINKS = 1_000
 """Maximum number of links that are listed."""
 _MAX_LINK_TEXT = 200
 """Maximum number of characters in a link's text."""
-_KEPT = names_in("""
+_KEPT_ATTRIBUTES = names_in("""
     id class href src alt title lang dir colspan rowspan headers scope start value reversed datetime cite name type
     checked open role aria-label itemprop
 """)
-_SILENT = ("link", "meta", "base", "iframe", "frame")
+_REMOVED_TAGS = ("link", "meta", "base", "iframe", "frame")
 
 
 def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str, int]:
@@ -26,11 +26,11 @@ def list_links(parts: Iterable[HtmlElement], base: str, page: str) -> tuple[str,
 
     Links within the page are left out.
     """
-    here = urldefrag(page).url
+    page_url = urldefrag(page).url
     words: dict[str, str] = {}
     for link in (link for part in parts for link in part.iter("a", "area", "img")):
         url = absolute_url(base, link.get(EMBEDDED if link.tag == "img" else "href"))
-        if url and urldefrag(url).url != here and not words.get(url):
+        if url and urldefrag(url).url != page_url and not words.get(url):
             pictures = " ".join(image.get("alt") or "" for image in link.iter("img"))
             names = (link.text_content(), link.get("aria-label"), link.get("alt"), link.get("title"), pictures)
             text = next(filter(None, map(squeeze, names)), "")
@@ -44,20 +44,20 @@ def clean_markup(part: HtmlElement, base: str) -> str:
     for element in list(part.iter()):
         if element.get(EMBEDDED):
             unfold_link(element)
-        if element.tag in _SILENT and element is not part:
+        if element.tag in _REMOVED_TAGS and element is not part:
             element.drop_tree()
             continue
         for name in list(element.attrib):
-            if name not in _KEPT:
+            if name not in _KEPT_ATTRIBUTES:
                 del element.attrib[name]
         if element.get("src") is not None or element.tag == "img":
-            _put(element, "src", picture_url(base, element))
+            _set_url(element, "src", picture_url(base, element))
         if element.get("href") is not None:
-            _put(element, "href", absolute_url(base, element.get("href")))
+            _set_url(element, "href", absolute_url(base, element.get("href")))
     return str(tostring(part, encoding="unicode", with_tail=False)).strip()
 
 
-def _put(element: HtmlElement, name: str, url: str) -> None:
+def _set_url(element: HtmlElement, name: str, url: str) -> None:
     if url:
         element.set(name, url)
     elif name in element.attrib:

@@ -15,12 +15,12 @@ from servers.common.html.urls import base_url
 from servers.common.html.visible import keep_visible
 from servers.common.html.writer import write
 from servers.fetch.errors import FetchError
-from servers.fetch.read.html.content.declarations import Declarations, declarations_of
+from servers.fetch.read.html.content.declarations import Declarations, combine_declarations
 from servers.fetch.read.html.content.main_content import Content, main_content
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.links import clean_markup, list_links
-from servers.fetch.read.html.metadata import Facts, blocks_of, facts_of, linked_data, metadata
-from servers.fetch.read.html.redirects import refresh_note, script_note
+from servers.fetch.read.html.metadata import Facts, format_metadata, read_blocks, read_facts, read_linked_data
+from servers.fetch.read.html.redirects import describe_refresh, describe_script_redirect
 from servers.fetch.read.html.sections import find_section
 from servers.fetch.read.page import Format, Page, RemovedCounts, Source
 from servers.fetch.read.text import decode
@@ -50,20 +50,16 @@ _CDATA = re.compile(
     r"<(script|style)\b[^<>]*(?<!/)>.*?(?:</\1>|\Z)|<!--.*?(?:-->|\Z)|<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.DOTALL
 )
 """A section of literal text in XHTML; and comments, scripts and styles, in which there is none."""
-_ASKS = re.compile(r"java\s?script", re.IGNORECASE)
+_ASKS_FOR_SCRIPTS = re.compile(r"java\s?script", re.IGNORECASE)
 
 
 def read_html_page(source: Source) -> Page:
     """Return the page, like `read_html`. Raises the same errors."""
     text, charset = decode(source.body, source.charset, source.kind.media_type, source.url)
     if source.kind.media_type.endswith("xml"):
-        text = _CDATA.sub(_escaped, text)
+        # Literal text becomes markup.
+        text = _CDATA.sub(lambda match: match[0] if match[2] is None else html.escape(match[2]), text)
     return read_html(text, source.url, source.format, source.section)._replace(charset=charset)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    """Return literal text as markup, and comments, scripts and styles unchanged."""
-    return match[0] if match[2] is None else html.escape(match[2])
 
 
 class VisiblePage(NamedTuple):
@@ -85,27 +81,32 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
     root, whole = parse(expose_boundaries(text))
     place_deferred(root)
     notes = [] if whole else [_CUT]
-    size = _visible_characters(root)
-    notes += [_NEEDS_SCRIPTS] if _wants_scripts(root, size) else []
+    size = _count_visible(root)
+    notes += [_NEEDS_SCRIPTS] if _needs_scripts(root, size) else []
     base = base_url(root, url)
-    notes += refresh_note(root, base, url)
-    notes += script_note(root, base, url) if size < _MAX_UNSCRIPTED else []
+    notes += describe_refresh(root, base, url)
+    notes += describe_script_redirect(root, base, url) if size < _MAX_UNSCRIPTED else []
     if format == "json":
-        blocks, failed = blocks_of(find_section(root, section) if section else [root])
+        blocks, failed = read_blocks(find_section(root, section) if section else [root])
         if not blocks:
             suggestion = 'Ask for the format "markdown"'
             raise FetchError("not_found", "The page contains no JSON-LD and no other JSON", suggestion)
         notes += [f"{failed} more could not be read."] if failed else []
         written = strip_invisible(json.dumps(blocks, ensure_ascii=False, indent=2))[0]
-        return Page(written, "html", metadata=facts_of(root, base, linked_data(root)).metadata, notes=tuple(notes))
+        return Page(
+            written,
+            "html",
+            metadata=read_facts(root, base, read_linked_data(root)).metadata,
+            notes=tuple(notes),
+        )
     page = prepare(root, url)
     notes += [_LATE] if page.is_late else []
     parts = find_section(root, section) if section else None
     headings: tuple[str, ...] = ()
     if format in ("markdown", "text"):
-        written, more, headings = _words(page, parts, plain=format == "text")
+        written, more, headings = _write_content(page, parts, plain=format == "text")
         if parts is None and (_NEEDS_SCRIPTS in notes or len(written) + sum(map(len, headings)) < _MAX_EMPTY):
-            described = _described(page, written, plain=format == "text")
+            described = _find_description(page, written, plain=format == "text")
             more += (
                 [_DESCRIBED]
                 if described
@@ -121,7 +122,7 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
         written, omitted = list_links(parts or [root], base, url)
         notes += [f"{format_count(omitted, 'more link')} left out."] if omitted else []
     elif format == "metadata":
-        written = metadata(page.facts, url, parts or [root])
+        written = format_metadata(page.facts, url, parts or [root])
     else:
         written = "\n".join(clean_markup(part, base) for part in parts or [root])
     facts = page.facts.metadata
@@ -131,17 +132,17 @@ def read_html(text: str, url: str, format: Format, section: str | None) -> Page:
 def prepare(root: HtmlElement, url: str) -> VisiblePage:
     """Reduce a page to the parts that a reader sees."""
     base = base_url(root, url)
-    things = linked_data(root)
+    things = read_linked_data(root)
     types = root.xpath("//@itemtype")
     cleared = keep_visible(root)
-    facts = facts_of(root, base, things)
-    declared = declarations_of(facts.metadata.title, things, facts.open_graph, types)
+    facts = read_facts(root, base, things)
+    declared = combine_declarations(facts.metadata.title, things, facts.open_graph, types)
     return VisiblePage(
         root, url, base, facts, declared, RemovedCounts(cleared.elements, cleared.characters), cleared.is_late
     )
 
 
-def _words(
+def _write_content(
     page: VisiblePage, parts: list[HtmlElement] | None, *, plain: bool
 ) -> tuple[str, list[str], tuple[str, ...]]:
     """Return three values: the text of the sections or of the main content, or all text if no main content was found;
@@ -153,19 +154,19 @@ def _words(
     content = main_content(page.root, page.declarations, pictures=not plain)
     if content is not None:
         body = content.body
-        notes += _omission_note(content)
+        notes += _describe_omission(content)
     else:
         mains = [element for element in page.root.iter("main") if length(element)]
         body = mains[0] if len(mains) == 1 else page.root.find("body")
         notes += [] if body in mains else [_WHOLE]
     text = write(body, page.base, page.url, plain=plain)
-    text = text if plain else _headed(text, page.facts.heading)
+    text = text if plain else _add_title(text, page.facts.heading)
     outline = content.outline[:_MAX_OMITTED_HEADINGS] if content is not None else []
     headings = tuple(heading[:_MAX_HEADING_LENGTH] for heading in outline)
     return text, (notes if text else []), headings
 
 
-def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
+def _find_description(page: VisiblePage, written: str, *, plain: bool) -> str:
     """Return the longest description in the page's metadata, if it is long enough to be a text of its own and longer
     than `written`."""
     text = max((page.facts.metadata.description, *page.declarations.descriptions), key=len)
@@ -176,7 +177,7 @@ def _described(page: VisiblePage, written: str, *, plain: bool) -> str:
     return "\n\n".join(paragraph if plain else escape(paragraph) for paragraph in paragraphs)
 
 
-def _omission_note(content: Content) -> list[str]:
+def _describe_omission(content: Content) -> list[str]:
     """Return a note about the omitted text of a page, if any."""
     omitted = sum(content.left.values())
     if not omitted:
@@ -188,36 +189,36 @@ def _omission_note(content: Content) -> list[str]:
     return [f"Only {content.kept:,} of {total} are kept: use `raw` or `section` for the rest ({places})."]
 
 
-def _headed(text: str, heading: str) -> str:
+def _add_title(text: str, heading: str) -> str:
     """Return text after its title, unless it begins with it."""
     beginning = text.split("\n", _LINES_OF_BEGINNING)[:_LINES_OF_BEGINNING]
-    title = _bare(heading)
-    headed = any(line.startswith("#") and _bare(line) in title for line in beginning if _bare(line))
-    if not heading or headed or any(line.startswith("# ") or _bare(line) == title for line in beginning):
+    title = _keep_letters(heading)
+    headed = any(line.startswith("#") and _keep_letters(line) in title for line in beginning if _keep_letters(line))
+    if not heading or headed or any(line.startswith("# ") or _keep_letters(line) == title for line in beginning):
         return text
     return f"# {escape(heading)}\n\n{text}".rstrip()
 
 
-def _bare(line: str) -> str:
+def _keep_letters(line: str) -> str:
     """Return only the letters of a line, for comparison."""
     return re.sub(r"\(https?:[^)]*\)|[\W_]+", "", line).casefold()
 
 
-def _wants_scripts(root: HtmlElement, size: int) -> bool:
+def _needs_scripts(root: HtmlElement, size: int) -> bool:
     """Return True if a page has hardly any text, but scripts to create it. The tree must still contain its scripts;
     `size` is its number of visible characters."""
     body = root.find("body")
     if body is None or size >= _MAX_UNSCRIPTED:
         return False
     scripts = list(root.iter("script"))
-    asks = any(_ASKS.search(element.text_content()) for element in root.iter("noscript"))
+    asks = any(_ASKS_FOR_SCRIPTS.search(element.text_content()) for element in root.iter("noscript"))
     rooted = any((element.get("id") or element.tag) in _ROOTS for element in body.iter("div", "main", "app-root"))
     written = sum(len(element.text or "") for element in scripts if "json" not in (element.get("type") or ""))
     loads = not size and any(element.get("src") for element in scripts)
     return bool(scripts) and (asks or rooted or loads or (size < _MAX_EMPTY and written > _MIN_SCRIPTS))
 
 
-def _visible_characters(root: HtmlElement) -> int:
+def _count_visible(root: HtmlElement) -> int:
     """Return the number of characters that a page shows without its scripts."""
     body = root.find("body")
     size = 0

@@ -5,7 +5,6 @@ Scripts are not run. An address is recognized if a script assigns a literal stri
 """
 
 import re
-from collections.abc import Iterable
 from urllib.parse import urldefrag
 
 from lxml.html import HtmlElement
@@ -28,7 +27,7 @@ _VARIABLE = re.compile(rf"(?<![\w$.])([\w$]+)\s*=\s*({_STRING})\s*(?:[;,\n}}]|\Z
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 
 
-def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
+def describe_refresh(root: HtmlElement, base: str, url: str) -> list[str]:
     """Return a note about the page to which a browser would be redirected after a delay; [] if there is none."""
     for meta in root.iter("meta"):
         if (meta.get("http-equiv") or "").strip().lower() == "refresh":
@@ -41,30 +40,25 @@ def refresh_note(root: HtmlElement, base: str, url: str) -> list[str]:
     return []
 
 
-def script_note(root: HtmlElement, base: str, url: str) -> list[str]:
+def describe_script_redirect(root: HtmlElement, base: str, url: str) -> list[str]:
     """Return a note about the page to which a script may redirect a browser; [] if there is none. The tree must still
     contain its scripts."""
     body = root.find("body")
     handler = "" if body is None else body.get("onload") or ""
     scripts = (element.text or "" for element in root.iter("script"))
-    for target in _targets([handler, *scripts]):
-        address = absolute_url(base, target)
-        if address.startswith("http") and not _is_same(address, url):
-            return [f'A script may redirect a browser from here to "{address[:_MAX_SHOWN]}".']
-    return []
-
-
-def _targets(scripts: Iterable[str]) -> Iterable[str]:
-    for script in scripts:
+    for script in (handler, *scripts):
         if len(script) > _MAX_SCRIPT or "location" not in script:
             continue
         strings = dict(_VARIABLE.findall(script))
         for match in _REDIRECT.finditer(script):
             literal = strings.get(match[1], "") if match[1][0] not in "\"'`" else match[1]
-            yield _ESCAPE.sub(_character, literal[1:-1])
+            address = absolute_url(base, _ESCAPE.sub(_decode_escape, literal[1:-1]))
+            if address.startswith("http") and not _is_same(address, url):
+                return [f'A script may redirect a browser from here to "{address[:_MAX_SHOWN]}".']
+    return []
 
 
-def _character(escape: re.Match[str]) -> str:
+def _decode_escape(escape: re.Match[str]) -> str:
     number = escape[1] or escape[2]
     return chr(int(number, 16)) if number else escape[3]
 

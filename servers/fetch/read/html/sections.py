@@ -31,51 +31,47 @@ def find_section(root: HtmlElement, section: str) -> list[HtmlElement]:
         if target is None:
             target = next((element for element in root.iter("a") if element.get("name") in names), None)
         if target is not None:
-            return _at(target)
+            return _find_anchor_elements(target)
     name = squeeze(query.lstrip("#")).casefold()
     headings = [(heading, squeeze(heading.text_content()).casefold()) for heading in root.iter(*HEADINGS)]
     exact = next((heading for heading, words in headings if words == name), None)
     if exact is not None:
-        return [_under(exact)]
-    if matches := _by_selector(root, query):
+        return [_keep_section(exact)]
+    if matches := _select(root, query):
         return matches
-    close = next((heading for heading, words in headings if name and name in words), None)
-    if close is not None:
-        return [_under(close)]
-    raise _not_found(root)
+    similar = next((heading for heading, words in headings if name and name in words), None)
+    if similar is not None:
+        return [_keep_section(similar)]
+    texts = [text for heading in root.iter(*HEADINGS) if (text := squeeze(heading.text_content()))]
+    if not texts:
+        raise FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
+    shown = "\n".join(text[:100] for text in texts[:_MAX_HEADINGS])
+    first = f"the first {_MAX_HEADINGS} of them are quoted" if len(texts) > _MAX_HEADINGS else "they are quoted"
+    suggestion = f"Name one of its {len(texts)} headings; {first}"
+    raise FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
 
 
-def _not_found(root: HtmlElement) -> FetchError:
-    every = [words for heading in root.iter(*HEADINGS) if (words := squeeze(heading.text_content()))]
-    if not every:
-        return FetchError("not_found", "The page has no such section, and no headings", "Leave `section` out")
-    shown = "\n".join(words[:100] for words in every[:_MAX_HEADINGS])
-    first = f"the first {_MAX_HEADINGS} of them are quoted" if len(every) > _MAX_HEADINGS else "they are quoted"
-    suggestion = f"Name one of its {len(every)} headings; {first}"
-    return FetchError("not_found", "The page has no such section", suggestion, quoted=shown)
-
-
-def _by_selector(root: HtmlElement, selector: str) -> list[HtmlElement]:
+def _select(root: HtmlElement, selector: str) -> list[HtmlElement]:
     """Return the outermost elements that a selector matches; [] if it is not a selector."""
     try:
-        every = CSSSelector(selector, translator="html")(root)
+        matches = CSSSelector(selector, translator="html")(root)
     except (SelectorError, XPathError, RecursionError):
         return []
     chosen: set[HtmlElement] = set()
     outermost: list[HtmlElement] = []
-    for element in every:
+    for element in matches:
         if chosen.isdisjoint(element.iterancestors()):
             chosen.add(element)
             outermost.append(element)
     return outermost[:_MAX_ELEMENTS]
 
 
-def _at(target: HtmlElement) -> list[HtmlElement]:
+def _find_anchor_elements(target: HtmlElement) -> list[HtmlElement]:
     """Return the elements that belong to an anchor: a heading's section, a term with its meaning, or the element
     itself."""
     heading = next((element for element in (target, *target.iterancestors()) if element.tag in HEADINGS), None)
     if heading is not None:
-        return [_under(heading)]
+        return [_keep_section(heading)]
     if target.tag == "script":
         return [target]
     if target.tag == "dt":
@@ -83,17 +79,17 @@ def _at(target: HtmlElement) -> list[HtmlElement]:
     first = next(target.iter(*HEADINGS), None)
     if first is not None and length(first) == length(target):
         # Some generators wrap only the heading, and give the wrapper its name.
-        return [_under(first)]
+        return [_keep_section(first)]
     if length(target) and target.tag in BLOCKS:
         return [target]
     following = next(iter(target.xpath(_NEXT_HEADINGS)), None) if first is None else first
     block = next((element for element in target.iterancestors() if element.tag in BLOCKS), target)
     if length(block) and block.tag not in _CONTAINERS and (length(target) or following is None):
         return [block]
-    return [target if following is None else _under(following)]
+    return [target if following is None else _keep_section(following)]
 
 
-def _under(heading: HtmlElement) -> HtmlElement:
+def _keep_section(heading: HtmlElement) -> HtmlElement:
     """Return a heading with its section, up to the next heading of its level within its container."""
     container = heading.getparent()
     while container.getparent() is not None and (
@@ -110,19 +106,16 @@ def _under(heading: HtmlElement) -> HtmlElement:
         for before in list(start.itersiblings(preceding=True)):
             parent.remove(before)
         start = parent
-    if end is not None:
-        _cut_from(container, end)
-    return container
-
-
-def _cut_from(container: HtmlElement, end: HtmlElement) -> None:
-    first = True
+    if end is None:
+        return container
+    # Remove everything from the next heading on, but not the elements around it.
+    removed = end
     while end is not container:
         parent = end.getparent()
         end.tail = None
         for after in list(end.itersiblings()):
             parent.remove(after)
-        if first:
+        if end is removed:
             parent.remove(end)
-        first = False
         end = parent
+    return container

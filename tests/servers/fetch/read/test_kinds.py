@@ -1,8 +1,8 @@
 import pytest
 
 from servers.fetch.errors import FetchError
-from servers.fetch.read.kinds import Kind, check, kind_of
-from servers.fetch.read.reader import size_of
+from servers.fetch.read.kinds import Kind, check, find_kind
+from servers.fetch.read.reader import find_size
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\1\x40\0\0\0\xc8\x08\x06\0\0\0"
 GIF = b"GIF89a\x40\x01\xc8\x00\0\0\0"
@@ -76,18 +76,18 @@ def test_h8_a_page_is_what_it_says_or_what_its_bytes_say():
         (b"text", "image/avif", "other"),
         (b"text", "application/epub+zip", "other"),
     ]
-    assert [(body, said, kind_of(said, body).name) for body, said, _ in rows] == rows
+    assert [(body, said, find_kind(said, body).name) for body, said, _ in rows] == rows
 
 
 def test_h8_what_is_in_a_zip_is_named_as_the_site_names_it():
     word = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-    assert kind_of(word, ZIP) == Kind("other", word)
-    assert kind_of("application/octet-stream", ZIP) == Kind("other", "application/zip")
+    assert find_kind(word, ZIP) == Kind("other", word)
+    assert find_kind("application/octet-stream", ZIP) == Kind("other", "application/zip")
 
 
 def test_h8_what_is_no_text_is_described():
     for body, media_type in [(ZIP, ""), (WASM, ""), (b"\1\2", "application/octet-stream")]:
-        kind = kind_of(media_type, body)
+        kind = find_kind(media_type, body)
         with pytest.raises(FetchError) as caught:
             check(kind, "markdown", None, None, 12_345)
         assert caught.value.code == "unsupported_type"
@@ -104,9 +104,9 @@ def test_h8_an_image_says_its_size():
         "image/webp": webp,
     }.items():
         for body in bodies:
-            assert kind_of("", body) == Kind("image", media_type)
-            assert size_of(body, media_type) == (320, 200)
-            cut = [size_of(body[:length], media_type) for length in range(len(body))]
+            assert find_kind("", body) == Kind("image", media_type)
+            assert find_size(body, media_type) == (320, 200)
+            cut = [find_size(body[:length], media_type) for length in range(len(body))]
             assert {*cut} <= {None, (320, 200)}
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from servers.fetch.read.kinds import kind_of
+from servers.fetch.read.kinds import find_kind
 from servers.fetch.read.text import decode
 
 RUSSIAN = "Быстрая коричневая лиса прыгает через ленивую собаку. Это обычный русский текст о погоде и людях."
@@ -129,7 +129,7 @@ STARTS = st.sampled_from(
 @pytest.mark.slow
 @given(STARTS, st.binary(max_size=200), st.none() | st.text(max_size=20) | st.just("shift_jis"), TYPES)
 def test_any_bytes_are_of_some_kind_and_some_text(start: bytes, rest: bytes, declared: str | None, media_type: str):
-    assert kind_of(media_type, start + rest).name
+    assert find_kind(media_type, start + rest).name
     text, name = decode(start + rest, declared, media_type)
     assert isinstance(text, str)
     assert name

@@ -26,7 +26,7 @@ KINDS_OF_THINGS = {
 _DESCRIPTIONS = ("name", "headline", "description", "articleBody", "text", "reviewBody")
 _MAX_CHARACTERS = 200_000
 """Maximum number of characters of descriptions."""
-_LEVELS = 4
+_MAX_LEVELS = 4
 _TAG = re.compile(r"<[^<>]*>")
 
 
@@ -39,17 +39,20 @@ class Declarations(NamedTuple):
     descriptions: Sequence[str] = ()
 
 
-def declarations_of(
+def combine_declarations(
     title: str, things: Sequence[dict[str, Any]], graph: Mapping[str, str], microdata: Iterable[str]
 ) -> Declarations:
     """Combine a page's declarations in JSON-LD, Open Graph, and microdata types."""
     types = {name.rstrip("/").rpartition("/")[2] for kinds in microdata for name in kinds.lower().split()}
-    types |= {name.lower().rpartition("/")[2] for thing in things for name in _types(thing)}
+    for thing in things:
+        names = thing.get("@type")
+        listed = names if isinstance(names, list) else [names]
+        types |= {name.lower().rpartition("/")[2] for name in listed if isinstance(name, str)}
     types.add(f"og:{graph.get('og:type', '').lower()}")
-    about = frozenset(kind for kind, names in KINDS_OF_THINGS.items() if types & names)
+    about = frozenset(kind for kind, kind_types in KINDS_OF_THINGS.items() if types & kind_types)
     texts: list[str] = [graph[name] for name in ("og:title", "og:description") if name in graph]
     remaining = _MAX_CHARACTERS
-    for text in (text for thing in things for text in _texts(thing, _LEVELS)):
+    for text in (text for thing in things for text in _find_descriptions(thing, _MAX_LEVELS)):
         texts.append(_TAG.sub(" ", text[:remaining]))
         remaining -= len(text)
         if remaining <= 0:
@@ -57,18 +60,13 @@ def declarations_of(
     return Declarations(title, about, texts)
 
 
-def _types(thing: dict[str, Any]) -> Iterator[str]:
-    names = thing.get("@type")
-    yield from (name for name in (names if isinstance(names, list) else [names]) if isinstance(name, str))
-
-
-def _texts(value: Any, levels: int) -> Iterator[str]:
+def _find_descriptions(value: Any, levels: int) -> Iterator[str]:
     """Yield the descriptions of a thing and of the things within it."""
     if isinstance(value, list) and levels:
         for inner in value:
-            yield from _texts(inner, levels - 1)
+            yield from _find_descriptions(inner, levels - 1)
     elif isinstance(value, dict) and levels:
         yield from (text for name in _DESCRIPTIONS if isinstance(text := value.get(name), str))
         for inner in value.values():
             if isinstance(inner, list | dict):
-                yield from _texts(inner, levels - 1)
+                yield from _find_descriptions(inner, levels - 1)

@@ -36,13 +36,13 @@ Columns = dict[str, list[float]]
 _SENTENCE = re.compile(r"[.!?\u061f\u0964](?=\s|$|[\"'\u201d\u2019)])|[\u3002\uff01\uff1f]")
 _PRICE = re.compile(r"[$\u20ac\u00a3\u00a5\u20b9\u20bd]\s?\d|\d\s?[$\u20ac\u00a3\u00a5\u20b9\u20bd]")
 _DATE = re.compile(r"\b(?:19|20)\d\d\b|\b\d{1,2}[:/.]\d{2}\b")
-_NAMED = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
+_NAME_AND_VALUE = re.compile(r"[^:\uff1a.!?]{2,40}[:\uff1a]\s?\S")
 """A name and its value on one line."""
 _WORD = re.compile(r"\w+")
 _MIN_PARAGRAPH_LENGTH = 80
 """Minimum number of characters in a line that is a paragraph rather than a label."""
 _MAX_LINK_SHARE = 0.3
-_ALIKE = (
+_SIMILAR_TAGS = (
     "p",
     "div section article main body center aside header footer nav form fieldset address details dialog hgroup",
     "li",
@@ -54,7 +54,7 @@ _ALIKE = (
     "figcaption figure legend summary",
     *HEADINGS,
 )
-_TAGS = {tag: number for number, tags in enumerate(_ALIKE) for tag in tags.split()}
+_TAGS = {tag: number for number, tags in enumerate(_SIMILAR_TAGS) for tag in tags.split()}
 _OTHER_TAG = 1
 _BLOCK_LEVELS = 4
 """Number of enclosing blocks of a line that are considered, each with more lines than the previous one."""
@@ -62,29 +62,33 @@ _MAX_LARGEST_SHARE, _MAX_SECOND_SHARE = 0.7, 0.2
 """Maximum shares of the page for the two largest blocks considered."""
 _MIN_TITLE_SIMILARITY = 0.1
 """Minimum similarity to the title of a heading that is the page's headline."""
-_NOWHERE = -2.0
+_NO_DISTANCE = -2.0
 
 
-def evidence(page: Lines, declared: Declarations) -> Columns:
+def measure_lines(page: Lines, declared: Declarations) -> Columns:
     """Return all features of a page's lines, of which there is at least one, including those from its
     declarations."""
     lines = page.lines
-    titled = set(_WORD.findall(declared.title.lower()))
+    title_words = set(_WORD.findall(declared.title.lower()))
     times = Counter(line.text for line in lines)
     names = "chars words sentences capitals digits ends colon links hrefs price date named titled of_title times tag"
-    words = _columns(names.split(), [_words_of(line, titled, times[line.text]) for line in lines])
+    words = _make_columns(names.split(), [_measure_words(line, title_words, times[line.text]) for line in lines])
     counts = _Counts(lines, words)
-    around = _Around(page, counts)
-    shapes = _shapes(lines)
+    around = _EnclosingBlocks(page, counts)
+    shapes = _find_shapes(lines)
+    chars = counts.chars
     return {
         **words,
-        **_places(lines, counts),
-        **_outline(lines, counts, words),
+        **{f"in_{kind}": [float(line.within[number]) for line in lines] for number, kind in enumerate(KINDS)},
+        "chars_before": chars[:-1],
+        "chars_after": [chars[-1] - before for before in chars[1:]],
+        "level": [float(line.block.level) for line in lines],
+        **_measure_sections(lines, counts, words),
         **around.columns(),
-        **_of_shapes(counts, words, shapes),
-        **_neighbors(words),
-        **_whole_page(page, counts),
-        **_of_declarations(lines, declared),
+        **_measure_shapes(counts, words, shapes),
+        **_measure_neighbors(words),
+        **_measure_page(page, counts),
+        **_measure_declarations(lines, declared),
     }
 
 
@@ -93,20 +97,20 @@ class _Counts:
 
     def __init__(self, lines: Sequence[Line], words: Columns) -> None:
         chars = words["chars"]
-        self.chars = _sums(chars)
-        self.linked = _sums(float(line.linked) for line in lines)
-        self.long = _sums(
+        self.chars = _accumulate(chars)
+        self.linked = _accumulate(float(line.linked) for line in lines)
+        self.long = _accumulate(
             size if size >= _MIN_PARAGRAPH_LENGTH and line.linked < _MAX_LINK_SHARE * size else 0.0
             for size, line in zip(chars, lines, strict=True)
         )
-        self.sentences = _sums(words["sentences"])
-        self.headings = _sums(float(is_heading(line)) for line in lines)
-        self.prices = _sums(words["price"])
+        self.sentences = _accumulate(words["sentences"])
+        self.headings = _accumulate(float(is_heading(line)) for line in lines)
+        self.prices = _accumulate(words["price"])
         self.pictures = [float(line.pictures) for line in (*lines, lines[-1])]
         self.fields = [float(line.fields) for line in (*lines, lines[-1])]
 
-    def of(self, first: int, end: int) -> tuple[float, ...]:
-        """Return the features listed in `_OF_BLOCK`."""
+    def measure(self, first: int, end: int) -> tuple[float, ...]:
+        """Return the features listed in `_BLOCK_FEATURES`."""
         chars = self.chars[end] - self.chars[first]
         total = self.chars[-1]
         count = end - first
@@ -125,8 +129,8 @@ class _Counts:
             self.chars[end] / total,
         )
 
-    def of_group(self, same: Sequence[Block]) -> tuple[float, ...]:
-        """Return the features listed in `_OF_GROUP` for a group of blocks in order."""
+    def measure_group(self, same: Sequence[Block]) -> tuple[float, ...]:
+        """Return the features listed in `_GROUP_FEATURES` for a group of blocks in order."""
         count, total = len(same), self.chars[-1]
         chars, linked, pictures, prices, sentences = (
             sum(column[block.end] - column[block.first] for block in same)
@@ -145,7 +149,7 @@ class _Counts:
         )
 
 
-_OF_BLOCK = (
+_BLOCK_FEATURES = (
     "share",
     "links",
     "lines",
@@ -161,12 +165,12 @@ _OF_BLOCK = (
 )
 
 
-_OF_GROUP = ("count", "share", "length", "pictures", "prices", "sentences", "links", "start", "end")
+_GROUP_FEATURES = ("count", "share", "length", "pictures", "prices", "sentences", "links", "start", "end")
 _GROUP_LEVELS = 6
 """Number of enclosing blocks of a line that are considered for its group."""
 
 
-def _sums(values: Iterable[float]) -> list[float]:
+def _accumulate(values: Iterable[float]) -> list[float]:
     """Return the sum of all values before each one, and the total."""
     return [0.0, *accumulate(values)]
 
@@ -176,16 +180,16 @@ def is_heading(line: Line) -> bool:
     return line.block.element.tag in HEADINGS
 
 
-def _columns(names: Iterable[str], rows: Iterable[Sequence[float]]) -> Columns:
+def _make_columns(names: Iterable[str], rows: Iterable[Sequence[float]]) -> Columns:
     return {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-def _words_of(line: Line, titled: set[str], times: int) -> tuple[float, ...]:
+def _measure_words(line: Line, title_words: set[str], times: int) -> tuple[float, ...]:
     text = line.text
     chars = len(text)
     words = _WORD.findall(text.lower())
     count = len(words) or 1
-    same = titled.intersection(words)
+    same = title_words.intersection(words)
     return (
         chars,
         len(words),
@@ -198,25 +202,15 @@ def _words_of(line: Line, titled: set[str], times: int) -> tuple[float, ...]:
         len(line.links),
         float(_PRICE.search(text) is not None),
         float(_DATE.search(text) is not None),
-        float(_NAMED.match(text) is not None),
+        float(_NAME_AND_VALUE.match(text) is not None),
         sum(word in same for word in words) / count,
-        len(same) / (len(titled) or 1),
+        len(same) / (len(title_words) or 1),
         times,
         _TAGS.get(line.block.element.tag, _OTHER_TAG),
     )
 
 
-def _places(lines: Sequence[Line], counts: _Counts) -> Columns:
-    chars = counts.chars
-    return {
-        **{f"in_{kind}": [float(line.within[number]) for line in lines] for number, kind in enumerate(KINDS)},
-        "chars_before": chars[:-1],
-        "chars_after": [chars[-1] - before for before in chars[1:]],
-        "level": [float(line.block.level) for line in lines],
-    }
-
-
-def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
+def _measure_sections(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
     """Return the features of each line's section, which begins at a heading of any level, and the line's distance to
     the h1 and to the heading most like the title, as a share of the page.
     """
@@ -250,22 +244,22 @@ def _outline(lines: Sequence[Line], counts: _Counts, words: Columns) -> Columns:
     )
     headline = next((number for number in headings if lines[number].block.element.tag == "h1"), None)
     best = max(headings, key=likeness.__getitem__, default=None)
-    columns = _columns(names.split(), rows)
-    columns["from_h1"] = _distances(counts, headline)
-    columns["from_title"] = _distances(
+    columns = _make_columns(names.split(), rows)
+    columns["from_h1"] = _measure_distances(counts, headline)
+    columns["from_title"] = _measure_distances(
         counts, best if best is not None and likeness[best] >= _MIN_TITLE_SIMILARITY else None
     )
     return columns
 
 
-def _distances(counts: _Counts, number: int | None) -> list[float]:
+def _measure_distances(counts: _Counts, number: int | None) -> list[float]:
     before = counts.chars[:-1]
     if number is None:
-        return [_NOWHERE] * len(before)
+        return [_NO_DISTANCE] * len(before)
     return [(chars - before[number]) / counts.chars[-1] for chars in before]
 
 
-class _Around:
+class _EnclosingBlocks:
     """The enclosing blocks of each line, each with more lines than the previous one."""
 
     def __init__(self, page: Lines, counts: _Counts) -> None:
@@ -273,21 +267,21 @@ class _Around:
         full = [block for block in page.blocks if block.first < block.end]
         self.members: dict[Hashable, list[Block]] = {}
         for block in full:
-            self.members.setdefault(_beside(block), []).append(block)
+            self.members.setdefault(_make_group_key(block), []).append(block)
         self.alike = {key: len(same) for key, same in self.members.items()}
         self.groups: dict[Hashable, tuple[float, ...]] = {}
         self.counts = counts
         self.chains: dict[Block, list[Block]] = {}
-        self.of: dict[Block, tuple[float, ...]] = {}
+        self.features: dict[Block, tuple[float, ...]] = {}
         for block in full:
             chain = [block]
             around = block.around
             if around is not None:
                 # Its parent block precedes it in page order.
                 outer = self.chains[around]
-                chain += outer if _lines_of(around) > _lines_of(block) else outer[1:]
+                chain += outer if _count_lines(around) > _count_lines(block) else outer[1:]
             self.chains[block] = chain
-            self.of[block] = counts.of(block.first, block.end)
+            self.features[block] = counts.measure(block.first, block.end)
 
     def columns(self) -> Columns:
         """Return the features of these blocks, of the largest one with at most `_MAX_LARGEST_SHARE` of the page, and
@@ -296,43 +290,36 @@ class _Around:
         rows: dict[Block, tuple[float, ...]] = {}
         for line in self.lines:
             if line.block not in rows:
-                rows[line.block] = self._row(line.block)
+                rows[line.block] = self._measure_block(line.block)
         which = (*range(_BLOCK_LEVELS), "most", "part")
-        names = [f"{name}_{size}" for size in which for name in _OF_BLOCK]
+        names = [f"{name}_{size}" for size in which for name in _BLOCK_FEATURES]
         names += [f"alike_{level}" for level in range(_BLOCK_LEVELS)]
-        names += [f"{name}_group" for name in _OF_GROUP]
-        return _columns(names, [rows[line.block] for line in self.lines])
+        names += [f"{name}_group" for name in _GROUP_FEATURES]
+        return _make_columns(names, [rows[line.block] for line in self.lines])
 
-    def _row(self, block: Block) -> tuple[float, ...]:
-        levels = [self._at(block, level) for level in range(_BLOCK_LEVELS)]
+    def _measure_block(self, block: Block) -> tuple[float, ...]:
         chain = self.chains[block]
-        largest = next((other for other in reversed(chain) if self.of[other][0] < _MAX_LARGEST_SHARE), block)
-        part = next((other for other in reversed(chain) if self.of[other][0] < _MAX_SECOND_SHARE), block)
-        numbers = [number for other in (*levels, largest, part) for number in self.of[other]]
-        return (*numbers, *(self.alike[_beside(other)] for other in levels), *self._group_of(chain))
-
-    def _group_of(self, chain: list[Block]) -> tuple[float, ...]:
-        """Return the features of the largest group of similar adjacent blocks that contains each line."""
-        key = _beside(max(chain[:_GROUP_LEVELS], key=lambda block: self.alike[_beside(block)]))
+        levels = [chain[min(level, len(chain) - 1)] for level in range(_BLOCK_LEVELS)]
+        largest = next((other for other in reversed(chain) if self.features[other][0] < _MAX_LARGEST_SHARE), block)
+        part = next((other for other in reversed(chain) if self.features[other][0] < _MAX_SECOND_SHARE), block)
+        numbers = [number for other in (*levels, largest, part) for number in self.features[other]]
+        # The largest group of similar adjacent blocks that contains the line.
+        key = _make_group_key(max(chain[:_GROUP_LEVELS], key=lambda other: self.alike[_make_group_key(other)]))
         if key not in self.groups:
-            self.groups[key] = self.counts.of_group(self.members[key])
-        return self.groups[key]
-
-    def _at(self, block: Block, level: int) -> Block:
-        chain = self.chains[block]
-        return chain[min(level, len(chain) - 1)]
+            self.groups[key] = self.counts.measure_group(self.members[key])
+        return (*numbers, *(self.alike[_make_group_key(other)] for other in levels), *self.groups[key])
 
 
-def _lines_of(block: Block) -> int:
+def _count_lines(block: Block) -> int:
     return block.end - block.first
 
 
-def _beside(block: Block) -> Hashable:
+def _make_group_key(block: Block) -> Hashable:
     """Return a key that is the same for similar adjacent blocks."""
     return block.around, block.element.tag, block.element.get("class")
 
 
-def _shapes(lines: Sequence[Line]) -> list[list[int]]:
+def _find_shapes(lines: Sequence[Line]) -> list[list[int]]:
     paths: dict[Hashable, int] = {}
     nears: dict[Hashable, int] = {}
     of_block: dict[Block | None, int] = {None: -1}
@@ -355,54 +342,51 @@ def _shapes(lines: Sequence[Line]) -> list[list[int]]:
     return columns
 
 
-def _of_shapes(counts: _Counts, words: Columns, shapes: list[list[int]]) -> Columns:
+def _measure_shapes(counts: _Counts, words: Columns, shapes: list[list[int]]) -> Columns:
     columns: Columns = {}
     for kind, numbers in zip(("path", "near"), shapes, strict=True):
         members: dict[int, list[int]] = {}
         for line, number in enumerate(numbers):
             members.setdefault(number, []).append(line)
-        rows = {number: _of_shape(same, counts, words) for number, same in members.items()}
+        rows: dict[int, tuple[float, ...]] = {}
+        total, last = counts.chars[-1], len(numbers)
+        for number, same in members.items():
+            chars = sum(words["chars"][line] for line in same)
+            sentences = sum(words["sentences"][line] for line in same)
+            means = chars / len(same), sentences / len(same)
+            rows[number] = len(same), chars / total, *means, same[0] / last, same[-1] / last
         names = [f"{kind}_{name}" for name in ("lines", "share", "length", "sentences", "first", "last")]
-        columns |= _columns(names, [rows[number] for number in numbers])
+        columns |= _make_columns(names, [rows[number] for number in numbers])
     return columns
 
 
-def _of_shape(same: list[int], counts: _Counts, words: Columns) -> tuple[float, ...]:
-    chars = sum(words["chars"][line] for line in same)
-    sentences = sum(words["sentences"][line] for line in same)
-    total, last = counts.chars[-1], len(words["chars"])
-    return len(same), chars / total, chars / len(same), sentences / len(same), same[0] / last, same[-1] / last
-
-
-def _neighbors(words: Columns) -> Columns:
+def _measure_neighbors(words: Columns) -> Columns:
     columns: Columns = {}
     for name in ("chars", "links", "tag", "sentences"):
+        column = words[name]
         for steps in (-2, -1, 1, 2):
-            columns[f"{name}{steps:+d}"] = _shifted(words[name], steps)
+            # The value of the line at this distance after each line; -1 if there is none.
+            missing = [-1.0] * min(abs(steps), len(column))
+            columns[f"{name}{steps:+d}"] = missing + column[:steps] if steps < 0 else column[steps:] + missing
     for name in ("chars", "links", "sentences"):
         for width in (4, 12):
-            columns[f"{name}_beside_{width}"] = _beside_lines(words[name], width)
+            columns[f"{name}_beside_{width}"] = _average_nearby(words[name], width)
     return columns
 
 
-def _shifted(column: list[float], steps: int) -> list[float]:
-    """Return the value of the line at a given distance after each line; -1 if there is none."""
-    none = [-1.0] * min(abs(steps), len(column))
-    return none + column[:steps] if steps < 0 else column[steps:] + none
-
-
-def _beside_lines(column: list[float], width: int) -> list[float]:
+def _average_nearby(column: list[float], width: int) -> list[float]:
     """Return the mean over each line and a given number of lines before and after it."""
-    last, values = len(column), _sums(column)
+    last, values = len(column), _accumulate(column)
     edges = [(max(0, number - width), min(last, number + width + 1)) for number in range(last)]
     return [(values[end] - values[first]) / (end - first) for first, end in edges]
 
 
-def _whole_page(page: Lines, counts: _Counts) -> Columns:
+def _measure_page(page: Lines, counts: _Counts) -> Columns:
     count = len(page.lines)
     tags = Counter(block.element.tag for block in page.blocks)
     numbers = {
-        f"{name}_page": number for name, number in zip(_OF_BLOCK[1:-2], counts.of(0, count)[1:-2], strict=True)
+        f"{name}_page": number
+        for name, number in zip(_BLOCK_FEATURES[1:-2], counts.measure(0, count)[1:-2], strict=True)
     }
     numbers["chars_page"] = counts.chars[-1]
     numbers |= {f"{tag}_page": float(tags[tag]) for tag in ("article", "main", "h1", "pre", "dt")}
@@ -410,24 +394,23 @@ def _whole_page(page: Lines, counts: _Counts) -> Columns:
     return {name: [number] * count for name, number in numbers.items()}
 
 
-def _of_declarations(lines: Sequence[Line], declared: Declarations) -> Columns:
+def _measure_declarations(lines: Sequence[Line], declared: Declarations) -> Columns:
     """Return the kinds of subjects that the page declares, and the share of each line's words that is in its
     descriptions."""
-    runs = {run for text in declared.descriptions for run in _runs(text)} - {()}
+    runs = {run for text in declared.descriptions for run in _split_runs(text)} - {()}
     count = len(lines)
     columns: Columns = {f"about_{kind}": [float(kind in declared.about)] * count for kind in KINDS_OF_THINGS}
     columns["declared_page"] = [log2(1 + len(runs))] * count
-    columns["declared"] = [_share_of(_runs(line.text), runs) if runs else 0.0 for line in lines]
+    columns["declared"] = [0.0] * count
+    for number, line in enumerate(lines if runs else ()):
+        own = _split_runs(line.text)
+        columns["declared"][number] = sum(run in runs for run in own) / len(own)
     for width in (4, 12):
-        columns[f"declared_beside_{width}"] = _beside_lines(columns["declared"], width)
+        columns[f"declared_beside_{width}"] = _average_nearby(columns["declared"], width)
     return columns
 
 
-def _runs(text: str) -> list[tuple[str, ...]]:
+def _split_runs(text: str) -> list[tuple[str, ...]]:
     """Return the runs of three words in a text; for a shorter text, all of its words."""
     words = _WORD.findall(text.lower())
     return list(zip(words, words[1:], words[2:], strict=False)) if len(words) > 2 else [tuple(words)]
-
-
-def _share_of(own: list[tuple[str, ...]], runs: set[tuple[str, ...]]) -> float:
-    return sum(run in runs for run in own) / len(own)

@@ -25,14 +25,14 @@ from servers.fetch.read.html.content.probabilities import probabilities
 
 _MAX_ELEMENTS = 40_000
 """Maximum number of elements of a page to judge. A line takes about 150 microseconds."""
-_AROUND_CONTENT = ("header", "nav", "footer", "aside", "form")
-_WHOLE = ("pre", "math")
+_LANDMARK_TAGS = ("header", "nav", "footer", "aside", "form")
+_INDIVISIBLE = ("pre", "math")
 _PARTS = tuple(map(KINDS.index, ("table", "dl", "blockquote", "details")))
 """Elements that are always part of the text around them."""
 _MEANINGFUL_EMPTY = frozenset(("br", "hr", "td", "th", "wbr", "input"))
 _TOGETHER = frozenset(("table", "ul", "ol", "dl"))
 """Elements that are content as a whole if most of their text is."""
-_MOSTLY = 0.8
+_TOGETHER_SHARE = 0.8
 _BLOCK_SHARE = 0.95
 """If at least this share of a block's text is content, the rest is too, unless it leads elsewhere."""
 _MIN_HEADERS = 2
@@ -61,15 +61,15 @@ _SMALL_SHARE = 0.25
 """If less than this share of a page's text is kept, the outline of the rest is listed."""
 _MIN_PAGE_LENGTH = 200
 """A page with fewer characters is too short to be judged: all text outside landmarks is content."""
-_FURNITURE = ("nav", "footer", "toolbar", "dialog")
-_FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE))
+_FURNITURE_NAMES = ("nav", "footer", "toolbar", "dialog")
+_FURNITURE_KINDS = tuple(map(KINDS.index, _FURNITURE_NAMES))
 _BUTTON = KINDS.index("button")
 _PRE, _DL = map(KINDS.index, ("pre", "dl"))
 _MAX_LABEL = 40
 """Maximum length of a line that begins with a button and is not a sentence, in characters."""
 _MAX_WIDGET_LINES = 100
 """Maximum number of lines in a block that consists of code and labels."""
-_NAMED = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
+_COUNTED_LANDMARKS = ("nav", "header", "footer", "aside", "form", "dialog", "toolbar", "button")
 """The landmarks for which omitted text is counted separately."""
 
 
@@ -107,32 +107,32 @@ def main_content(root: HtmlElement, declared: Declarations, *, pictures: bool) -
     copies = find_copies(page, keep) | find_surrounding_links(page, keep)
     for number in copies:
         keep[number] = False
-    content = _counted(body, page, keep, copies)
+    content = _count(body, page, keep, copies)
     if not pictures:
         strip_elements(body, "img", with_tail=False)
-    holders = _take_out(page, keep, captions=pictures)
-    _prune(body, holders)
+    with_content = _remove_omitted(page, keep, captions=pictures)
+    _prune(body, with_content)
     return content
 
 
-def choose(page: Lines, judged: list[float]) -> list[bool]:
+def choose(page: Lines, probabilities_by_line: list[float]) -> list[bool]:
     """Return a boolean for each line, True if it is content, given all probabilities."""
     if sum(len(line.text) for line in page.lines) < _MIN_PAGE_LENGTH:
         keep = [not any(map(line.within.__getitem__, _FURNITURE_KINDS)) for line in page.lines]
     else:
-        keep = _likely(page.lines, judged)
+        keep = _choose_likely(page.lines, probabilities_by_line)
     if not any(keep):
         return [True] * len(keep)
-    _complete(page, judged, keep)
+    _complete(page, probabilities_by_line, keep)
     return keep
 
 
-def _likely(lines: list[Line], judged: list[float]) -> list[bool]:
+def _choose_likely(lines: list[Line], probabilities_by_line: list[float]) -> list[bool]:
     """Choose the lines with the highest expected F1: twice the correct characters, divided by the sum of both
     totals."""
-    order = sorted(range(len(lines)), key=judged.__getitem__, reverse=True)
+    order = sorted(range(len(lines)), key=probabilities_by_line.__getitem__, reverse=True)
     sizes = [len(lines[number].text) for number in order]
-    right = list(accumulate(judged[number] * size for number, size in zip(order, sizes, strict=True)))
+    right = list(accumulate(probabilities_by_line[number] * size for number, size in zip(order, sizes, strict=True)))
     total = right[-1]
     expected = [characters / (size + total) for characters, size in zip(right, accumulate(sizes), strict=True)]
     best = max(range(len(order)), key=expected.__getitem__)
@@ -142,37 +142,41 @@ def _likely(lines: list[Line], judged: list[float]) -> list[bool]:
     return keep
 
 
-def _complete(page: Lines, judged: list[float], keep: list[bool]) -> None:
+def _complete(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
     """Complete structures, inner before outer ones."""
     lines = page.lines
     for block in reversed(page.blocks):
         numbers = range(block.first, block.end)
         size = sum(len(lines[number].text) for number in numbers)
-        own = sum(len(lines[number].text) for number in numbers if keep[number])
-        if not own or own == size:
+        kept_size = sum(len(lines[number].text) for number in numbers if keep[number])
+        if not kept_size or kept_size == size:
             continue
         tag = block.element.tag
-        if tag == "dl" or (tag in _TOGETHER and own >= _MOSTLY * size and _is_innermost(block)):
+        if tag == "dl" or (tag in _TOGETHER and kept_size >= _TOGETHER_SHARE * size and _is_innermost(block)):
             keep[block.first : block.end] = [True] * len(numbers)
-        elif own >= _BLOCK_SHARE * size:
+        elif kept_size >= _BLOCK_SHARE * size:
             for number in numbers:
                 # Code, formulas, headings, cells and quotes are never boilerplate, however short.
                 line = lines[number]
-                is_part = line.block.element.tag in _WHOLE or any(map(line.within.__getitem__, _PARTS))
-                likely = is_part or is_heading(line) or judged[number] >= _MIN_PROBABILITY
+                is_part = line.block.element.tag in _INDIVISIBLE or any(map(line.within.__getitem__, _PARTS))
+                likely = is_part or is_heading(line) or probabilities_by_line[number] >= _MIN_PROBABILITY
                 keep[number] = keep[number] or (likely and not _leads_away(line, block))
     _complete_paragraphs(page, keep)
-    _complete_tables(page, judged, keep)
+    _complete_tables(page, probabilities_by_line, keep)
     complete_pairs(page, keep)
     _complete_manual(page, keep)
-    _complete_meanings(page, keep)
+    for block in page.blocks:
+        if block.element.tag == "dl" and any(keep[block.first : block.end]):
+            keep[block.first : block.end] = [True] * (block.end - block.first)
     _complete_introduced(page, keep)
     _complete_items(page, keep)
     _complete_sections(page, keep)
     _complete_captions(page, keep)
     _complete_notes(page, keep)
-    _leave_out_actions(lines, keep)
-    _head(lines, keep)
+    _omit_actions(lines, keep)
+    # Keep the heading of kept text.
+    for number in reversed(range(len(lines) - 1)):
+        keep[number] = keep[number] or (keep[number + 1] and is_heading(lines[number]))
     _keep_headline(lines, keep)
 
 
@@ -188,18 +192,22 @@ def _complete_paragraphs(page: Lines, keep: list[bool]) -> None:
         if holder is not None and block.element.tag in _PARAGRAPHS and not _leads_away(line, block):
             beside.setdefault(id(holder), []).append(number)
     for numbers in beside.values():
-        own = sum(len(page.lines[number].text) for number in numbers if keep[number])
-        if own >= _PARAGRAPH_SHARE * sum(len(page.lines[number].text) for number in numbers):
+        kept_size = sum(len(page.lines[number].text) for number in numbers if keep[number])
+        if kept_size >= _PARAGRAPH_SHARE * sum(len(page.lines[number].text) for number in numbers):
             for number in numbers:
                 keep[number] = True
 
 
-def _complete_tables(page: Lines, judged: list[float], keep: list[bool]) -> None:
+def _complete_tables(page: Lines, probabilities_by_line: list[float], keep: list[bool]) -> None:
     """Keep data tables, lists of terms, code, and the only quote of a page, surrounded by content; elsewhere they are
     rarely content. Several quotes often repeat the posts of a thread.
     """
     size = [0, *accumulate(len(line.text) for line in page.lines)]
-    own = [0, *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True))]
+    kept_size = [
+        0,
+        *accumulate(len(line.text) if is_kept else 0 for line, is_kept in zip(page.lines, keep, strict=True)),
+    ]
+    # The number of lines before each line that are neither code nor labels.
     prose = [0, *accumulate(not line.within[_PRE] and len(line.text) > _MAX_LABEL for line in page.lines)]
     quotes = [block for block in page.blocks if block.element.tag == "blockquote"]
     quote = quotes[0] if len(quotes) == 1 else None
@@ -213,30 +221,33 @@ def _complete_tables(page: Lines, judged: list[float], keep: list[bool]) -> None
         while around is not None and (
             around.element.tag == "figure"
             or around.end - around.first == len(lines)
-            or (tag == "pre" and _is_code_widget(around, prose))
+            # A block of code and labels: a title, the name of a language, a button to copy.
+            or (
+                tag == "pre"
+                and around.end - around.first <= _MAX_WIDGET_LINES
+                and prose[around.first] == prose[around.end]
+            )
         ):
             around = around.around
         if not lines or around is None or any(map(lines[0].within.__getitem__, _FURNITURE_KINDS)):
             continue
         chars = size[block.end] - size[block.first]
         beside = size[around.end] - size[around.first] - chars
-        beside_kept = own[around.end] - own[around.first] - (own[block.end] - own[block.first])
+        beside_kept = (
+            kept_size[around.end] - kept_size[around.first] - (kept_size[block.end] - kept_size[block.first])
+        )
         # Links are data in code and below a row of headers; elsewhere they lead away.
         is_headed = len(lines) > _MIN_HEADERS and all(line.block.element.tag == "th" for line in lines[:_MIN_HEADERS])
         is_data = tag == "pre" or is_headed or sum(line.linked for line in lines) < _LINK_SHARE * chars
         is_navigation = False
-        if tag == "table" and (own[block.first] == 0 or own[block.end] == own[-1]):
-            expected = sum(judged[number] * len(page.lines[number].text) for number in range(block.first, block.end))
+        if tag == "table" and (kept_size[block.first] == 0 or kept_size[block.end] == kept_size[-1]):
+            expected = sum(
+                probabilities_by_line[number] * len(page.lines[number].text)
+                for number in range(block.first, block.end)
+            )
             is_navigation = expected < _MIN_TABLE_PROBABILITY * chars
         if 2 * beside_kept >= beside and is_data and not is_navigation:
             keep[block.first : block.end] = [True] * len(lines)
-
-
-def _complete_meanings(page: Lines, keep: list[bool]) -> None:
-    """Keep the whole of a list of terms if any part of it is kept."""
-    for block in page.blocks:
-        if block.element.tag == "dl" and any(keep[block.first : block.end]):
-            keep[block.first : block.end] = [True] * (block.end - block.first)
 
 
 def _complete_introduced(page: Lines, keep: list[bool]) -> None:
@@ -285,28 +296,22 @@ def _complete_sections(page: Lines, keep: list[bool]) -> None:
                 keep[number] = not _is_in_landmark(page.lines[number], omitted[0])
 
 
-def _is_code_widget(block: Block, prose: list[int]) -> bool:
-    """Return True if a block consists of code and labels: a title, the name of a language, a button to copy. `prose`
-    counts the other lines before each line, since a block is examined for each of its examples."""
-    return block.end - block.first <= _MAX_WIDGET_LINES and prose[block.first] == prose[block.end]
-
-
 def _complete_manual(page: Lines, keep: list[bool]) -> None:
     """Keep all of a manual: if a page with terms and examples is mostly content, only landmarks are omitted. If less
     of it is content, links that lead elsewhere are omitted too.
     """
     lines = page.lines
     size = sum(len(line.text) for line in lines)
-    own = sum(len(line.text) for line, is_kept in zip(lines, keep, strict=True) if is_kept)
+    kept_size = sum(len(line.text) for line, is_kept in zip(lines, keep, strict=True) if is_kept)
     outline = [number for number, line in enumerate(lines) if keep[number] and line.block.element.tag in _OUTLINE]
-    if own < _OUTLINED_SHARE * size or len(outline) < _MIN_TERMS:
+    if kept_size < _OUTLINED_SHARE * size or len(outline) < _MIN_TERMS:
         return
     block = lines[outline[0]].block
     while not (block.first <= outline[0] and outline[-1] < block.end) and block.around is not None:
         block = block.around
     for number in range(block.first, block.end):
         line = lines[number]
-        leads = _leads_away(line, block) if own < _MANUAL_SHARE * size else _is_in_landmark(line, block)
+        leads = _leads_away(line, block) if kept_size < _MANUAL_SHARE * size else _is_in_landmark(line, block)
         keep[number] = keep[number] or not leads
 
 
@@ -338,7 +343,7 @@ def _complete_notes(page: Lines, keep: list[bool]) -> None:
             keep[block.first : block.end] = [True] * (block.end - block.first)
 
 
-def _leave_out_actions(lines: list[Line], keep: list[bool]) -> None:
+def _omit_actions(lines: list[Line], keep: list[bool]) -> None:
     """Omit the actions beside a section's heading: links in brackets, such as `[edit]`."""
     for number, (before, line) in enumerate(pairwise(lines), 1):
         is_beside = before.block.around is line.block or line.block.around is before.block
@@ -350,7 +355,7 @@ def _is_in_landmark(line: Line, block: Block) -> bool:
     """Return True if a line is in a landmark inside the block that is around content."""
     around = line.block
     while around is not block and around.around is not None:
-        if around.element.tag in _AROUND_CONTENT or around.element.get("role") == "navigation":
+        if around.element.tag in _LANDMARK_TAGS or around.element.get("role") == "navigation":
             return True
         around = around.around
     return False
@@ -368,13 +373,6 @@ def _is_innermost(block: Block) -> bool:
     return next(block.element.iterdescendants("table", "h1", "h2"), None) is None
 
 
-def _head(lines: list[Line], keep: list[bool]) -> None:
-    """Keep the heading of kept text."""
-    for number in reversed(range(len(lines) - 1)):
-        if keep[number + 1] and is_heading(lines[number]):
-            keep[number] = True
-
-
 def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
     """Keep the only `h1` of a page if content follows it, since it is its title, such as the name of a function."""
     headlines = [number for number, line in enumerate(lines) if line.block.element.tag == "h1"]
@@ -384,16 +382,22 @@ def _keep_headline(lines: list[Line], keep: list[bool]) -> None:
         keep[headlines[0]] |= not in_furniture and line.linked < _LINK_SHARE * len(line.text)
 
 
-def _counted(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -> Content:
+def _count(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int]) -> Content:
     """Count the characters of kept and omitted texts, without surrounding white space."""
     omitted: Counter[str] = Counter()
     size = 0
     for place in page.places:
         if place.line >= 0 and keep[place.line]:
             size += len(place.text.strip())
+            continue
+        if place.line in copies:
+            name = "repeated"
+        elif place.line < 0:
+            name = "fields"
         else:
-            name = "repeated" if place.line in copies else _landmark(page, place.line)
-            omitted[name] += len(place.text.strip())
+            within = page.lines[place.line].within
+            name = next((kind for kind in _COUNTED_LANDMARKS if within[KINDS.index(kind)]), "elsewhere")
+        omitted[name] += len(place.text.strip())
     content = Content(body, size, dict(omitted.most_common()), [])
     if content.is_small:
         others = (
@@ -405,45 +409,38 @@ def _counted(body: HtmlElement, page: Lines, keep: list[bool], copies: set[int])
     return content
 
 
-def _landmark(page: Lines, number: int) -> str:
-    if number < 0:
-        return "fields"
-    within = page.lines[number].within
-    return next((kind for kind in _NAMED if within[KINDS.index(kind)]), "elsewhere")
-
-
-def _take_out(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlElement]:
+def _remove_omitted(page: Lines, keep: list[bool], *, captions: bool) -> set[HtmlElement]:
     """Remove the omitted texts except `captions` from the tree, and return the elements that contain content."""
-    holders: set[HtmlElement] = set()
+    with_content: set[HtmlElement] = set()
     for element, follows, _, number in page.places:
         if number >= 0 and keep[number]:
             holder = element.getparent() if follows else element
-            while holder is not None and holder not in holders:
-                holders.add(holder)
+            while holder is not None and holder not in with_content:
+                with_content.add(holder)
                 holder = holder.getparent()
         elif number >= 0 and not (captions and _is_caption(page.lines[number])):
             setattr(element, "tail" if follows else "text", " ")
-    return holders
+    return with_content
 
 
-def _prune(element: HtmlElement, holders: set[HtmlElement]) -> None:
+def _prune(element: HtmlElement, with_content: set[HtmlElement]) -> None:
     """Remove all elements except those that contain content, and the pictures next to it."""
     for child in list(element):
-        if child in holders:
-            if child.tag not in _WHOLE:
-                _prune(child, holders)
-        elif not (child.tag in _MEANINGFUL_EMPTY or _is_picture(child) or _is_empty(child)):
+        if child in with_content:
+            if child.tag not in _INDIVISIBLE:
+                _prune(child, with_content)
+        # An empty element marks a position in a line: removing it would join the text on both sides.
+        elif not (
+            child.tag in _MEANINGFUL_EMPTY
+            or _is_picture(child)
+            or (child.tag not in BLOCKS and next(child.iter("img"), None) is None and not length(child))
+        ):
             drop(child)
-
-
-def _is_empty(element: HtmlElement) -> bool:
-    """Return True if an element only marks a position in a line: removing it would join the text on both sides."""
-    return element.tag not in BLOCKS and next(element.iter("img"), None) is None and not length(element)
 
 
 def _is_picture(element: HtmlElement) -> bool:
     """Return True if an element contains a picture, and no text except its caption."""
-    if element.tag in _AROUND_CONTENT or next(element.iter("img"), None) is None:
+    if element.tag in _LANDMARK_TAGS or next(element.iter("img"), None) is None:
         return False
     captions = sum(length(caption) for caption in element.iter("figcaption"))
     return length(element) <= captions <= MAX_CAPTION_LENGTH

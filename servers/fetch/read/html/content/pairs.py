@@ -23,7 +23,7 @@ def complete_pairs(page: Lines, keep: list[bool]) -> None:
             continue
         while block.around is not None and block.around.end - block.around.first == 1:
             block = block.around
-        is_name = keep[number + 1] and not _is_linked(description) and _follows(description.block, block)
+        is_name = keep[number + 1] and not _is_linked(description) and _is_next(description.block, block)
         key = (block.around, block.element.tag, block.element.get("class"))
         groups.setdefault(key, []).append((number, is_name))
     for group in groups.values():
@@ -37,7 +37,7 @@ def _is_linked(line: Line) -> bool:
     return 2 * line.linked >= len(line.text)
 
 
-def _follows(inner: Block | None, block: Block) -> bool:
+def _is_next(inner: Block | None, block: Block) -> bool:
     """Return True if a block is in the next sibling of another."""
     while inner is not None and inner.around is not block.around and inner.first == block.end:
         inner = inner.around

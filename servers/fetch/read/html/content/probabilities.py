@@ -9,11 +9,11 @@ shows how the forest was trained.
 """
 
 from servers.fetch.read.html.content.declarations import Declarations
-from servers.fetch.read.html.content.evidence import evidence
+from servers.fetch.read.html.content.evidence import measure_lines
 from servers.fetch.read.html.content.forest import load_forest
 from servers.fetch.read.html.content.lines import Lines
 
 
 def probabilities(page: Lines, declared: Declarations) -> list[float]:
     """Return the probability of each line, from 0 to 1."""
-    return load_forest().judge(evidence(page, declared))
+    return load_forest().judge(measure_lines(page, declared))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from servers.fetch.read.html.content.declarations import declarations_of
+from servers.fetch.read.html.content.declarations import combine_declarations
 
 
 @pytest.mark.parametrize(
@@ -18,17 +18,17 @@ from servers.fetch.read.html.content.declarations import declarations_of
 def test_the_kinds_of_things(
     things: list[dict[str, object]], graph: dict[str, str], microdata: list[str], about: set[str]
 ) -> None:
-    assert declarations_of("Title", things, graph, microdata).about == about
+    assert combine_declarations("Title", things, graph, microdata).about == about
 
 
 def test_descriptions_are_those_of_a_thing_and_of_things_within_it_without_markup() -> None:
     things = [{"name": "Hat", "review": [{"reviewBody": "<b>Warm</b>", "url": "https://x"}], "sku": "1"}]
-    assert declarations_of("", things, {"og:title": "A hat"}, []).descriptions == ["A hat", "Hat", " Warm "]
+    assert combine_declarations("", things, {"og:title": "A hat"}, []).descriptions == ["A hat", "Hat", " Warm "]
 
 
 def test_descriptions_that_are_deep_or_long_are_cut() -> None:
     deep: dict[str, object] = {"name": "inner"}
     for _ in range(50):
         deep = {"name": "outer", "part": deep}
-    assert 0 < len(declarations_of("", [deep], {}, []).descriptions) < 10
-    assert sum(map(len, declarations_of("", [{"name": "x" * 300_000}] * 3, {}, []).descriptions)) == 200_000
+    assert 0 < len(combine_declarations("", [deep], {}, []).descriptions) < 10
+    assert sum(map(len, combine_declarations("", [{"name": "x" * 300_000}] * 3, {}, []).descriptions)) == 200_000
