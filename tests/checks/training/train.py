@@ -21,7 +21,7 @@ import numpy
 
 from servers.common.html.tree import parse
 from servers.fetch.read.html.content import forest
-from servers.fetch.read.html.content.evidence import Columns
+from servers.fetch.read.html.content.evidence import Columns, measure_lines
 from servers.fetch.read.html.content.lines import Lines
 from servers.fetch.read.html.deferred import expose_boundaries, place_deferred
 from servers.fetch.read.html.page import prepare
