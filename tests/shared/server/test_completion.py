@@ -35,7 +35,7 @@ async def completed(app, ref=PROMPT, name="name", value="n", **more):
         return await peer.request("completion/complete", params)
 
 
-async def test_values_are_what_the_function_gives():
+async def test_completions_are_those_of_the_function():
     answer = await completed(app_with_names())
     assert answer["result"]["completion"] == {"values": ["n0", "n1", "n2"], "total": 3, "hasMore": False}
     answer = await completed(app_with_names(kind="resource", name="a:{name}"), TEMPLATE)
@@ -44,12 +44,12 @@ async def test_values_are_what_the_function_gives():
     assert answer["result"]["completion"]["values"] == []  # which nobody completes
 
 
-async def test_a_hundred_values_are_not_too_many():
+async def test_up_to_a_hundred_values_are_returned():
     completion = (await completed(app_with_names(100)))["result"]["completion"]
     assert (len(completion["values"]), completion["total"], completion["hasMore"]) == (100, 100, False)
 
 
-async def test_arguments_that_are_settled_reach_the_function():
+async def test_already_completed_arguments_reach_the_function():
     answer = await completed(app_with_names(1), context={"arguments": {"suffix": "!", "omitted": None}})
     assert answer["result"]["completion"]["values"] == ["n0!"]
 
@@ -67,7 +67,7 @@ def test_only_prompts_and_resources_can_be_completed():
         ({"kind": "resource", "name": "a:{id}"}, r"there is no resource 'a:{id}'; available: a:{name}"),
     ],
 )
-async def test_what_does_not_exist_can_not_be_completed(options, reason):
+async def test_completing_an_unknown_argument_is_refused_at_declaration(options, reason):
     with pytest.raises(DeclarationError) as raised:
         async with app_with_names(**options).open():
             pass

@@ -58,7 +58,7 @@ def with_tool(**options: Any) -> Any:
     return app
 
 
-async def test_its_methods_are_served_to_the_versions_that_they_name() -> None:
+async def test_methods_are_served_in_the_versions_that_they_name() -> None:
     async with server(extensions=[stars({})]).open() as running:
         assert running.handlers["stars/count"] is count_stars  # who only adds methods is asked about none
         async with talking(running, STATELESS) as new, talking(running, NEWEST_HANDSHAKE) as old:
@@ -79,7 +79,7 @@ async def test_the_last_extension_is_outermost() -> None:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_what_it_offers_comes_after_what_the_server_declares(version: str) -> None:
+async def test_tools_of_an_extension_follow_those_of_the_server(version: str) -> None:
     extension = Extension[Any]("more")
 
     @extension.tool()
@@ -110,7 +110,7 @@ async def test_a_lifespan_extends_its_own_run_only() -> None:
     assert seen == ["it"]
 
 
-async def test_a_server_has_one_extension_of_a_name() -> None:
+async def test_two_extensions_with_one_name_are_refused() -> None:
     with pytest.raises(DeclarationError, match="two extensions have the same name"):
         server(extensions=[stars({}), stars(None)])
     async with server(extensions=[stars({})]).open() as running:
@@ -118,6 +118,6 @@ async def test_a_server_has_one_extension_of_a_name() -> None:
             Opening(running).extend(Extension("stars"))
 
 
-def test_a_handler_is_of_a_method_that_is_added() -> None:
+def test_a_handler_without_its_method_is_refused() -> None:
     with pytest.raises(DeclarationError, match="'stars' handles 'stars/count'"):
         Extension("stars", handlers={"stars/count": count_stars})

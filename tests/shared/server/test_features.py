@@ -29,7 +29,7 @@ def made() -> Server[None]:
     return Server(Implementation(name="made", version="1"))
 
 
-def test_the_options_of_decorators_are_those_that_are_read() -> None:
+def test_decorator_options_equal_those_that_are_read() -> None:
     assert get_type_hints(ToolKeywords).keys() == get_type_hints(ToolOptions).keys()
     assert get_type_hints(ResourceKeywords).keys() == get_type_hints(ResourceOptions).keys()
 
@@ -57,7 +57,7 @@ def test_decorators_take_parentheses_or_none() -> None:
     assert [prompt.name for prompt in app.prompts.all()] == ["third"]
 
 
-def test_what_can_not_be_declared_is_said() -> None:
+def test_unknown_options_are_refused_with_the_available_ones() -> None:
     app = made()
     mistakes: list[tuple[Callable[[], object], str]] = [
         (lambda: app.tool(readonly=True), "a tool has no option 'readonly'; available: name, title"),  # type: ignore[call-overload]
@@ -128,7 +128,7 @@ async def test_plain_functions_run_in_a_thread(era: str) -> None:
         assert prompt["result"]["messages"][0]["content"]["text"] == "y"
 
 
-async def test_a_call_that_is_cancelled_ends_at_once_and_its_thread_with_its_next_look() -> None:
+async def test_a_cancelled_plain_function_ends_at_its_next_call_of_ours() -> None:
     app = made()
     began, go_on, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -155,7 +155,7 @@ async def test_a_call_that_is_cancelled_ends_at_once_and_its_thread_with_its_nex
             await anyio.to_thread.run_sync(ended.wait)
 
 
-async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_thread_occupies_a_slot_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.server.functions.threads._MAX_THREADS", 1)
     app = made()
     go_on = threading.Event()
@@ -183,7 +183,7 @@ async def test_threads_have_places_until_they_end(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_call_that_is_cancelled_as_it_begins_leaves_its_place(
+async def test_a_call_cancelled_as_it_begins_frees_its_slot(
     turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shared.server.functions.threads._MAX_THREADS", 1)
@@ -208,7 +208,7 @@ async def test_a_call_that_is_cancelled_as_it_begins_leaves_its_place(
         assert await function(number=2) == 2
 
 
-async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_changes_without_subscriptions_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async with made().open() as run:
         run.changes.resource("made://a")
         run.changes.resource("made://b")
@@ -216,7 +216,7 @@ async def test_changes_that_nobody_can_hear_are_said_once(caplog: pytest.LogCapt
     assert "made://b" not in caplog.text
 
 
-def test_what_is_wrong_is_said_with_the_file_and_line_of_the_function() -> None:
+def test_a_declaration_error_has_the_file_and_line_of_the_function() -> None:
     def count(word: str):  # type: ignore[no-untyped-def]
         """Count."""
 
@@ -228,7 +228,7 @@ def test_what_is_wrong_is_said_with_the_file_and_line_of_the_function() -> None:
 @pytest.mark.parametrize(
     "decorator", ["lists_resources", "on_subscribe", "on_unsubscribe", "on_wanted", "on_ready", "lifespan"]
 )
-def test_a_plain_function_can_not_be_a_hook_that_is_awaited(decorator: str) -> None:
+def test_a_plain_function_is_refused_as_an_async_hook(decorator: str) -> None:
     def hook(*_: Any) -> str:
         return ""
 
@@ -259,7 +259,7 @@ def test_a_second_function_does_not_replace_the_first(decorator: str) -> None:
         declare(second)
 
 
-def test_a_tool_that_is_included_twice_is_named_with_its_place() -> None:
+def test_a_tool_included_twice_is_refused_with_its_location() -> None:
     part: Features[None] = Features()
 
     @part.tool
@@ -285,7 +285,7 @@ def test_a_tool_that_is_included_twice_is_named_with_its_place() -> None:
         ),
     ],
 )
-async def test_a_translation_that_fails_is_logged_and_the_call_answered(
+async def test_a_failing_error_translation_is_logged(
     translation: Any, answer: str, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = made()
@@ -320,24 +320,24 @@ async def test_a_translation_may_raise_the_error() -> None:
         assert await peer.text("fail") == "none"
 
 
-def test_a_translation_is_of_a_class_of_exceptions() -> None:
+def test_an_error_translation_needs_an_exception_class() -> None:
     with pytest.raises(DeclarationError, match=r"test_features\.py:\d+: @error takes a class of exceptions, as in"):
         made().error("KeyError")  # type: ignore[arg-type]
 
 
-def test_a_plain_function_can_not_complete() -> None:
+def test_a_plain_function_is_refused_as_a_completion() -> None:
     with pytest.raises(DeclarationError, match="@completes takes an `async def`"):
         made().completes("prompt", "greet", "name")(len)  # type: ignore[arg-type]
 
 
-def test_a_lifespan_yields() -> None:
+def test_a_lifespan_must_yield() -> None:
     async def living(_: Any) -> None: ...
 
     with pytest.raises(DeclarationError, match="@lifespan takes an `async def` that yields the state once"):
         made().lifespan(living)
 
 
-def test_a_lifespan_takes_the_opening() -> None:
+def test_a_lifespan_needs_the_opening_parameter() -> None:
     async def living() -> AsyncIterator[None]:
         yield
 
@@ -358,7 +358,7 @@ async def test_a_lifespan_may_be_a_context_manager() -> None:
         assert run.state == "open"
 
 
-def test_a_server_is_declared_with_its_name_and_version() -> None:
+def test_a_server_without_a_version_is_refused() -> None:
     with pytest.raises(DeclarationError, match="a server has a name and a version"):
         Server[None]("notes")  # type: ignore[arg-type]
 
@@ -373,7 +373,7 @@ def test_a_server_is_declared_with_its_name_and_version() -> None:
         ("note://all", "its argument 'name' is not a variable of note://all"),
     ],
 )
-def test_a_resource_has_a_uri_with_its_arguments(uri: str, reason: str) -> None:
+def test_a_resource_uri_must_match_its_arguments(uri: str, reason: str) -> None:
     def note(name: str) -> str:
         return name
 
@@ -480,7 +480,7 @@ async def takes_wrong_default(a: int = "x") -> str:  # type: ignore[assignment]
         (takes_wrong_default, "the default of 'a', 'x', is not valid: Input should be a valid integer"),
     ],
 )
-def test_a_type_that_has_no_schema_is_refused_at_declaration(function: Any, reason: str) -> None:
+def test_a_type_without_a_schema_is_refused_at_declaration(function: Any, reason: str) -> None:
     line = function.__code__.co_firstlineno
     with pytest.raises(DeclarationError) as raised:
         made().tool(function)
@@ -490,7 +490,7 @@ def test_a_type_that_has_no_schema_is_refused_at_declaration(function: Any, reas
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic reads them")
-def test_a_typed_dict_of_an_old_python_is_refused_with_the_way_out() -> None:
+def test_a_typed_dict_on_python_3_11_is_refused_with_an_alternative() -> None:
     def count(typed: Typed) -> str:
         """Count."""
         return ""
@@ -499,7 +499,7 @@ def test_a_typed_dict_of_an_old_python_is_refused_with_the_way_out() -> None:
         made().tool(count)
 
 
-async def test_a_default_of_another_form_is_not_refused() -> None:
+async def test_a_default_of_an_equivalent_form_is_accepted() -> None:
     async def read(path: Path = Path("a"), names: list[str] | None = None, day: date = date(2025, 1, 1)) -> str:
         """Read."""
         return ""
@@ -535,7 +535,7 @@ async def test_a_type_of_the_enclosing_function_may_be_postponed() -> None:
     assert result["structuredContent"] == {"a": 1}
 
 
-def test_a_type_that_is_imported_for_type_checkers_only_is_named() -> None:
+def test_a_type_imported_only_for_type_checkers_is_named() -> None:
     def read(a: "Missing") -> str:  # type: ignore[name-defined] # noqa: F821
         return ""
 
@@ -597,7 +597,7 @@ def test_a_type_may_be_defined_after_the_tool() -> None:
     made().tool(count)
 
 
-def test_null_is_in_the_schema_of_an_argument_that_must_be_given() -> None:
+def test_the_schema_of_a_required_nullable_argument_contains_null() -> None:
     app = made()
 
     def count(a: int | None, b: int | None = None) -> str:
@@ -610,7 +610,7 @@ def test_null_is_in_the_schema_of_an_argument_that_must_be_given() -> None:
     assert schema["required"] == ["a"]
 
 
-def test_the_task_support_of_a_tool_is_one_of_three() -> None:
+def test_an_unknown_task_support_is_refused() -> None:
     def count() -> str:
         """Count."""
         return ""
@@ -619,7 +619,7 @@ def test_the_task_support_of_a_tool_is_one_of_three() -> None:
         made().tool(task="yes")(count)  # type: ignore[call-overload]
 
 
-async def test_a_tool_that_is_a_task_needs_the_extension_and_the_error_says_where() -> None:
+async def test_a_task_tool_without_the_extension_is_refused_with_its_location() -> None:
     app = made()
 
     @app.tool(task="optional")
@@ -632,7 +632,7 @@ async def test_a_tool_that_is_a_task_needs_the_extension_and_the_error_says_wher
             pass
 
 
-async def test_an_error_without_a_text_says_that_it_has_none() -> None:
+async def test_an_error_without_a_message_is_described() -> None:
     app = made()
 
     @app.tool
@@ -644,7 +644,7 @@ async def test_an_error_without_a_text_says_that_it_has_none() -> None:
         assert await peer.text("fail") == "the tool failed, and gave no reason"
 
 
-def test_a_prompt_takes_texts() -> None:
+def test_a_prompt_argument_must_accept_strings() -> None:
     def sums(numbers: list[int]) -> str:
         """Sum."""
         return ""
@@ -653,7 +653,7 @@ def test_a_prompt_takes_texts() -> None:
         made().prompt(sums)
 
 
-async def test_a_text_may_become_any_argument_of_a_prompt_by_a_validator() -> None:
+async def test_a_validator_may_convert_a_prompt_argument() -> None:
     class Split(BaseModel):
         parts: list[str]
 

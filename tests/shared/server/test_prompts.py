@@ -48,7 +48,7 @@ def test_a_prompt_needs_a_docstring():
         app_with(silent)
 
 
-def test_a_name_can_be_taken_once():
+def test_a_duplicate_prompt_is_refused():
     app = app_with(greet)
     with pytest.raises(DeclarationError, match="'greet'"):
         app.prompt()(greet)
@@ -79,7 +79,7 @@ async def test_a_conversation_keeps_its_roles():
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
-async def test_a_whole_result_passes_as_it_is():
+async def test_a_complete_result_is_sent_unchanged():
     async def whole() -> GetPromptResult:
         """Is whole."""
         return GetPromptResult(description="Else.", messages=[])
@@ -161,14 +161,14 @@ async def test_the_prompts_of_a_source_come_after_the_declared_ones(version):
             assert await pages(peer) == expected
 
 
-async def test_a_source_is_asked_for_one_page():
+async def test_a_source_is_asked_for_one_page_at_a_time():
     source = Names("b c d e f")
     async with talking(app_from(source, a)) as peer:
         await pages(peer)
     assert source.asked == [("", 2), ("b", 3), ("d", 3)]
 
 
-async def test_a_cursor_stays_good_while_prompts_come_and_go():
+async def test_a_cursor_remains_valid_while_prompts_change():
     source = Names("b c d e")
     async with talking(app_from(source)) as peer:
         first = (await peer.request("prompts/list"))["result"]
@@ -215,11 +215,11 @@ async def test_the_arguments_of_declared_prompts_are_completed_beside_a_source()
         assert (await peer.request("completion/complete", params))["result"]["completion"]["values"] == ["Ada"]
 
 
-async def test_a_source_means_prompts_and_completions():
+async def test_a_source_declares_prompts_and_completions():
     async with app_from(Names()).open() as running:
         assert running.identity.capabilities == {"prompts": {"listChanged": True}, "completions": {}}
 
 
-def test_a_server_has_one_source_of_prompts():
+def test_a_second_source_of_prompts_is_refused():
     with pytest.raises(DeclarationError, match="one source"):
         app_from(Names()).prompts_from(Names())

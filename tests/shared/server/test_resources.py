@@ -36,7 +36,7 @@ async def contents(app, uri):
     return (await read(app, uri))["result"]["contents"]
 
 
-async def test_a_fixed_resource_and_a_template_are_told_apart():
+async def test_fixed_resources_and_templates_are_listed_separately():
     app = app_with(("a:{number}{?mode}", page))
     app.resource("a:note", name="n", title="N", mime_type="text/plain", annotations=Annotations(priority=1))(note)
     async with talking(app) as peer:
@@ -62,7 +62,7 @@ def test_a_resource_can_be_removed():
     assert (app.resources.remove("a:note"), app.resources.remove("a:note")) == (True, False)
 
 
-async def test_texts_and_bytes_are_read_under_the_uri_that_was_asked_for_or_their_own():
+async def test_contents_have_the_requested_uri_or_their_own():
     async def raw() -> bytes:
         return b"\x00\xff"
 
@@ -75,13 +75,13 @@ async def test_texts_and_bytes_are_read_under_the_uri_that_was_asked_for_or_thei
     assert [one["uri"] for one in await contents(app, "a:folder")] == ["a:folder/1", "a:folder"]
 
 
-async def test_variables_reach_the_function_as_its_types_and_a_fixed_resource_comes_first():
+async def test_variables_are_converted_and_a_fixed_resource_precedes_a_template():
     app = app_with(("a:{number}{?mode}", page), ("a:7", note))
     assert [one["text"] for one in await contents(app, "a:8?mode=bold")] == ["8 bold"]
     assert [one["text"] for one in await contents(app, "a:7")] == ["hello"]
 
 
-async def test_a_function_may_say_that_something_is_not_there():
+async def test_a_function_may_raise_resource_not_found():
     async def missing(name: str) -> str:
         raise ResourceNotFound(f"a:{name}", "no such page")
 
@@ -90,14 +90,14 @@ async def test_a_function_may_say_that_something_is_not_there():
 
 
 @pytest.mark.parametrize("returns", [str | None, Annotated[str | None, "text"], Literal["a", None]])
-async def test_none_means_that_it_is_not_there(returns):
+async def test_none_means_resource_not_found(returns):
     async def missing(): ...
 
     missing.__annotations__["return"] = returns
     assert (await read(app_with(("a:b", missing)), "a:b"))["error"]["message"] == "resource not found"
 
 
-async def test_what_is_no_resource_is_an_error_without_detail():
+async def test_an_invalid_return_value_is_an_error_without_detail():
     async def wrong() -> str:
         return 5  # type: ignore[return-value]
 
@@ -105,7 +105,7 @@ async def test_what_is_no_resource_is_an_error_without_detail():
     assert (error["code"], error["message"]) == (-32603, "internal error")
 
 
-async def test_a_lister_adds_to_the_list():
+async def test_a_lister_adds_resources():
     app = app_with(("a:note", note))
 
     @app.lists_resources
@@ -117,7 +117,7 @@ async def test_a_lister_adds_to_the_list():
     assert [one["uri"] for one in listed] == ["a:note", "a:1"]
 
 
-async def test_a_listed_resource_without_a_uri_is_logged_and_hides_no_other(caplog):
+async def test_a_listed_resource_with_an_invalid_uri_is_logged_and_omitted(caplog):
     app = server()
 
     @app.lists_resources
@@ -133,7 +133,7 @@ async def test_a_listed_resource_without_a_uri_is_logged_and_hides_no_other(capl
     assert "'note://my note' is not a URI" in caplog.text
 
 
-async def test_none_is_a_resource_that_is_not_there_where_the_function_declares_it():
+async def test_a_declared_none_means_resource_not_found():
     async def missing(name: str) -> str | None:
         return None
 
@@ -141,7 +141,7 @@ async def test_none_is_a_resource_that_is_not_there_where_the_function_declares_
     assert (error["code"], error["data"]) == (-32002, {"uri": "a:x"})
 
 
-async def test_a_server_with_a_lister_alone_has_resources():
+async def test_a_lister_alone_declares_resources():
     app = server()
 
     @app.lists_resources
@@ -166,7 +166,7 @@ def three_parts(asked: list[str]):
     return app
 
 
-async def test_pages_have_each_resource_once_wherever_they_are_cut():
+async def test_each_resource_is_on_one_page_for_every_page_size():
     for size in range(1, 9):
         app, found, cursor = three_parts([]), [], {}
         app.page_size = size
@@ -183,7 +183,7 @@ async def test_pages_have_each_resource_once_wherever_they_are_cut():
     ("removed", "added", "second"),
     [("memo://1", None, ["m3", "m4"]), ("memo://2", None, ["m3", "m4"]), (None, "memo://0", ["m3", "m4"])],
 )
-async def test_no_resource_is_missed_if_others_come_or_go_between_two_pages(removed, added, second):
+async def test_resources_that_change_between_pages_hide_no_other(removed, added, second):
     listed = [Resource(uri=f"memo://{number}", name=f"m{number}") for number in (1, 2, 3, 4)]
     app = server()
     app.page_size = 2
@@ -203,7 +203,7 @@ async def test_no_resource_is_missed_if_others_come_or_go_between_two_pages(remo
 
 
 @pytest.mark.parametrize(("size", "expected"), [(3, ["b"]), (4, ["b", "c"])])
-async def test_a_lister_is_asked_when_a_page_gets_to_it(size, expected):
+async def test_a_lister_is_called_only_when_a_page_reaches_it(size, expected):
     asked: list[str] = []
     app = three_parts(asked)
     app.page_size = size

@@ -107,19 +107,19 @@ def test_what_is_declared_as_anything_is_sent_as_text(value: Any, returns: Any, 
     assert sent(value, returns) == {"content": [{"type": "text", "text": text} for text in texts]}
 
 
-def test_a_generator_is_refused_with_the_way_out() -> None:
+def test_a_generator_is_refused_with_an_alternative() -> None:
     with pytest.raises(ToolError, match=r"returned generator, but declares list\[int\]; use list\(...\)"):
         sent((number for number in range(3)), list[int])
 
 
-def test_text_can_have_a_meta_beside_it():
+def test_text_may_carry_metadata():
     assert Result(Text, "tool 'a'").schema is None
     assert sent(Text("hello", {"etag": "1"}), Text) == {"content": [TEXT], "_meta": {"etag": "1"}}
     with pytest.raises(ToolError, match="exceeds the limit of 60"):
         sent(Text("hello", {"etag": "1" * 60}), Text, limit=60)
 
 
-def test_data_is_sent_twice_with_the_same_facts():
+def test_data_is_sent_as_structured_content_and_as_text():
     for value, returns, data, text in (
         (Size(width=2), Size, {"width": 2, "depth": None}, '{"width":2,"depth":null}'),
         (Weight(3), Weight, {"grams": 3}, '{"grams":3}'),
@@ -133,7 +133,7 @@ def test_data_is_sent_twice_with_the_same_facts():
         assert sent(value, returns) == {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
 
-def test_data_may_bring_a_text_of_its_own():
+def test_data_may_have_its_own_text():
     result = sent(Data(Weight(3), "three grams"), Data[Weight])
     assert result == {"content": [{"type": "text", "text": "three grams"}], "structuredContent": {"grams": 3}}
 
@@ -148,14 +148,14 @@ def test_a_type_that_can_not_be_sent_is_refused_by_name():
         _ = result.schema
 
 
-def test_a_full_result_passes_as_it_is_and_always_has_content():
+def test_a_complete_result_is_sent_unchanged_with_content():
     value = CallToolResult(content=[TextContent(text="hello")], structured_content=[1], is_error=True, meta={"a": 1})
     expected = {"content": [TEXT], "structuredContent": [1], "isError": True, "_meta": {"a": 1}}
     assert sent(value, CallToolResult) == expected
     assert sent(CallToolResult(), CallToolResult) == {"content": []}
 
 
-def test_a_result_over_the_limit_is_an_error_that_says_how_much():
+def test_a_result_over_the_limit_is_an_error_with_the_limit():
     for value, returns in (
         ("x" * 1_000, str),
         ("\0" * 200, str),
@@ -170,20 +170,20 @@ def test_a_result_over_the_limit_is_an_error_that_says_how_much():
         assert sent("x" * size, str, 1_000)["content"][0]["text"] == "x" * size
 
 
-def test_text_that_is_no_unicode_can_be_sent():
+def test_lone_surrogates_can_be_sent():
     """A result of any size is measured as it is sent."""
     half = "a\ud800"
     for value, returns in ((half * 2_000, str), ([TextContent(text=half)], list[TextContent]), ({"a": half}, dict)):
         assert json.loads(encode(Response(1, sent(value, returns))))["result"]["content"][0]["text"].count("\ufffd")
 
 
-def test_data_that_is_json_already_is_sent_as_it_is():
+def test_json_data_is_sent_unchanged():
     value = {"rows": [[1, None, "x"]]}
     result = sent(Data(value, "1 row", is_json=True), Data[dict])
     assert result["structuredContent"] is value
 
 
-def test_the_json_that_was_measured_is_the_json_that_is_sent():
+def test_the_measured_json_is_the_sent_json():
     result = sent(Size(width=1), Size)
     assert encode(Response(1, result)) == b'{"jsonrpc":"2.0","id":1,"result":%b}' % result.json
     assert json.loads(result.json) == result

@@ -10,7 +10,7 @@ from tests.shared.server.peer import server, talking
 
 
 @pytest.mark.parametrize(("said", "told"), [("error", []), ("debug", ["one"]), (None, ["one"])])
-async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: list[str]) -> None:
+async def test_the_initial_log_level_may_be_set(said: Any, told: list[str]) -> None:
     app = server()
     async with app.open() as running:
         Opening(running).describe({"logging": {}}, None, log_level=said)
@@ -22,7 +22,7 @@ async def test_the_level_before_one_is_asked_for_may_be_said(said: Any, told: li
                 assert (await peer.other("notifications/message"))["params"]["data"] == data
 
 
-async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> None:
+async def test_greeters_are_called_after_each_handshake() -> None:
     app, seen = server(), list[Any]()
     async with app.open() as running:
         running.hooks.greeters.append(seen.append)
@@ -31,7 +31,7 @@ async def test_whoever_greets_hears_of_each_client_that_has_shaken_hands() -> No
             assert [link.session.peer.info["name"] for link in seen] == ["wire"]
 
 
-async def test_what_is_asked_apart_is_taken_back_where_nobody_waits_for_the_answer() -> None:
+async def test_a_question_outside_of_calls_is_cancelled_when_nobody_waits() -> None:
     app, links = server(), list[Any]()
     async with app.open() as running:
         running.hooks.greeters.append(links.append)

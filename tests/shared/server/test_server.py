@@ -44,7 +44,7 @@ async def tools(peer):
 # Several runs of one declaration
 
 
-async def test_one_server_is_open_twice_with_settings_of_its_own():
+async def test_two_runs_of_a_server_have_separate_settings():
     app = greeter()
     async with talking(app, settings=Greeting(word="Hi")) as first, talking(app) as second:
         assert await first.text("greet", name="Ada") == "Hi Ada, Hi"
@@ -53,7 +53,7 @@ async def test_one_server_is_open_twice_with_settings_of_its_own():
         assert await tools(second) == ["greet", "formal"]  # what one lifespan takes away the next run has
 
 
-async def test_changes_and_cursors_are_of_their_run_only():
+async def test_changes_and_cursors_belong_to_their_run():
     app = greeter()
     app.page_size = 1
     async with app.open() as one, app.open() as other, talking(one) as first, talking(other) as second:
@@ -66,7 +66,7 @@ async def test_changes_and_cursors_are_of_their_run_only():
         assert (await second.request("tools/list", {"cursor": cursor}))["error"]["code"] == -32602
 
 
-async def test_each_run_has_limits_of_its_own():
+async def test_each_run_has_its_own_limits():
     app = greeter()
     async with app.open(limits=Limits(subscriptions=1), budget=CallLimits(entries=2)) as one, app.open() as other:
         assert (one.calls.limits.subscriptions, one.calls.budget.entries) == (1, 2)
@@ -99,7 +99,7 @@ async def documented() -> str:
     return ""
 
 
-async def test_from_the_first_opening_on_nothing_is_declared():
+async def test_declarations_after_the_first_opening_are_refused():
     app = server()
     async with app.open():
         pass
@@ -125,7 +125,7 @@ async def tools_or_none(peer):
 # Features from elsewhere
 
 
-def test_a_server_with_more_than_features_is_not_included():
+def test_including_a_server_with_hooks_is_refused():
     other = greeter()
     other.error(KeyError)(documented)
     with pytest.raises(
@@ -135,7 +135,7 @@ def test_a_server_with_more_than_features_is_not_included():
         server().include(other)
 
 
-async def test_a_server_with_features_only_is_included():
+async def test_a_server_with_features_only_can_be_included():
     other, app = server(), server()
     other.tool()(documented)
     app.include(other)
@@ -172,12 +172,12 @@ async def test_a_server_offers_what_it_includes():
         assert len((await peer.request("prompts/list"))["result"]["prompts"]) == 1
 
 
-def test_what_is_there_twice_is_refused_at_once():
+def test_including_features_twice_is_refused():
     with pytest.raises(DeclarationError, match="there is already a tool 'own'"):
         server(include=[library(), library()])
 
 
-async def test_hooks_are_given_the_run_that_they_are_for():
+async def test_hooks_get_their_own_run():
     app, seen = server(), []
     app.resource("a:{b}")(numbered)
 
@@ -200,7 +200,7 @@ async def test_hooks_are_given_the_run_that_they_are_for():
     assert one is not other
 
 
-async def test_a_stream_that_follows_the_list_of_resources_makes_it_wanted():
+async def test_a_stream_for_the_resource_list_calls_on_wanted():
     app, seen = server(), []
     app.resource("a:{b}")(numbered)
 

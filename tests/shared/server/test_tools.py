@@ -42,7 +42,7 @@ def listed(app, settings=None):
     return app.tools.entries(settings or Settings())
 
 
-def test_a_tool_is_called_as_its_function_and_described_by_its_docstring_unless_it_says_otherwise():
+def test_name_and_description_default_to_the_function_and_its_docstring():
     (tool,) = listed(app_with(greet))
     assert (tool["name"], tool["description"]) == ("greet", "Greets.")
     said = {"name": "hello", "description": "Says hello.", "title": "Hello"}
@@ -52,7 +52,7 @@ def test_a_tool_is_called_as_its_function_and_described_by_its_docstring_unless_
     assert server().tool()(greet) is greet  # the function stays what it was
 
 
-def test_hints_take_the_careful_side_and_repeat_no_default_of_the_protocol():
+def test_hints_are_cautious_and_omit_protocol_defaults():
     for options, hints in (
         ({}, {"destructiveHint": True, "openWorldHint": False}),
         ({"read_only": True}, {"readOnlyHint": True, "openWorldHint": False}),
@@ -65,7 +65,7 @@ def test_hints_take_the_careful_side_and_repeat_no_default_of_the_protocol():
         assert tool["annotations"] == hints
 
 
-def test_a_tool_needs_a_docstring_that_hosts_do_not_cut_and_a_name_of_its_own():
+def test_missing_docstrings_and_duplicate_names_are_refused():
     async def silent() -> str:
         return ""
 
@@ -102,7 +102,7 @@ def needs_writing(settings):
     return None if settings.writing else "writing is off; start with --writing"
 
 
-def test_a_tool_that_is_not_on_offer_is_not_listed_and_says_why_when_called():
+def test_an_unavailable_tool_is_not_listed_and_explains_its_refusal():
     app = app_with(greet, unavailable=needs_writing)
     assert listed(app) == []
     with pytest.raises(ToolError, match="writing is off"):
@@ -112,7 +112,7 @@ def test_a_tool_that_is_not_on_offer_is_not_listed_and_says_why_when_called():
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_call_reaches_the_function_and_its_value_the_client(version):
+async def test_a_call_returns_the_value_of_the_function(version):
     async with talking(app_with(greet), version) as peer:
         assert await peer.text("greet", name="Ada") == "hello Ada"
 
@@ -133,7 +133,7 @@ async def test_a_tool_added_while_the_server_runs_can_be_called():
         assert await peer.text("later") == "hello you"
 
 
-async def test_a_result_over_the_budget_is_an_error_that_the_model_reads():
+async def test_a_result_over_the_limit_is_a_tool_error():
     async def long() -> str:
         """Says much."""
         return "x" * 1_000_000
@@ -177,7 +177,7 @@ def test_the_parameters_are_listed():
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_the_arguments_are_checked_and_handed_on(era):
+async def test_arguments_are_checked_and_passed_on(era):
     async with talking(sales_with(*PARAMETERS), era) as peer:
         result = (await peer.call("sales", region="north"))["result"]
         wrong = await peer.call("sales", region="north", yaer=1)
@@ -185,7 +185,7 @@ async def test_the_arguments_are_checked_and_handed_on(era):
     assert "did you mean 'year'?" in str(wrong)
 
 
-def test_a_parameter_that_can_not_be_one_is_refused():
+def test_an_invalid_parameter_name_is_refused():
     with pytest.raises(DeclarationError, match="_hidden"):
         _ = sales_with(Parameter("_hidden", Parameter.KEYWORD_ONLY, annotation=str)).tools.all()[0].entry
 
@@ -231,7 +231,7 @@ def given(answer: Json) -> int:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_value_that_is_there_at_once_takes_no_task_and_what_it_leaves_its_function_does(version: str) -> None:
+async def test_a_value_given_at_once_starts_no_task_otherwise_the_function_runs(version: str) -> None:
     twice = Twice()
     async with talking(twice.app, version) as peer:
         answer = await peer.call("double", number=4)
@@ -241,7 +241,7 @@ async def test_a_value_that_is_there_at_once_takes_no_task_and_what_it_leaves_it
     assert twice.tasks == ["at once", "at once", "a task"]
 
 
-async def test_what_it_fails_of_is_left_to_the_function() -> None:
+async def test_the_function_runs_if_the_quick_path_fails() -> None:
     for fails in (ToolError("no"), RuntimeError("a bug"), InputRequired({})):
         twice = Twice()
         twice.fails = fails
@@ -250,7 +250,7 @@ async def test_what_it_fails_of_is_left_to_the_function() -> None:
         assert twice.tasks == ["a task"]
 
 
-async def test_arguments_that_do_not_fit_are_told_as_ever() -> None:
+async def test_invalid_arguments_of_a_quick_tool_are_reported() -> None:
     for arguments in ({"number": "four"}, {}, {"number": 1, "more": 2}):
         twice = Twice()
         async with talking(twice.app) as peer:
@@ -261,7 +261,7 @@ async def test_arguments_that_do_not_fit_are_told_as_ever() -> None:
         assert twice.tasks == []
 
 
-async def test_a_value_that_is_too_large_is_told_as_ever() -> None:
+async def test_a_too_large_value_of_a_quick_tool_is_reported() -> None:
     app = server()
 
     @app.tool(at_once=lambda: "x" * 2_000_000)
@@ -275,7 +275,7 @@ async def test_a_value_that_is_too_large_is_told_as_ever() -> None:
     assert "exceeds the limit" in result["content"][0]["text"]
 
 
-async def test_it_takes_the_place_of_its_call_and_gives_it_back() -> None:
+async def test_a_quick_call_takes_a_slot_and_frees_it() -> None:
     twice = Twice(concurrent_calls=2)
     async with talking(twice.app) as peer:
         held = await peer.start("hold")
@@ -285,7 +285,7 @@ async def test_it_takes_the_place_of_its_call_and_gives_it_back() -> None:
     assert twice.tasks == 5 * ["at once"]
 
 
-async def test_what_has_waited_for_a_place_begins_in_its_turn() -> None:
+async def test_queued_quick_calls_run_in_order_without_recursion() -> None:
     many = 1_500  # more than the interpreter lets call each other
     twice = Twice(concurrent_calls=1, waiting_calls=many, waiting_messages=many)
     async with twice.app.open() as running:
@@ -307,7 +307,7 @@ async def test_what_has_waited_for_a_place_begins_in_its_turn() -> None:
     assert found == [(number, 2 * (number % 7)) for number in range(many)]
 
 
-async def test_a_batch_is_answered_whole() -> None:
+async def test_a_batch_of_quick_calls_is_answered_together() -> None:
     twice = Twice()
     async with talking(twice.app, "2025-03-26") as peer:
         call = {"jsonrpc": "2.0", "method": "tools/call"}
@@ -319,7 +319,7 @@ async def test_a_batch_is_answered_whole() -> None:
     assert twice.tasks == ["at once", "at once", "a task"]
 
 
-async def test_a_call_that_is_to_be_a_task_becomes_one() -> None:
+async def test_a_quick_call_can_become_a_task() -> None:
     twice = Twice(tasks())
     async with talking(twice.app, capabilities={"tasks": {}}) as peer:
         params = {"name": "double", "arguments": {"number": 4}, "task": {"ttl": 10_000}}
@@ -329,7 +329,7 @@ async def test_a_call_that_is_to_be_a_task_becomes_one() -> None:
     assert twice.tasks == ["a task", "at once"]
 
 
-async def test_an_extension_around_the_calls_of_tools_sees_them_all() -> None:
+async def test_a_wrapping_extension_sees_all_tool_calls() -> None:
     seen = []
 
     def around(method: Any, handler: Any) -> Any:
@@ -345,7 +345,7 @@ async def test_an_extension_around_the_calls_of_tools_sees_them_all() -> None:
     assert (seen, twice.tasks) == (["double"], ["a task"])
 
 
-async def test_an_extension_around_other_methods_is_in_nobodys_way() -> None:
+async def test_an_extension_for_other_methods_keeps_calls_quick() -> None:
     def around(method: Any, handler: Any) -> Any:
         return handler if method.name == "tools/call" else lambda *given: handler(*given)
 
@@ -355,7 +355,7 @@ async def test_an_extension_around_other_methods_is_in_nobodys_way() -> None:
     assert twice.tasks == ["at once"]
 
 
-async def test_an_extension_may_see_the_answers_that_are_given_at_once() -> None:
+async def test_an_extension_may_observe_quick_answers() -> None:
     seen = []
     extension = Extension[Any]("seeing", around=lambda _method, handler: lambda *given: handler(*given))
 
@@ -373,7 +373,7 @@ async def test_an_extension_may_see_the_answers_that_are_given_at_once() -> None
     assert (seen, twice.tasks) == ([("tools/call", "double")], ["at once"])
 
 
-async def test_a_call_that_is_answered_at_once_is_in_its_own_trace_only() -> None:
+async def test_a_quick_call_has_its_own_trace() -> None:
     traces = []
 
     def at_once(number: int) -> str:
@@ -394,7 +394,7 @@ async def test_a_call_that_is_answered_at_once_is_in_its_own_trace_only() -> Non
     assert [trace and trace.trace_id for trace in traces] == [TRACE.split("-")[1], None]
 
 
-async def test_a_tool_that_is_not_offered_is_refused() -> None:
+async def test_an_unavailable_quick_tool_is_refused() -> None:
     app = server()
 
     @app.tool(at_once=lambda: "done", unavailable=lambda _: "not here")
@@ -407,7 +407,7 @@ async def test_a_tool_that_is_not_offered_is_refused() -> None:
     assert (result["isError"], result["content"][0]["text"]) == (True, "not here")
 
 
-async def test_a_peer_that_takes_no_answers_is_waited_for() -> None:
+async def test_quick_answers_wait_for_a_slow_peer() -> None:
     twice = Twice(waiting_messages=3)
     async with twice.app.open() as running:
         connection = running.connect(None, lambda: None)
@@ -426,7 +426,7 @@ async def test_a_peer_that_takes_no_answers_is_waited_for() -> None:
     assert twice.tasks == 4 * ["at once"] + 6 * ["a task"]
 
 
-async def test_a_call_that_its_own_batch_cancels_is_not_made() -> None:
+async def test_a_call_cancelled_in_its_own_batch_is_not_made() -> None:
     twice = Twice()
     async with talking(twice.app, "2025-03-26") as peer:
         call = {"id": 1, "method": "tools/call", "params": {"name": "double", "arguments": {"number": 4}}}

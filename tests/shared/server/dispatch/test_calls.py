@@ -100,7 +100,7 @@ async def test_a_detached_call_outlives_its_request_and_its_connection():
     assert result["content"] == [{"type": "text", "text": "done"}]
 
 
-async def test_what_it_fails_of_is_told_there_too():
+async def test_a_failure_of_a_detached_call_reaches_its_listener():
     later = Later()
     later.fails = True
     async with later.open():
@@ -111,7 +111,7 @@ async def test_what_it_fails_of_is_told_there_too():
     assert (type(error), str(error)) == (ToolError, "no")
 
 
-async def test_it_is_ended_by_whoever_holds_it_and_nobody_is_told():
+async def test_cancelling_a_detached_call_notifies_nobody():
     later = Later()
     async with later.open():
         await later.begin()
@@ -121,7 +121,7 @@ async def test_it_is_ended_by_whoever_holds_it_and_nobody_is_told():
     assert later.told == []
 
 
-async def test_it_ends_with_the_server_at_the_latest():
+async def test_a_detached_call_ends_with_the_server():
     later = Later()
     async with later.open():
         await later.begin()
@@ -129,7 +129,7 @@ async def test_it_ends_with_the_server_at_the_latest():
     assert (later.told, len(later.running.calls)) == ([], 0)
 
 
-async def test_it_has_no_deadline():
+async def test_a_detached_call_has_no_deadline():
     later = Later()
     later.app.budget = CallLimits(seconds=5)
     async with later.open():
@@ -143,7 +143,7 @@ async def test_it_has_no_deadline():
     assert not isinstance(outcome, CallTimeout)
 
 
-async def test_it_has_no_deadline_of_a_part_of_it_either():
+async def test_a_detached_call_has_no_deadline_of_an_inner_limit():
     later = Later()
 
     async def narrowed(ctx: Context[None]) -> str:
@@ -164,7 +164,7 @@ async def test_it_has_no_deadline_of_a_part_of_it_either():
 
 
 @pytest.mark.parametrize("waiting", [False, True])
-async def test_it_takes_no_place_of_its_connection(waiting):
+async def test_a_detached_call_does_not_count_as_a_concurrent_call(waiting):
     later = Later(concurrent_calls=1)
     async with later.open(), later.connected() as peer:
         id_ = await peer.start("later")
@@ -174,7 +174,7 @@ async def test_it_takes_no_place_of_its_connection(waiting):
         assert len(later.running.calls) == 1
 
 
-async def test_its_end_gives_back_no_place_that_it_had_given_back():
+async def test_the_end_of_a_detached_call_frees_no_second_slot():
     later = Later(concurrent_calls=1)
     async with later.open(), later.connected() as peer:
         await peer.answer(await peer.start("later"))
@@ -187,7 +187,7 @@ async def test_its_end_gives_back_no_place_that_it_had_given_back():
             await peer.cancel(id_)
 
 
-async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter():
+async def test_the_id_of_a_detached_call_can_be_reused():
     later = Later()
     async with later.open(), later.connected() as peer:
         for _ in range(2):
@@ -197,7 +197,7 @@ async def test_its_id_is_free_and_a_cancellation_of_that_is_another_calls_matter
         assert (later.log, len(later.running.calls)) == ([], 2)
 
 
-async def test_a_call_that_waits_for_a_place_does_not_begin_while_the_server_closes():
+async def test_a_queued_call_does_not_begin_while_the_server_closes():
     later = Later(concurrent_calls=1)
     async with anyio.create_task_group() as tasks:
         ours, theirs = memory_pair()
@@ -213,7 +213,7 @@ async def test_a_call_that_waits_for_a_place_does_not_begin_while_the_server_clo
     theirs.close()
 
 
-async def test_a_call_that_comes_while_the_server_closes_gets_no_place_of_one_that_ends():
+async def test_a_new_call_gets_no_freed_slot_while_the_server_closes():
     later, end = Later(concurrent_calls=1), anyio.Event()
 
     async def stubborn() -> str:
@@ -242,7 +242,7 @@ async def test_a_call_that_comes_while_the_server_closes_gets_no_place_of_one_th
     theirs.close()
 
 
-async def test_a_call_that_is_cancelled_when_it_may_begin_does_not_begin(caplog):
+async def test_a_call_cancelled_as_it_may_begin_does_not_begin(caplog):
     later = Later()
     async with later.open():
         link, room = later.running.connect(None, lambda: None), later.running.calls.room
@@ -260,7 +260,7 @@ async def test_a_call_that_is_cancelled_when_it_may_begin_does_not_begin(caplog)
     assert not caplog.records
 
 
-async def test_it_waits_for_no_peer_that_is_behind():
+async def test_a_detached_call_does_not_wait_for_a_slow_peer():
     later = Later(waiting_messages=2)
 
     async def more(ctx: Context[None]) -> str:
@@ -287,7 +287,7 @@ async def test_it_waits_for_no_peer_that_is_behind():
 
 
 @pytest.mark.parametrize("result", [None, [1], {"content": 5}], ids=["nothing", "no object", "what no version has"])
-async def test_a_result_that_can_not_be_sent_is_an_internal_error_and_frees_its_place(result):
+async def test_a_result_that_can_not_be_sent_is_an_internal_error_and_frees_its_slot(result):
     async def odd(_running, _context, _params):
         return result
 

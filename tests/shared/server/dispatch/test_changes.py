@@ -51,7 +51,7 @@ def watch(changes):
     return Watch(changes)
 
 
-def test_list_changes_are_told_to_all_who_joined_and_did_not_leave(changes):
+def test_list_changes_reach_all_current_listeners(changes):
     ears, gone = [Ear(), Ear()], Ear()
     for ear in (*ears, gone):
         changes.join(ear)
@@ -64,7 +64,7 @@ def test_list_changes_are_told_to_all_who_joined_and_did_not_leave(changes):
     assert gone.heard == []
 
 
-async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
+async def test_an_update_reaches_the_subscribers_of_its_key(changes, watch):
     ear = Ear()
     changes.join(ear)
     changes.resource("a")
@@ -76,7 +76,7 @@ async def test_a_resource_that_is_held_is_told_by_its_key(changes, watch):
     assert ear.heard == [Change("resource", "a")]
 
 
-async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
+async def test_the_last_release_of_a_key_calls_on_unsubscribe(changes, watch):
     await changes.subscribe(None, "A")
     await changes.subscribe(None, "a")
     await changes.unsubscribe(["a"])
@@ -85,7 +85,7 @@ async def test_the_last_release_of_a_key_ends_the_watching(changes, watch):
     assert (watch.log, changes.subscribed_resources, changes.has_subscribers("a")) == (["+A", "+a", "-a"], 0, False)
 
 
-async def test_all_are_released_though_one_fails(changes, watch):
+async def test_all_keys_are_released_although_one_fails(changes, watch):
     async def fail(key):
         await watch.end(key)
         raise OSError(key)
@@ -98,7 +98,7 @@ async def test_all_are_released_though_one_fails(changes, watch):
     assert (sorted(watch.log), changes.subscribed_resources) == (["+A", "+B", "-a", "-b"], 0)
 
 
-async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
+async def test_no_further_subscription_begins_for_a_client_that_left(changes, watch):
     """Which asked for many at once: that each is begun or not, and nothing between, keeps none from the next."""
     with anyio.CancelScope() as gone:
         for uri in ("A", "B", "C"):
@@ -107,7 +107,7 @@ async def test_of_a_client_that_is_gone_no_more_is_begun(changes, watch):
     assert watch.log == ["+A"]
 
 
-async def test_what_is_not_served_is_not_held(changes):
+async def test_an_unknown_resource_can_not_be_subscribed_to(changes):
     with pytest.raises(ResourceNotFound):
         await changes.subscribe(None, "a")  # there is no hook
     watch = Watch(changes)
@@ -116,7 +116,7 @@ async def test_what_is_not_served_is_not_held(changes):
     assert (watch.log, changes.subscribed_resources) == ([], 0)
 
 
-async def test_the_first_interest_in_the_list_is_told_once(changes):
+async def test_on_wanted_is_called_once_for_the_first_interest(changes):
     told = []
 
     async def wanted():
@@ -158,7 +158,7 @@ def watched():
     return app, watch
 
 
-async def test_changes_that_come_together_are_told_once():
+async def test_simultaneous_changes_are_announced_once():
     app, _ = watched()
     async with app.open() as running, talking(running) as peer:
         for _ in range(1_000):
@@ -171,7 +171,7 @@ async def test_changes_that_come_together_are_told_once():
         assert peer.others == []
 
 
-async def test_a_subscription_is_held_until_it_is_given_up():
+async def test_a_subscription_lasts_until_it_is_cancelled():
     app, watch = watched()
     async with talking(app) as peer:
         await peer.request("resources/subscribe", {"uri": "A"})
@@ -180,7 +180,7 @@ async def test_a_subscription_is_held_until_it_is_given_up():
         assert watch.log == ["+A", "-a"]
 
 
-async def test_a_client_that_leaves_holds_nothing():
+async def test_a_client_that_leaves_releases_its_subscriptions():
     app, watch = watched()
     async with app.open() as running:
         async with talking(running) as peer:
@@ -191,7 +191,7 @@ async def test_a_client_that_leaves_holds_nothing():
         assert (running.changes.subscribed_resources, running.changes._listeners) == (0, {})
 
 
-async def test_two_clients_hold_one_key():
+async def test_two_clients_share_one_key():
     app, watch = watched()
     async with app.open() as running, talking(running) as other:
         await other.request("resources/subscribe", {"uri": "A"})
@@ -208,7 +208,7 @@ async def listen(peer, *uris, id=None):
     return id_
 
 
-async def test_a_stream_holds_what_it_names_until_it_is_cancelled():
+async def test_a_stream_subscribes_to_its_resources_until_it_is_cancelled():
     app, watch = watched()
     async with app.open() as running, talking(running, STATELESS) as peer:
         id_ = await listen(peer, "A", "missing", "b")
@@ -219,7 +219,7 @@ async def test_a_stream_holds_what_it_names_until_it_is_cancelled():
         assert watch.log == ["+A", "+b", "-a", "-b"]
 
 
-async def test_a_client_that_leaves_its_streams_holds_nothing():
+async def test_a_client_that_leaves_releases_its_streams():
     app, watch = watched()
     async with app.open() as running:
         async with talking(running, STATELESS) as peer:
@@ -229,7 +229,7 @@ async def test_a_client_that_leaves_its_streams_holds_nothing():
     assert (running.changes.subscribed_resources, watch.log[-2:]) == (0, ["-a", "-b"])
 
 
-async def test_the_hook_knows_who_subscribes():
+async def test_on_subscribe_gets_the_context_of_the_subscriber():
     app, asked = changing(), []
 
     @app.on_subscribe
@@ -264,7 +264,7 @@ class Slow:
         self.log.append(line)
 
 
-async def test_a_hook_that_has_begun_is_not_interrupted(changes):
+async def test_a_running_hook_is_not_cancelled(changes):
     slow = Slow(changes)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(changes.subscribe, None, "a")
@@ -292,7 +292,7 @@ def slowly_watched():
     return app, slow
 
 
-async def test_what_is_unsubscribed_from_while_it_is_subscribed_to_is_released():
+async def test_an_unsubscription_during_the_subscription_releases_the_resource():
     app, slow = slowly_watched()
     async with app.open() as running, talking(running) as peer:
         id_ = await peer.begin("resources/subscribe", {"uri": "a:1"})
@@ -304,7 +304,7 @@ async def test_what_is_unsubscribed_from_while_it_is_subscribed_to_is_released()
         assert (slow.log, running.changes.subscribed_resources) == (["+a:1", "-a:1"], 0)
 
 
-async def test_of_two_subscriptions_to_one_resource_at_once_one_stays():
+async def test_two_concurrent_subscriptions_to_a_resource_become_one():
     app, slow = slowly_watched()
     async with app.open() as running, talking(running) as peer:
         ids = [await peer.begin("resources/subscribe", {"uri": "a:1"}) for _ in range(2)]
@@ -319,7 +319,7 @@ async def test_of_two_subscriptions_to_one_resource_at_once_one_stays():
         assert running.changes.subscribed_resources == 0
 
 
-async def test_a_hook_that_fails_leaves_nothing_held():
+async def test_a_failed_hook_leaves_no_subscription():
     app = changing()
 
     @app.on_subscribe
@@ -342,7 +342,7 @@ async def held(changes, name, client=""):
     return number
 
 
-async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
+async def test_one_client_can_not_take_all_subscriptions(changes, watch):
     """One client may have half of them, two a third each."""
     half = MAX_SUBSCRIPTIONS // 2
     for number in range(half - 1):
@@ -356,11 +356,11 @@ async def test_nobody_takes_the_subscriptions_of_all(changes, watch):
     await changes.subscribe(None, "d", "two")
 
 
-async def test_who_is_alone_may_have_all_subscriptions(changes, watch):
+async def test_a_single_client_may_have_all_subscriptions(changes, watch):
     assert await held(changes, "a") == MAX_SUBSCRIPTIONS
 
 
-async def test_what_was_written_here_only_others_hear_of(changes):
+async def test_own_writes_are_announced_to_other_replicas(changes):
     ear, shared = Ear(), []
     changes.join(ear)
     changes.on_subscribe = Watch().begin
@@ -371,7 +371,7 @@ async def test_what_was_written_here_only_others_hear_of(changes):
     assert (ear.heard, shared) == ([], [Change("written", "a")])
 
 
-async def test_what_another_replica_tells_of_concerns_what_is_held_here(changes):
+async def test_updates_of_another_replica_reach_subscribed_keys_only(changes):
     ear = Ear()
     changes.join(ear)
     changes.on_subscribe = Watch().begin
@@ -386,7 +386,7 @@ async def test_what_another_replica_tells_of_concerns_what_is_held_here(changes)
     assert ear.heard == [Change("resource", "a"), Change("resource", "b", "b#part"), Change("resource", "b")]
 
 
-async def test_anything_may_have_changed(changes):
+async def test_a_lost_message_counts_as_a_change_of_everything(changes):
     ear = Ear()
     changes.join(ear)
     changes.on_subscribe = Watch().begin

@@ -22,21 +22,21 @@ def told(peer):
     return [one["params"] for one in peer.others if one["method"] == LOGGED]
 
 
-async def test_a_session_that_asked_for_the_level_is_told_when_it_begins():
+async def test_a_new_condition_is_sent_to_sessions_with_that_level():
     async with quiet_server().open() as running, talking(running) as peer:
         await peer.request("logging/setLevel", {"level": "warning"})
         running.conditions.begin("rain", "warning", "it rains")
         assert (await peer.other(LOGGED))["params"] == TOLD
 
 
-async def test_who_asks_later_is_told_with_that_request():
+async def test_setting_a_level_reports_current_conditions():
     async with quiet_server().open() as running, talking(running) as peer:
         running.conditions.begin("rain", "warning", "it rains")
         await peer.request("logging/setLevel", {"level": "info"})
         assert told(peer) == [TOLD]
 
 
-async def test_without_a_handshake_it_is_told_with_discover():
+async def test_stateless_clients_get_conditions_with_discover():
     async with quiet_server().open() as running, talking(running, STATELESS) as peer:
         running.conditions.begin("rain", "warning", "it rains")
         for meta in ({}, {LEVEL: "error"}):
@@ -47,7 +47,7 @@ async def test_without_a_handshake_it_is_told_with_discover():
 
 
 @pytest.mark.parametrize("app", [quiet_server, server], ids=["no level was asked for", "no logging is declared"])
-async def test_who_asks_for_no_level_or_a_server_that_declares_no_logging_is_told_nothing(app):
+async def test_without_a_level_or_logging_no_condition_is_sent(app):
     async with app().open() as running, talking(running) as peer:
         await peer.request("ping")  # by now it is known that the handshake is over
         running.conditions.begin("rain", "emergency", "it rains")
@@ -55,7 +55,7 @@ async def test_who_asks_for_no_level_or_a_server_that_declares_no_logging_is_tol
         assert peer.others == []
 
 
-async def test_who_asks_for_worse_is_not_told():
+async def test_a_condition_below_the_level_is_not_sent():
     async with quiet_server().open() as running, talking(running) as peer:
         await peer.request("logging/setLevel", {"level": "error"})
         running.conditions.begin("rain", "warning", "it rains")
@@ -63,7 +63,7 @@ async def test_who_asks_for_worse_is_not_told():
         assert peer.others == []
 
 
-async def test_the_same_is_told_once_and_what_has_ended_not_at_all():
+async def test_a_condition_is_sent_once_and_not_after_its_end():
     async with quiet_server().open() as running, talking(running) as peer:
         await peer.request("logging/setLevel", {"level": "debug"})
         for text in ("it drips", "it drips", "it rains"):
@@ -73,7 +73,7 @@ async def test_the_same_is_told_once_and_what_has_ended_not_at_all():
         assert [one["data"] for one in told(peer)] == ["it drips", "it rains"]
 
 
-async def test_a_call_logs_nothing_to_who_asked_for_no_level():
+async def test_a_call_logs_nothing_to_a_client_without_a_level():
     app = quiet_server()
 
     @app.tool()
@@ -87,7 +87,7 @@ async def test_a_call_logs_nothing_to_who_asked_for_no_level():
         assert peer.others == []
 
 
-async def test_over_http_it_comes_on_the_stream_of_the_session():
+async def test_over_http_a_condition_arrives_on_the_session_stream():
     async with served(quiet_server()) as site:
         session = await site.initialize()
         headers = {**session, "Accept": "text/event-stream"}
@@ -97,7 +97,7 @@ async def test_over_http_it_comes_on_the_stream_of_the_session():
             assert (await anext(events(answer)))["params"] == TOLD
 
 
-async def test_over_http_without_a_handshake_it_comes_before_the_answer():
+async def test_over_stateless_http_a_condition_arrives_before_the_answer():
     async with served(quiet_server()) as site:
         site.running.conditions.begin("rain", "warning", "it rains")
         async with site.stream(*site.stateless("server/discover", **{LEVEL: "info"})) as answer:

@@ -73,7 +73,7 @@ async def test_a_cancelled_call_is_stopped_and_not_answered(version):
         assert peer.unclaimed == []
 
 
-async def test_a_result_that_comes_after_the_cancellation_is_dropped_and_answers_no_new_call_with_its_id():
+async def test_a_late_result_of_a_cancelled_call_does_not_answer_a_call_with_its_id():
     work = Work()
     async with talking(work.app) as peer:
         await peer.begin("tools/call", {"name": "stubborn"}, id=7)
@@ -121,13 +121,13 @@ async def served(app, *bursts):
     return transport.sent
 
 
-async def test_a_streams_id_may_be_used_again_in_the_same_breath():
+async def test_the_id_of_a_cancelled_stream_can_be_reused_at_once():
     sent = await served(Work().app, [listen("s", "tools")], [cancelled("s"), listen("s", "tools")])
     assert [type(message).__name__ for message in sent].count("Response") == 1
     assert not any(getattr(message, "code", None) for message in sent)
 
 
-async def test_a_calls_id_may_be_used_again_in_the_same_breath():
+async def test_the_id_of_a_cancelled_call_can_be_reused_at_once():
     call = Request(1, "tools/call", with_envelope({"name": "wait"}))
     quick = Request(1, "tools/call", with_envelope({"name": "quick"}))
     (answer,) = await served(Work().app, [call], [cancelled(1), quick])
@@ -143,7 +143,7 @@ async def test_a_call_cancelled_before_it_began_never_runs():
 
 
 @pytest.mark.slow
-async def test_ten_thousand_cancellations_leave_nothing():
+async def test_ten_thousand_cancellations_leave_no_state():
     work = Work(concurrent_calls=10)
     async with talking(work.app) as peer:
         for number in range(10_000):
@@ -157,7 +157,7 @@ async def test_ten_thousand_cancellations_leave_nothing():
 
 
 @pytest.mark.parametrize("at_once", [3, 1])
-async def test_calls_under_way_and_in_the_queue_are_finished_when_the_client_ends_its_side(at_once):
+async def test_running_and_queued_calls_finish_after_the_client_closes_its_side(at_once):
     work = Work(concurrent_calls=at_once)
     async with talking(work.app) as peer:
         ids = [await peer.start("wait", name=str(number)) for number in range(3)]
@@ -170,7 +170,7 @@ async def test_calls_under_way_and_in_the_queue_are_finished_when_the_client_end
             await peer.receive()
 
 
-async def test_a_call_that_does_not_end_is_given_up():
+async def test_a_call_that_does_not_end_is_abandoned():
     work = Work(drain_seconds=0.01)
     async with talking(work.app) as peer:
         await peer.start("wait", name="a")
@@ -181,7 +181,7 @@ async def test_a_call_that_does_not_end_is_given_up():
     assert work.log == ["+a", "-a"]
 
 
-async def test_a_client_that_is_gone_has_its_calls_cancelled():
+async def test_the_calls_of_a_disconnected_client_are_cancelled():
     work = Work()
     async with work.app.open() as running:
         async with talking(running) as peer:
@@ -208,7 +208,7 @@ async def test_messages_that_can_not_be_written_at_once_are_sent():
     assert [message.id for message in transport.sent] == [1, 2]
 
 
-async def test_a_broken_connection_cancels_what_is_under_way():
+async def test_a_broken_connection_cancels_running_calls():
     class Broken(Bursts):
         async def receive(self):
             await quiet()
@@ -225,7 +225,7 @@ async def test_a_broken_connection_cancels_what_is_under_way():
 
 
 @pytest.mark.slow
-async def test_a_thousand_connections_leave_nothing():
+async def test_a_thousand_connections_leave_no_state():
     work, before = Work(), len(asyncio.all_tasks())
     work.go.set()
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": with_envelope({"name": "quick"})}
@@ -271,7 +271,7 @@ def ping(number):
     return {"id": number, "method": "tools/call", "params": with_envelope({"name": "quick"})}
 
 
-async def test_a_peer_that_takes_nothing_is_read_from_no_more_and_then_again():
+async def test_reading_pauses_while_a_peer_does_not_read():
     pushed = []
 
     async def push_all(slow):
@@ -287,7 +287,7 @@ async def test_a_peer_that_takes_nothing_is_read_from_no_more_and_then_again():
     assert sorted(answer.id for answer in answers) == list(range(100))
 
 
-async def test_a_handler_that_reports_faster_than_the_peer_takes_waits():
+async def test_progress_waits_for_a_slow_peer():
     work = Work(waiting_messages=10)
     async with slowly(work.app) as slow:
         call = {"name": "many", "arguments": {"reports": 1_000}}
@@ -299,7 +299,7 @@ async def test_a_handler_that_reports_faster_than_the_peer_takes_waits():
     assert isinstance(answer, Response)
 
 
-async def test_a_handler_whose_few_reports_are_large_waits_as_well():
+async def test_large_progress_waits_for_a_slow_peer():
     app, log = server(), []
     app.limits = Limits(waiting_bytes=1_000_000)
 
@@ -339,7 +339,7 @@ def large(number):
     return {"id": number, "method": "tools/call", "params": with_envelope({"name": "large", "arguments": {}})}
 
 
-async def test_calls_wait_while_large_results_are_not_taken():
+async def test_calls_wait_while_large_results_are_unread():
     app, log = large_work(result_bytes=1_000_000, concurrent_calls=2)
     async with slowly(app) as slow, anyio.create_task_group() as tasks:
 
@@ -355,7 +355,7 @@ async def test_calls_wait_while_large_results_are_not_taken():
     assert all(isinstance(answer, Response) for answer in answers)
 
 
-async def test_results_that_wait_take_so_much_memory_of_all_connections():
+async def test_unread_results_are_limited_by_bytes():
     app, _ = large_work(call_bytes=1_000_000)
     async with slowly(app) as slow:
         for round_ in (0, 100):  # what was taken is given back
@@ -374,7 +374,7 @@ def called(number, name):
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": name}}
 
 
-async def test_results_that_wait_for_their_batch_take_memory_until_it_is_answered():
+async def test_results_of_a_pending_batch_count_as_memory():
     app, _ = large_work(call_bytes=1_000_000)
     go = anyio.Event()
 
@@ -395,7 +395,7 @@ async def test_results_that_wait_for_their_batch_take_memory_until_it_is_answere
         assert running.calls.reserve_memory("", 900_000)
 
 
-async def test_many_calls_of_a_batch_have_their_turns():
+async def test_calls_of_a_batch_run_in_several_turns():
     app, turns = server(), set()
 
     def small() -> str:
@@ -413,7 +413,7 @@ async def test_many_calls_of_a_batch_have_their_turns():
     assert len(turns) == 176  # 25 are answered at once, and each of the others in a task
 
 
-async def test_results_that_a_peer_has_left_unread_take_no_memory_of_others():
+async def test_unread_results_of_a_disconnected_peer_are_freed():
     app, _ = large_work(call_bytes=1_000_000)
     async with app.open() as running:
         for _ in range(3):
@@ -429,7 +429,7 @@ async def test_results_that_a_peer_has_left_unread_take_no_memory_of_others():
         assert running.calls.reserve_memory("", 900_000)
 
 
-async def test_cancelling_gets_through_to_a_peer_that_takes_nothing():
+async def test_a_cancellation_is_read_from_a_peer_that_does_not_read():
     work = Work()
     async with slowly(work.app) as slow:
         await slow.push({"id": 1, "method": "tools/call", "params": with_envelope({"name": "wait"})})
@@ -440,7 +440,7 @@ async def test_cancelling_gets_through_to_a_peer_that_takes_nothing():
         assert work.log == ["+", "-"]
 
 
-async def test_a_change_that_comes_while_the_peer_is_behind_is_told_later():
+async def test_a_change_is_announced_once_a_slow_peer_reads_again():
     work = Work(waiting_messages=1)
     async with slowly(work.app) as slow:
         params = with_envelope({"notifications": {"toolsListChanged": True}})
@@ -459,7 +459,7 @@ async def test_a_change_that_comes_while_the_peer_is_behind_is_told_later():
 # Changes
 
 
-async def test_where_many_changes_wait_parts_are_told_as_their_whole():
+async def test_many_pending_updates_of_parts_become_one_of_their_whole():
     app = server()
     app.on_subscribe(lambda _ctx, uri: _key(uri))
     async with app.open() as running:

@@ -85,7 +85,7 @@ async def order(ctx: Context[None]) -> str:
     return f"{answer.action} {answer.data}"
 
 
-async def test_a_question_that_nobody_answers_is_withdrawn():
+async def test_an_unanswered_question_is_cancelled():
     app = app_with(order)
     app.limits = replace(app.limits, question_seconds=120.0)
     async with talking(app, NEWEST_HANDSHAKE, ALL) as peer:
@@ -101,7 +101,7 @@ async def test_a_question_that_nobody_answers_is_withdrawn():
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_what_may_be_asked_may_be_asked_in_a_task(version):
+async def test_every_question_may_be_asked_in_a_task_group(version):
     async def everything(ctx: Context[None]) -> str:
         """Asks in a task group."""
         found = []
@@ -121,7 +121,7 @@ async def test_what_may_be_asked_may_be_asked_in_a_task(version):
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_handler_may_do_without_what_the_client_lacks(version):
+async def test_a_handler_may_catch_a_missing_capability(version):
     async def modest(ctx: Context[None]) -> str:
         """Asks if it may."""
         try:
@@ -133,7 +133,7 @@ async def test_a_handler_may_do_without_what_the_client_lacks(version):
         assert await peer.text("modest") == "nowhere"
 
 
-async def test_a_client_that_refuses_ends_the_call_without_its_words():
+async def test_a_refused_question_ends_the_call_without_the_clients_message():
     async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
         id_ = await peer.start("order")
         question = await peer.receive()
@@ -151,7 +151,7 @@ async def test_a_client_that_refuses_ends_the_call_without_its_words():
         assert (await peer.answer(id_))["error"]["code"] == -32602
 
 
-async def test_answers_to_questions_of_several_calls_reach_each_its_own_in_any_order():
+async def test_answers_in_any_order_reach_their_calls():
     async with talking(app_with(order), NEWEST_HANDSHAKE, ALL) as peer:
         calls = [await peer.start("order") for _ in range(3)]
         questions = [await peer.other("elicitation/create") for _ in calls]
@@ -161,7 +161,7 @@ async def test_answers_to_questions_of_several_calls_reach_each_its_own_in_any_o
             assert text.split()[0] == ("accept", "decline", "cancel")[number]
 
 
-async def test_an_answer_is_forgotten_once_it_is_read():
+async def test_an_answer_is_removed_once_it_is_read():
     answers = Answers()
     answers.expect([1])
     answers.settle(1, Response(1, {}))
@@ -172,7 +172,7 @@ async def test_an_answer_is_forgotten_once_it_is_read():
         await answers.wait(1)
 
 
-async def test_a_question_is_withdrawn_when_the_handler_no_longer_waits():
+async def test_a_question_is_cancelled_when_the_handler_stops_waiting():
     async def impatient(ctx: Context[None]) -> str:
         """Waits for a moment."""
         with anyio.move_on_after(0):
@@ -222,7 +222,7 @@ async def test_an_error_raised_in_a_task_counts_as_raised(version):
     assert (result["isError"], result["content"][0]["text"]) == (True, "no paper")
 
 
-async def test_an_unforeseen_error_is_logged_and_told_without_detail(caplog):
+async def test_an_unexpected_error_is_logged_and_sent_without_detail(caplog):
     async def crash() -> str:
         """Crashes."""
         raise RuntimeError("secret")
@@ -233,7 +233,7 @@ async def test_an_unforeseen_error_is_logged_and_told_without_detail(caplog):
     assert "secret" in caplog.text
 
 
-async def test_an_author_may_say_what_an_error_of_theirs_means():
+async def test_errors_of_the_author_may_be_translated():
     class Jam(Exception):
         pass
 
@@ -305,7 +305,7 @@ FITTING = [
 ]
 
 
-def test_what_a_form_can_show():
+def test_supported_form_fields():
     assert [(kind, field(kind)) for kind, _ in FITTING] == FITTING
 
 
@@ -317,7 +317,7 @@ def test_forms_fit_the_official_schema():
         schemas.check({"jsonrpc": "2.0", "id": 1, "method": question.method, "params": params}, "2025-11-25")
 
 
-def test_what_no_form_can_show_is_refused_by_name():
+def test_unsupported_form_fields_are_refused_by_name():
     for kind in (
         *(
             Inner,
@@ -348,7 +348,7 @@ UNSUITABLE = [
 
 
 @pytest.mark.parametrize(("kind", "reason"), UNSUITABLE)
-def test_what_is_no_form_says_what_to_use(kind: Any, reason: str):
+def test_an_unsuitable_form_type_is_refused_with_an_alternative(kind: Any, reason: str):
     with pytest.raises(DeclarationError, match=re.escape(reason)):
         form_schema(kind)
 
@@ -370,7 +370,7 @@ def test_a_field_with_a_default_is_not_required():
     assert field(str | None, None) == {"type": "string"}  # it may be left out
 
 
-async def test_consent_to_one_act_is_none_to_another() -> None:
+async def test_consent_is_bound_to_its_question() -> None:
     acts, version = list[int](), [1]
 
     async def act(ctx: Context[Any]) -> str:
@@ -390,7 +390,7 @@ async def test_consent_to_one_act_is_none_to_another() -> None:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_consent_is_true(version):
+async def test_confirm_returns_true_after_consent(version):
     async def act(ctx: Context[None]) -> str:
         """Acts."""
         return "done" if await ctx.confirm("Act?") else "not done"
@@ -480,7 +480,7 @@ async def test_a_question_may_be_a_task_of_its_own():
     assert await said(ask_in_task, {"elicitation/create": {"action": "accept"}}, NEWEST_HANDSHAKE) == "done"
 
 
-async def test_a_client_that_can_not_confirm_is_not_told_of_an_option_that_the_server_lacks():
+async def test_an_error_without_elicitation_names_no_option_the_server_lacks():
     async def act(ctx: Context[None]) -> str:
         """Acts."""
         await ctx.confirm("Act?")
@@ -492,7 +492,7 @@ async def test_a_client_that_can_not_confirm_is_not_told_of_an_option_that_the_s
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"logging": {}}])
-async def test_a_log_message_that_no_client_receives_is_said_once(capabilities, caplog):
+async def test_a_log_message_that_no_client_receives_is_reported_once(capabilities, caplog):
     async def work(ctx: Context[None]) -> str:
         """Works."""
         await ctx.log("info", "one")

@@ -33,28 +33,28 @@ async def measured(app: Server, era: str) -> int:
 
 @EVERY_ERA
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.name)
-async def test_a_page_is_as_large_as_the_host_shows(host, era: str, monkeypatch: pytest.MonkeyPatch):
+async def test_text_is_limited_to_what_the_host_shows(host, era: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(CLIENT_INFO, "name", f"{host.name}-1")
     assert await measured(measuring(), era) == host.text_bytes
 
 
-async def test_who_is_not_known_gets_what_the_operator_allows():
+async def test_an_unknown_host_gets_the_configured_limit():
     assert await measured(measuring(CallLimits(result_bytes=70_000)), ERAS[0]) == 70_000
 
 
-async def test_an_operator_says_it_for_all(monkeypatch: pytest.MonkeyPatch):
+async def test_the_operators_limit_overrides_that_of_the_host(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(CLIENT_INFO, "name", "codex-mcp-client")
     assert await measured(measuring(CallLimits(text_bytes=50_000)), ERAS[0]) == 50_000
     assert await measured(measuring(CallLimits(text_bytes=50_000, result_bytes=2_000)), ERAS[0]) == 2_000
 
 
 @pytest.mark.parametrize("info", [None, {}, {"name": 3}, {"name": ["codex-mcp-client"]}, {"name": "my codex"}])
-def test_a_client_of_any_name_is_borne(info):
+def test_odd_client_names_match_no_host(info):
     assert find_host(info) is None
 
 
 @EVERY_ERA
-async def test_a_host_that_asks_for_sizes_is_told_them_and_no_other(era: str, monkeypatch: pytest.MonkeyPatch):
+async def test_result_sizes_are_declared_only_to_hosts_that_read_them(era: str, monkeypatch: pytest.MonkeyPatch):
     for name, told in (("claude-code", {SIZE_KEY: 200_000}), ("codex-mcp-client", None)):
         monkeypatch.setitem(CLIENT_INFO, "name", name)
         async with talking(measuring(), era) as peer:
@@ -62,5 +62,5 @@ async def test_a_host_that_asks_for_sizes_is_told_them_and_no_other(era: str, mo
         assert tool.get("_meta") == told
 
 
-def test_each_row_says_where_it_comes_from():
+def test_each_host_has_a_source_and_a_date():
     assert all(host.source and len(host.date) == 10 for host in HOSTS)

@@ -33,7 +33,7 @@ class Gate:
         return len(text)
 
 
-async def test_calls_over_the_cap_wait_their_turn_in_order():
+async def test_calls_over_the_limit_wait_in_order():
     gate = Gate(concurrent_calls=2)
     async with talking(gate.app) as peer:
         ids = [await peer.start("enter", number=number) for number in range(5)]
@@ -61,7 +61,7 @@ async def test_a_call_cancelled_in_the_queue_never_runs():
     assert gate.came == [0, 2]
 
 
-async def test_a_queue_that_is_full_refuses():
+async def test_a_full_queue_refuses_calls():
     gate = Gate(concurrent_calls=1, waiting_calls=1)
     async with talking(gate.app) as peer:
         for number in range(2):
@@ -71,7 +71,7 @@ async def test_a_queue_that_is_full_refuses():
     assert "too many calls" in error["message"]
 
 
-async def test_calls_that_take_too_much_memory_are_refused_until_others_are_over():
+async def test_calls_over_the_memory_limit_are_refused_until_others_end():
     gate = Gate(concurrent_calls=1, call_bytes=300_000)
     gate.app.tool()(gate.keep)
     async with talking(gate.app) as peer:
@@ -87,7 +87,7 @@ async def test_calls_that_take_too_much_memory_are_refused_until_others_are_over
         assert (await peer.answer(last))["result"]["content"][0]["text"] == "100000"
 
 
-async def test_small_calls_that_wait_take_memory_as_well():
+async def test_small_waiting_calls_count_as_memory():
     gate = Gate(concurrent_calls=1, call_bytes=100_000)
     gate.app.tool()(gate.keep)
     async with talking(gate.app) as peer:
@@ -98,7 +98,7 @@ async def test_small_calls_that_wait_take_memory_as_well():
     assert 2 < sum("error" in answer for answer in answers) < 8
 
 
-async def test_a_call_that_its_own_batch_cancels_takes_no_memory():
+async def test_a_call_cancelled_in_its_own_batch_takes_no_memory():
     gate = Gate(call_bytes=300_000)
     gate.app.tool()(gate.keep)
     call = {"method": "tools/call", "params": {"name": "keep", "arguments": {"text": "x" * 100_000}}}
@@ -113,7 +113,7 @@ async def open_stream(peer):
     return await peer.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
 
 
-async def test_streams_over_the_cap_are_refused_and_others_go_on():
+async def test_streams_over_the_limit_are_refused():
     gate = Gate(streams=2)
     async with talking(gate.app, STATELESS) as peer:
         streams = [await open_stream(peer) for _ in range(2)]
@@ -125,7 +125,7 @@ async def test_streams_over_the_cap_are_refused_and_others_go_on():
             await peer.other("notifications/subscriptions/acknowledged")
 
 
-async def test_streams_take_no_place_of_calls():
+async def test_streams_do_not_count_as_calls():
     gate = Gate(concurrent_calls=1)
     async with talking(gate.app, STATELESS) as peer:
         for _ in range(3):
@@ -136,7 +136,7 @@ async def test_streams_take_no_place_of_calls():
 
 
 @pytest.mark.parametrize(("uris", "refused"), [(2, False), (3, True)])
-async def test_a_stream_names_so_many_resources_at_most(uris, refused):
+async def test_the_resources_of_a_stream_are_limited(uris, refused):
     gate = Gate(subscriptions=2)
     async with talking(gate.app, STATELESS) as peer:
         params = {"notifications": {"resourceSubscriptions": [f"a:{number}" for number in range(uris)]}}
@@ -145,7 +145,7 @@ async def test_a_stream_names_so_many_resources_at_most(uris, refused):
     assert (message.get("id") == id_) is refused
 
 
-async def test_a_session_subscribes_to_so_many_resources_at_most():
+async def test_the_subscriptions_of_a_session_are_limited():
     gate = Gate(subscriptions=2)
     gate.app.resource("a:b")(gate_resource)
 
@@ -176,7 +176,7 @@ def app_with_brief(function, budget=BRIEF):
     return app
 
 
-def test_arguments_can_only_tighten_the_caps():
+def test_arguments_can_only_tighten_the_limits():
     within = {None: 100, 5: 5, 100: 100, 101: 100}
     assert {asked: CallLimits(entries=100).limit_entries(asked) for asked in within} == within
 
@@ -188,14 +188,14 @@ async def slow() -> str:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_tool_that_takes_too_long_is_a_result_that_says_so(version):
+async def test_a_tool_over_its_time_limit_returns_an_error_result(version):
     async with talking(app_with_brief(slow), version) as peer:
         result = (await peer.call("slow"))["result"]
     assert result["isError"]
     assert "stopped after 0.02 s" in result["content"][0]["text"]
 
 
-async def test_a_resource_that_takes_too_long_is_an_error():
+async def test_a_resource_over_its_time_limit_is_an_error():
     app = server()
     app.resource("a:slow")(slow)
     app.budget = BRIEF
@@ -204,7 +204,7 @@ async def test_a_resource_that_takes_too_long_is_an_error():
     assert error["code"] == -32603
 
 
-async def test_the_call_is_stopped_and_may_clean_up_while_others_go_on():
+async def test_a_stopped_call_may_clean_up_while_others_continue():
     log = []
 
     async def tidy() -> str:
@@ -265,7 +265,7 @@ PART = pytest.mark.parametrize("part", [None, 50], ids=["the call", "a part of i
 
 
 @PART
-async def test_the_time_a_user_takes_does_not_count(part):
+async def test_the_time_limit_pauses_during_a_question(part):
     async with talking(asking(lambda ctx: ctx.roots(), part), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         question = await peer.receive()
@@ -276,7 +276,7 @@ async def test_the_time_a_user_takes_does_not_count(part):
 
 
 @PART
-async def test_after_the_answer_the_clock_goes_on(part):
+async def test_the_time_limit_resumes_after_the_answer(part):
     async with talking(asking(roots_and_wait, part), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         await peer.reply((await peer.receive())["id"], ROOTS)
@@ -285,7 +285,7 @@ async def test_after_the_answer_the_clock_goes_on(part):
         assert f"stopped after {part or 60} s" in (await peer.answer(id_))["result"]["content"][0]["text"]
 
 
-async def test_the_time_in_the_queue_does_not_count():
+async def test_the_time_limit_starts_after_the_queue():
     begun = anyio.Event()
 
     async def second() -> str:
@@ -305,7 +305,7 @@ async def test_the_time_in_the_queue_does_not_count():
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
-async def test_questions_asked_at_the_same_time_stop_the_clock_and_start_it_again():
+async def test_concurrent_questions_pause_and_resume_the_time_limit():
     async with talking(asking(roots_twice_and_wait), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         questions = [await peer.receive(), await peer.receive()]
@@ -318,7 +318,7 @@ async def test_questions_asked_at_the_same_time_stop_the_clock_and_start_it_agai
         assert (await peer.answer(id_))["result"]["isError"]
 
 
-async def test_the_clock_stands_until_the_last_of_several_questions_is_answered():
+async def test_the_time_limit_pauses_until_the_last_answer():
     async with talking(asking(roots_twice), NEWEST_HANDSHAKE, {"roots": {}}) as peer:
         id_ = await peer.start("ask")
         first, second = [await peer.receive(), await peer.receive()]
@@ -330,7 +330,7 @@ async def test_the_clock_stands_until_the_last_of_several_questions_is_answered(
         assert (await peer.answer(id_))["result"]["content"][0]["text"] == "done"
 
 
-async def test_part_of_a_call_may_have_less_time_and_says_how_much():
+async def test_a_part_of_a_call_may_have_a_shorter_time_limit():
     async with talking(asking(lambda ctx: anyio.sleep_forever(), 0.02)) as peer:
         assert "stopped after 0.02 s" in await peer.text("ask")
     async with talking(asking(lambda ctx: anyio.lowlevel.checkpoint(), 50)) as peer:

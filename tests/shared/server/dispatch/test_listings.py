@@ -15,7 +15,7 @@ def page(listings, entries=ENTRIES, cursor=None, size=2):
     return listings.page("tools", list(entries), cursor, size=size, signer=SIGNER)
 
 
-def test_a_page_is_made_once_as_long_as_its_entries_are_the_same():
+def test_a_page_is_reused_while_its_entries_are_unchanged():
     listings = Listings()
     first = page(listings)
     assert first["tools"] == ENTRIES[:2]
@@ -26,7 +26,7 @@ def test_a_page_is_made_once_as_long_as_its_entries_are_the_same():
     assert page(listings, cursor=first["nextCursor"]) is second
 
 
-def test_other_entries_or_another_size_make_another_page():
+def test_changed_entries_or_size_make_a_new_page():
     listings = Listings()
     first = page(listings)
     assert page(listings, ENTRIES[1:])["tools"] == ENTRIES[1:]
@@ -34,7 +34,7 @@ def test_other_entries_or_another_size_make_another_page():
     assert page(listings, size=3)["tools"] == ENTRIES
 
 
-def test_lists_have_pages_of_their_own():
+def test_a_cursor_belongs_to_its_list():
     listings = Listings()
     cursor = page(listings)["nextCursor"]
     assert listings.page("prompts", ENTRIES, None, size=2, signer=SIGNER)["prompts"] == ENTRIES[:2]
@@ -42,7 +42,7 @@ def test_lists_have_pages_of_their_own():
         listings.page("prompts", ENTRIES, cursor, size=2, signer=SIGNER)
 
 
-def test_an_empty_list():
+def test_an_empty_list_has_one_empty_page():
     assert page(Listings(), [])["tools"] == []
 
 
@@ -57,7 +57,7 @@ async def two() -> str:
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_a_tool_that_comes_or_goes_while_the_server_runs_is_seen(version):
+async def test_a_tool_added_or_removed_at_run_time_is_listed(version):
     app = server()
     app.tool()(one)
     async with app.open() as running, talking(running, version) as peer:

@@ -3,7 +3,7 @@
 from shared.server.dispatch.portions import Portions
 
 
-def test_what_one_client_gave_back_others_have() -> None:
+def test_a_released_share_is_available_to_others() -> None:
     portions = Portions(2)
     for client in "abcabc":
         assert portions.reserve(client)
@@ -11,7 +11,7 @@ def test_what_one_client_gave_back_others_have() -> None:
         portions.release(client)
 
 
-def test_one_client_has_half_and_the_next_half_of_the_rest() -> None:
+def test_each_client_may_take_half_of_the_rest() -> None:
     portions = Portions(100)
     assert portions.reserve("a", 50)
     assert not portions.reserve("a", 1)
@@ -19,7 +19,7 @@ def test_one_client_has_half_and_the_next_half_of_the_rest() -> None:
     assert not portions.reserve("b", 1)
 
 
-def test_what_is_more_than_half_is_had_alone() -> None:
+def test_a_single_client_may_take_more_than_half() -> None:
     portions = Portions(100)
     assert portions.reserve("a", 300)
     assert not portions.reserve("b", 1)

@@ -8,7 +8,7 @@ from shared.server.dispatch.room import Room
 from tests.quiet import quiet
 
 
-def test_one_client_has_half_and_the_next_half_of_the_rest() -> None:
+def test_each_client_may_take_half_of_the_rest() -> None:
     room = Room(100)
     room.add("a", 50)
     assert room.is_free("a")
@@ -39,7 +39,7 @@ class Calls:
         self.room.add(client, self.size)
 
 
-async def test_calls_begin_in_turn_as_far_as_there_is_room() -> None:
+async def test_calls_begin_in_order_while_there_is_room() -> None:
     calls = Calls(room := Room(100), 20)
     room.add("a", 60)
     tasks = [asyncio.create_task(calls.call(number)) for number in range(5)]
@@ -55,7 +55,7 @@ async def test_calls_begin_in_turn_as_far_as_there_is_room() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_small_results_let_all_begin() -> None:
+async def test_calls_with_small_results_all_begin() -> None:
     calls = Calls(room := Room(100), 0)
     room.add("a", 60)
     tasks = [asyncio.create_task(calls.call(number)) for number in range(5)]
@@ -66,7 +66,7 @@ async def test_small_results_let_all_begin() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_the_room_that_one_client_gives_others_have() -> None:
+async def test_room_released_by_one_client_is_available_to_others() -> None:
     calls = Calls(room := Room(100), 0)
     room.add("a", 90)
     room.add("b", 20)
@@ -78,7 +78,7 @@ async def test_the_room_that_one_client_gives_others_have() -> None:
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_a_cancelled_call_keeps_no_turn(is_late: bool) -> None:
+async def test_a_cancelled_call_gives_up_its_turn(is_late: bool) -> None:
     calls = Calls(room := Room(100), 60)
     room.add("a", 60)
     first, second = [asyncio.create_task(calls.call(number)) for number in range(2)]

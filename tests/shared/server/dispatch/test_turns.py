@@ -50,7 +50,7 @@ async def crowd(stack, turns):
     return Crowd(turns, tasks)
 
 
-async def test_who_is_alone_has_all_places(turns):
+async def test_a_single_unnamed_client_gets_all_slots(turns):
     async with AsyncExitStack() as stack:
         those = await crowd(stack, turns)
         for name in "abcd":
@@ -61,7 +61,7 @@ async def test_who_is_alone_has_all_places(turns):
         assert those.began == ["a", "b", "c", "d"]
 
 
-async def test_one_place_is_left_for_others(turns):
+async def test_one_slot_is_reserved_for_other_clients(turns):
     async with AsyncExitStack() as stack:
         those = await crowd(stack, turns)
         for number in range(5):
@@ -73,7 +73,7 @@ async def test_one_place_is_left_for_others(turns):
         assert those.began == ["a0", "a1", "b0"]
 
 
-async def test_a_client_has_so_many_places():
+async def test_the_slots_of_a_client_are_limited():
     for at_once, each, most in ((1, None, 1), (2, None, 1), (3, None, 2), (3, 1, 1), (3, 0, 1), (3, 9, 3)):
         async with AsyncExitStack() as stack:
             those = await crowd(stack, Turns(at_once, each))
@@ -83,7 +83,7 @@ async def test_a_client_has_so_many_places():
             assert len(those.began) == most
 
 
-async def test_those_who_wait_are_served_client_by_client(turns):
+async def test_waiting_calls_are_served_round_robin_by_client(turns):
     async with AsyncExitStack() as stack:
         those = await crowd(stack, turns)
         for number in range(5):
@@ -97,7 +97,7 @@ async def test_those_who_wait_are_served_client_by_client(turns):
         assert those.began == ["a0", "a1", "b0", "a2", "b1", "a3", "b2"]
 
 
-async def test_the_place_for_others_is_not_given_to_who_waits(turns):
+async def test_the_reserved_slot_is_not_given_to_a_waiting_call_of_the_same_client(turns):
     async with AsyncExitStack() as stack:
         those = await crowd(stack, turns)
         for number in range(3):
@@ -110,7 +110,7 @@ async def test_the_place_for_others_is_not_given_to_who_waits(turns):
         assert those.began == ["a0", "a1", "b0", "a2"]
 
 
-async def test_a_turn_that_comes_too_late_is_not_counted(turns):
+async def test_a_cancelled_turn_is_not_counted(turns):
     async def take() -> None:
         async with turns.acquire("one"):
             pass
@@ -126,7 +126,7 @@ async def test_a_turn_that_comes_too_late_is_not_counted(turns):
             assert late.cancelled()
 
 
-async def test_who_is_cancelled_gives_up_the_place_or_the_wait(turns):
+async def test_cancellation_frees_the_slot_or_the_wait(turns):
     async with AsyncExitStack() as stack:
         those = await crowd(stack, turns)
         for name in "abcdef":
@@ -145,7 +145,7 @@ async def test_who_is_cancelled_gives_up_the_place_or_the_wait(turns):
         assert those.began == ["a", "b", "c", "e", "g"]
 
 
-async def test_whoever_fails_gives_up_the_place(turns):
+async def test_an_exception_frees_the_slot(turns):
     for _ in range(5):
         with pytest.raises(ValueError, match="no"):
             async with turns.acquire("one"):

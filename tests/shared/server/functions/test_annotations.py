@@ -65,7 +65,7 @@ Numbers = TypeAliasType("Numbers", list[int])
         *(deque[int], frozenset[int]),
     ],
 )
-def test_data(hint: Any) -> None:
+def test_data_types(hint: Any) -> None:
     assert is_data(hint)
     assert is_sendable(hint)
 
@@ -77,13 +77,13 @@ def test_data(hint: Any) -> None:
         *(list[TextContent | ImageContent], list[Any], Name, Maybe),
     ],
 )
-def test_content(hint: Any) -> None:
+def test_content_types(hint: Any) -> None:
     assert not is_data(hint)
     assert is_sendable(hint)
 
 
 @pytest.mark.parametrize("hint", [bytes, bytearray, object, str | bytes])
-def test_what_is_neither(hint: Any) -> None:
+def test_types_that_can_not_be_sent(hint: Any) -> None:
     assert not is_sendable(hint)
 
 
@@ -93,7 +93,7 @@ def test_values_of_types_with_names_are_content() -> None:
     assert not is_content(5, Maybe)
 
 
-def test_the_validators_of_an_author_are_left_out_at_any_depth() -> None:
+def test_validators_are_removed_at_any_depth() -> None:
     checked = Annotated[int, AfterValidator(abs), "a number"]
     assert remove_validators(dict[str, list[checked | None]]) == dict[str, list[Annotated[int, "a number"] | None]]
     assert remove_validators(Annotated[list[str], BeforeValidator(str.split)]) == list[str]

@@ -124,7 +124,7 @@ TAKE = Function(take, "tool", Context)
         ("pet", {"kind": "dog", "tricks": '["sit"]'}, Dog(kind="dog", tricks=["sit"])),
     ],
 )
-def test_another_form_of_the_same_meaning_is_taken(name, sent, taken):
+def test_equivalent_forms_of_a_value_are_accepted(name, sent, taken):
     assert TAKE.bind({name: sent})[name] == taken
     assert type(TAKE.bind({name: sent})[name]) is type(taken)
 
@@ -132,7 +132,7 @@ def test_another_form_of_the_same_meaning_is_taken(name, sent, taken):
 @pytest.mark.parametrize(
     ("name", "sent"), [("either", '["a"]'), ("either", "1.0"), ("anything", "[1]"), ("anything", 1.5), ("real", 1.0)]
 )
-def test_what_fits_stays_as_it_was_sent(name, sent):
+def test_valid_values_are_unchanged(name, sent):
     assert TAKE.bind({name: sent})[name] == sent
     assert type(TAKE.bind({name: sent})[name]) is type(sent)
 
@@ -170,13 +170,13 @@ def test_what_fits_stays_as_it_was_sent(name, sent):
         ("task", "a", "unknown argument 'task' ("),
     ],
 )
-def test_what_has_another_meaning_is_refused(name, sent, message):
+def test_values_with_another_meaning_are_refused(name, sent, message):
     with pytest.raises(InvalidArguments) as refused:
         TAKE.bind({name: sent})
     assert str(refused.value).startswith(message)
 
 
-def test_null_as_a_string_is_null_for_what_may_be_null():
+def test_the_string_null_is_null_for_nullable_arguments():
     async def need(count: int | None, names: list[None]) -> None: ...
 
     assert Function(need, "tool", Context).bind({"count": "null", "names": ["null"]}) == {
@@ -185,7 +185,7 @@ def test_null_as_a_string_is_null_for_what_may_be_null():
     }
 
 
-def test_null_is_no_value_for_what_is_required():
+def test_null_is_refused_for_required_arguments():
     async def need(count: int) -> None: ...
 
     with pytest.raises(InvalidArguments, match="count: Input should be a valid integer"):
@@ -193,7 +193,7 @@ def test_null_is_no_value_for_what_is_required():
 
 
 @pytest.mark.parametrize("name", ["wait_for_previous", "task_progress", "random_string"])
-def test_an_argument_that_hosts_add_is_ignored_unless_the_function_has_it(name):
+def test_arguments_added_by_hosts_are_ignored_unless_declared(name):
     async def nothing() -> None: ...
 
     async def all_of_them(wait_for_previous: str = "", task_progress: str = "", random_string: str = "") -> None: ...
@@ -203,14 +203,14 @@ def test_an_argument_that_hosts_add_is_ignored_unless_the_function_has_it(name):
     assert Function(all_of_them, "tool", Context).bind({name: "x"})[name] == "x"
 
 
-def test_the_arguments_of_the_caller_stay_as_they_are():
+def test_the_arguments_of_the_caller_are_not_modified():
     sent = {"number": 1.0, "lines": '[{"text": "a"}]', "several": [[1.0]]}
     TAKE.bind(sent)
     assert sent == {"number": 1.0, "lines": '[{"text": "a"}]', "several": [[1.0]]}
     assert type(sent["number"]) is float
 
 
-def test_strings_within_strings_end_somewhere():
+def test_nested_json_strings_are_decoded_to_a_limited_depth():
     import json
 
     inner = [[1]]
@@ -220,6 +220,6 @@ def test_strings_within_strings_end_somewhere():
         TAKE.bind({"several": inner})
 
 
-def test_many_values_take_time_in_proportion():
+def test_many_values_are_coerced():
     many = {"several": [[1.0] * 50_000]}
     assert len(TAKE.bind(many)["several"][0]) == 50_000

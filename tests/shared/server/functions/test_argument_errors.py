@@ -111,11 +111,11 @@ UNKNOWN: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_an_unknown_name_is_told_with_the_names_of_its_own_object():
+def test_an_unknown_name_is_reported_with_the_names_of_its_object():
     assert [row for row in UNKNOWN if not told(**row[0]).startswith(row[1])] == []
 
 
-def test_what_is_missing_is_meant_by_a_part_of_its_name():
+def test_a_missing_argument_is_suggested_for_a_part_of_its_name():
     async def describe(table_name: str, sample: int = 0) -> str:
         """Describe."""
         return table_name
@@ -124,7 +124,7 @@ def test_what_is_missing_is_meant_by_a_part_of_its_name():
         Function(describe, "tool", Context).bind({"name": "a"})
 
 
-def test_a_short_name_is_not_meant_by_a_word_that_has_its_letters():
+def test_a_short_name_is_not_suggested_for_a_word_containing_it():
     async def resize(id: str, widths: int = 0) -> str:
         """Resize."""
         return id
@@ -133,22 +133,22 @@ def test_a_short_name_is_not_meant_by_a_word_that_has_its_letters():
         Function(resize, "tool", Context).bind({"width": 5})
 
 
-def test_the_members_of_a_union_tell_of_the_argument_and_not_of_their_types():
+def test_union_errors_name_the_argument_and_not_the_member_type():
     assert told(query=5) == "query: Input should be a valid string; query: Input should be a valid array"
     assert told(query=["a", 5]) == "query: Input should be a valid string; query.1: Input should be a valid string"
 
 
-def test_an_unknown_name_in_a_member_of_a_union_is_told_with_the_names_of_what_it_may_be():
+def test_an_unknown_name_in_a_union_member_gets_a_suggestion():
     assert "either: unknown argument 'nwe'; did you mean 'new'?" in told(either={"old": "", "nwe": ""})
     assert "either.0: unknown argument 'pth'; did you mean 'path'?" in told(either=[{"path": "", "pth": ""}])
 
 
-def test_what_several_members_of_a_union_have_to_say_is_said_once():
+def test_equal_errors_of_union_members_appear_once():
     assert told(edits=5) == "edits: Input should be a valid array"
     assert told(either=5).count("either: ") == 2
 
 
-def test_of_many_faults_the_first_are_said_and_the_rest_counted():
+def test_many_errors_are_truncated_with_a_count():
     message = told(edits=[{"old": ""}, *[{"new": 1}] * 50])
     assert message.startswith("edits.1.old: Field required; edits.1.new: ")
     assert message.endswith("; and 80 more")
@@ -166,7 +166,7 @@ def test_of_many_faults_the_first_are_said_and_the_rest_counted():
     ],
     ids=["items", "names", "later"],
 )
-def test_faults_without_end_are_said_in_a_few_words(arguments, said):
+def test_endless_errors_give_a_short_message(arguments, said):
     message = told(**arguments)
     assert message.startswith(said)
     assert len(message) < 3_000

@@ -45,7 +45,7 @@ async def many(
     return f"{path} {count} {day} {kind} {point}"
 
 
-def test_the_context_is_no_argument():
+def test_the_context_is_not_an_argument():
     function = read(many)
     assert function.bind({"path": "a"}, "here")["ctx"] == "here"
     assert function.names() == ("path", "count", "day", "kind", "point")
@@ -54,7 +54,7 @@ def test_the_context_is_no_argument():
 @pytest.mark.parametrize(
     "arguments", [{"path": "a", "count": 2}, {"path": "a", "count": "2"}, {"path": 1}, {"path": "a", "b": 1}]
 )
-def test_arguments_are_bound_in_steps_as_at_once(arguments):
+def test_binding_in_steps_equals_binding_at_once(arguments):
     function = read(many)
 
     def outcome(bind):
@@ -69,13 +69,13 @@ def test_arguments_are_bound_in_steps_as_at_once(arguments):
     assert outcome(lambda: complete(steps)) == at_once
 
 
-def test_the_schema_is_a_valid_one_of_an_object():
+def test_the_schema_is_a_valid_object_schema():
     schema = read(many).schema
     Draft202012Validator.check_schema(schema)
     assert (schema["type"], schema["required"]) == ("object", ["path"])
 
 
-def test_the_schema_does_not_say_what_some_hosts_cannot_read():
+def test_the_schema_omits_keywords_that_some_hosts_refuse():
     class Strict(BaseModel):
         model_config = ConfigDict(extra="forbid")
 
@@ -86,21 +86,21 @@ def test_the_schema_does_not_say_what_some_hosts_cannot_read():
     assert "additionalProperties" not in str(read(nested).schema)
 
 
-def test_the_schema_says_what_the_declaration_says():
+def test_the_schema_reflects_the_declaration():
     properties = read(many).schema["properties"]
     assert properties["count"] == {"type": "integer", "minimum": 1, "default": 5, "description": "How many"}
     assert properties["kind"] == {"type": "string", "enum": ["a", "b"], "default": "a"}
     assert properties["day"] == {"type": "string", "format": "date"}  # it is left out, and not null
 
 
-def test_no_titles_are_made_up_and_docstrings_of_models_stay_home():
+def test_the_schema_has_no_generated_titles_or_model_docstrings():
     schema = read(many).schema
     assert "title" not in schema
     assert schema["properties"]["point"].keys() == {"properties", "required", "type"}
     assert "$defs" not in schema
 
 
-def test_a_default_that_is_nothing_is_left_out():
+def test_empty_defaults_are_omitted():
     async def search(word: str = "", deep: bool = False, wide: bool = True, names: list[str] = [], count: int = 0):  # noqa: B006
         """Search."""
 
@@ -111,13 +111,13 @@ def test_a_default_that_is_nothing_is_left_out():
     }
 
 
-def test_arguments_become_what_the_function_takes():
+def test_arguments_are_converted_to_the_declared_types():
     bound = read(many).bind({"path": "/a", "day": "2025-01-31", "point": {"x": 1}}, "here")
     made = {"path": Path("/a"), "count": 5, "day": dt.date(2025, 1, 31), "kind": "a", "point": Point(x=1)}
     assert bound == {"ctx": "here", **made}
 
 
-def test_a_function_may_take_nothing():
+def test_a_function_without_parameters():
     async def nothing() -> None: ...
 
     assert read(nothing).schema == {"type": "object", "properties": {}}
@@ -151,7 +151,7 @@ def test_arguments_are_checked_strictly():
     assert [row for row in told if row[1] not in row[2]] == []
 
 
-def test_every_fault_is_named_at_once_and_no_value_repeated():
+def test_all_errors_are_named_at_once_without_values():
     told = fault({"count": "hunter2"})
     assert re.search("path: .*; count: ", told)
     assert "hunter2" not in told
@@ -164,7 +164,7 @@ def test_an_argument_may_have_the_name_of_a_models_method():
         assert read(namespace["tool"]).bind({name: 2}) == {name: 2}
 
 
-def test_texts_may_stand_for_other_types_where_everything_is_text():
+def test_strings_are_converted_where_all_arguments_are_strings():
     bound = read(many).bind_text({"path": "a", "count": "7", "day": "2025-01-31"})
     assert (bound["count"], bound["day"]) == (7, dt.date(2025, 1, 31))
     with pytest.raises(InvalidArguments, match="count: "):
@@ -182,7 +182,7 @@ def test_an_argument_may_have_an_alias():
     assert function.bind({"userId": 1, "class": None}) == {"user_id": 1, "class_": ""}
 
 
-def test_a_text_in_an_annotation_is_the_description():
+def test_a_string_in_an_annotation_is_the_description():
     async def find(
         a: Annotated[int, "How many"],
         b: Annotated[int, Doc("How long")],
@@ -193,7 +193,7 @@ def test_a_text_in_an_annotation_is_the_description():
     assert [properties[name]["description"] for name in "abc"] == ["How many", "How long", "y"]
 
 
-def test_an_iterable_has_been_validated_when_the_function_runs():
+def test_an_iterable_is_validated_before_the_function_runs():
     async def add(numbers: Iterable[int], names: Annotated[Iterable[str] | None, "who"] = None) -> None: ...
 
     assert read(add).bind({"numbers": "[1]", "names": ["a"]}) == {"numbers": [1], "names": ["a"]}
@@ -234,7 +234,7 @@ def test_an_impossible_declaration_is_refused_by_name():
             _ = read(function).schema
 
 
-def test_the_schema_of_a_type_that_holds_itself_has_an_object_at_its_root():
+def test_the_schema_of_a_recursive_type_has_an_object_at_its_root():
     schema = output_schema(TypeAdapter(Node))
     Draft202012Validator.check_schema(schema)
     assert schema["type"] == "object"
@@ -242,7 +242,7 @@ def test_the_schema_of_a_type_that_holds_itself_has_an_object_at_its_root():
     assert not Draft202012Validator(schema).is_valid({"name": "a", "inner": [{"inner": []}]})
 
 
-def test_what_is_sent_may_be_null_and_the_schema_says_so():
+def test_the_output_schema_permits_null():
     class Maybe(BaseModel):
         plain: int | None
         several: list[int] | None
@@ -252,7 +252,7 @@ def test_what_is_sent_may_be_null_and_the_schema_says_so():
     assert properties["several"]["anyOf"][1] == {"type": "null"}
 
 
-def test_what_is_sent_may_be_anything_and_the_schema_says_what_that_is():
+def test_the_output_schema_permits_any_value():
     class Whatever(BaseModel):
         described: Annotated[Any, Field(description="what it is")]
         one: Any

@@ -130,7 +130,7 @@ RIGHT: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("declared", "value", "reason"), WRONG)
-def test_what_breaks_its_type_is_refused(declared: Any, value: Any, reason: str) -> None:
+def test_values_that_violate_the_declared_type_are_refused(declared: Any, value: Any, reason: str) -> None:
     with pytest.raises(ToolError) as raised:
         Result(declared, "tool 'a'").to_wire(value, PLENTY)
     assert str(raised.value).startswith("tool 'a' returned ")
@@ -138,7 +138,7 @@ def test_what_breaks_its_type_is_refused(declared: Any, value: Any, reason: str)
 
 
 @pytest.mark.parametrize(("declared", "value", "sent"), RIGHT)
-def test_what_keeps_to_it_is_sent(declared: Any, value: Any, sent: Any) -> None:
+def test_valid_values_are_sent(declared: Any, value: Any, sent: Any) -> None:
     result = _unnested(Result(declared, "tool 'a'").to_wire(value, PLENTY)["structuredContent"])
     assert result == sent
 
@@ -176,7 +176,7 @@ VALUES = st.recursive(
 
 
 @given(st.sampled_from(TYPES), VALUES)
-def test_nothing_that_is_sent_breaks_its_schema(declared: Any, value: Any) -> None:
+def test_no_sent_value_violates_its_schema(declared: Any, value: Any) -> None:
     result = Result(declared, "tool 'a'")
     try:
         sent = result.to_wire(value, PLENTY)
@@ -186,7 +186,7 @@ def test_nothing_that_is_sent_breaks_its_schema(declared: Any, value: Any) -> No
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_client_and_the_log_are_told(era: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_invalid_result_is_reported_to_the_client_and_logged(era: str, caplog: pytest.LogCaptureFixture) -> None:
     app: Server[None] = Server(Implementation(name="made", version="1"))
 
     @app.tool

@@ -31,7 +31,7 @@ async def etags(*values):
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_what_the_client_has_is_not_sent_again_and_what_has_changed_is(version):
+async def test_only_changed_contents_are_sent_again(version):
     async with talking(serving("old", "old", "new"), version, TAKES_IT) as peer:
         etag = (await peer.request("resources/read", {"uri": URI}))["result"]["_meta"][ETAG]
         same, changed = [(await peer.request("resources/read", {"uri": URI}, **{ETAG: etag}))["result"] for _ in "ab"]
@@ -43,7 +43,7 @@ async def test_what_the_client_has_is_not_sent_again_and_what_has_changed_is(ver
 
 
 @pytest.mark.parametrize("version", ERAS)
-async def test_who_did_not_declare_it_always_gets_the_contents(version):
+async def test_a_client_without_the_capability_always_gets_the_contents(version):
     for capabilities in ({}, {"extensions": {"org.example/other": {}}}, {"extensions": 1}):
         async with talking(serving("hello"), version, capabilities) as peer:
             etag = (await peer.request("resources/read", {"uri": URI}))["result"]["_meta"][ETAG]
@@ -52,11 +52,11 @@ async def test_who_did_not_declare_it_always_gets_the_contents(version):
                 assert again["contents"] == [{"uri": URI, "text": "hello"}]
 
 
-async def test_the_same_contents_have_one_etag_in_every_run():
+async def test_equal_contents_have_the_same_etag_in_every_run():
     assert await etags("hello", "hello") == 2 * await etags("hello")
 
 
-async def test_other_contents_have_another_etag():
+async def test_different_contents_have_different_etags():
     for one, other in (
         ("hello", "hello "),
         (b"hello", b"hello "),
@@ -72,12 +72,12 @@ async def test_other_contents_have_another_etag():
         assert len(set(await etags(one, other))) == 2, (one, other)
 
 
-async def test_notes_beside_the_contents_do_not_count():
+async def test_metadata_does_not_change_the_etag():
     notes = [TextResourceContents(uri=URI, text="hello", meta={"loaded": at}) for at in (1, 2)]
     assert len(set(await etags(*notes))) == 1
 
 
-async def test_an_etag_of_their_own_stands_for_contents():
+async def test_an_etag_in_the_contents_is_used():
     def file(text, etag):
         return TextResourceContents(uri=URI, text=text, meta={"etag": etag})
 
@@ -85,17 +85,17 @@ async def test_an_etag_of_their_own_stands_for_contents():
     assert same == too != other
 
 
-async def test_an_etag_of_their_own_is_a_string():
+async def test_an_etag_in_the_contents_must_be_a_string():
     for own in (1, None, ["a"]):
         contents = [TextResourceContents(uri=URI, text=text, meta={"etag": own}) for text in ("hello", "goodbye")]
         assert len(set(await etags(*contents))) == 2
 
 
-async def test_half_of_a_surrogate_pair_can_be_read():
+async def test_a_lone_surrogate_has_an_etag():
     assert len(await etags("\ud800")) == 1
 
 
-async def test_a_server_with_resources_declares_it_in_every_version():
+async def test_conditional_reads_are_declared_in_every_version():
     async with serving("hello").open() as running, server().open() as bare:
         for version in VERSIONS:
             assert running.identity.capabilities_in(version)["extensions"] == {CONDITIONAL_READS: {}}

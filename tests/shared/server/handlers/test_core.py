@@ -62,7 +62,7 @@ GUARDED = pytest.mark.parametrize("is_guarded", [False, True], ids=["alone", "wi
 
 @GUARDED
 @pytest.mark.parametrize("method", LISTS)
-async def test_lists_are_answered_at_once(method: str, is_guarded: bool, tmp_path: Path) -> None:
+async def test_lists_are_answered_without_a_task(method: str, is_guarded: bool, tmp_path: Path) -> None:
     result = await answered_at_once(method, {}, tmp_path / "audit", is_guarded=is_guarded)
     assert result is not None
     assert len(result[LISTS[method]]) == 1
@@ -70,7 +70,7 @@ async def test_lists_are_answered_at_once(method: str, is_guarded: bool, tmp_pat
 
 
 @GUARDED
-async def test_a_resource_that_can_be_read_at_once_is(is_guarded: bool, tmp_path: Path) -> None:
+async def test_a_quick_resource_is_read_without_a_task(is_guarded: bool, tmp_path: Path) -> None:
     async def read(uri: str) -> dict[str, Any] | None:
         return await answered_at_once("resources/read", {"uri": uri}, tmp_path / "audit", is_guarded=is_guarded)
 
@@ -80,7 +80,7 @@ async def test_a_resource_that_can_be_read_at_once_is(is_guarded: bool, tmp_path
     assert (await read("memo://slow"), await read("ui://page")) == (None, None)
 
 
-async def test_a_resource_that_can_not_be_read_at_once_is_read_by_its_function() -> None:
+async def test_a_slow_resource_is_read_by_its_function() -> None:
     async with talking(served()) as peer:
         answer = await peer.request("resources/read", {"uri": "memo://slow"})
     assert answer["result"]["contents"][0]["text"] == "slow, later"

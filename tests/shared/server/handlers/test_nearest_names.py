@@ -37,7 +37,7 @@ def app() -> Server[Any]:
         ("prompts/get", "Summarise", "unknown prompt: Summarise; did you mean 'summarize'?"),
     ],
 )
-async def test_an_unknown_name_gets_the_nearest(version: str, method: str, name: str, message: str) -> None:
+async def test_an_unknown_name_gets_a_suggestion(version: str, method: str, name: str, message: str) -> None:
     async with talking(app(), version) as peer:
         error = (await peer.request(method, {"name": name, "arguments": {}}))["error"]
     assert error["code"] == -32602
