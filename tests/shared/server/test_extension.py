@@ -1,4 +1,4 @@
-"""What an extension adds to a server, and in which order."""
+"""Methods, tools and wrappers of extensions, and their order."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ STARS = ("extensions", "org.example/stars")
 
 
 class Extended(BaseModel):
-    """Whether a run is extended."""
+    """Settings of an extended run."""
 
     extended: bool = False
 
@@ -35,7 +35,7 @@ def stars(value: dict[str, Any] | None) -> Extension[Any]:
 
 
 def noting(name: str, seen: list[str]) -> Extension[Any]:
-    """Notes each tool that is called."""
+    """Records each called tool."""
 
     def around(method: Method, handler: Any) -> Any:
         async def handle(running: Any, context: Any, params: Any) -> dict[str, Any]:
@@ -84,7 +84,7 @@ async def test_tools_of_an_extension_follow_those_of_the_server(version: str) ->
 
     @extension.tool()
     async def another() -> str:
-        """Is another one."""
+        """Do something else."""
         return ""
 
     async with talking(with_tool(extensions=[extension]), version) as peer:

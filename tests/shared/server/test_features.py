@@ -1,4 +1,4 @@
-"""Declaring tools, resources and prompts: the forms of the decorators, and what they refuse."""
+"""Declaring tools, resources and prompts: the forms of the decorators, and their errors."""
 
 import re
 import sys
@@ -183,9 +183,7 @@ async def test_a_thread_occupies_a_slot_until_it_ends(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_call_cancelled_as_it_begins_frees_its_slot(
-    turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_call_cancelled_as_it_begins_frees_its_slot(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shared.server.functions.threads._MAX_THREADS", 1)
     app = made()
 

@@ -91,7 +91,7 @@ async def test_a_complete_result_is_sent_unchanged():
 
 
 class Names:
-    """A source of prompts that say their own name, and what was asked of it."""
+    """A source of prompts that return their own name; records its requests."""
 
     def __init__(self, names=""):
         self.names = names.split()
@@ -140,7 +140,7 @@ async def a() -> str:
 
 
 async def z() -> str:
-    """Is declared as well."""
+    """Is also declared."""
     return "z"
 
 

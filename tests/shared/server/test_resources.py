@@ -1,4 +1,4 @@
-"""Resources: fixed ones, templates, and lists made up as they are asked for."""
+"""Resources: fixed ones, templates, and listers."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What a server says of itself in place of what it declares."""
+"""Descriptions set by an opening server."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A server as a declaration: what may be declared until when, and that each of its runs is by itself."""
+"""A server as a declaration, and its independent runs."""
 
 import pytest
 from pydantic import BaseModel
@@ -15,7 +15,7 @@ class Greeting(BaseModel):
 
 
 def greeter():
-    """A server whose state is the word that it is set to."""
+    """A server whose state is the word in its settings."""
     app = server(settings=Greeting)
 
     @app.lifespan
@@ -144,7 +144,7 @@ async def test_a_server_with_features_only_can_be_included():
 
 
 def library():
-    """Features that know no server."""
+    """Features without a server."""
     features = Features[str]()
 
     @features.tool()

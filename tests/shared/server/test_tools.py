@@ -119,7 +119,7 @@ async def test_a_call_returns_the_value_of_the_function(version):
 
 async def test_the_function_gets_its_context_under_any_name():
     async def who(here: Context[None]) -> str:
-        """Says who calls."""
+        """Returns the caller."""
         return f"{here.id} {here.peer.principal.key}"
 
     async with talking(app_with(who), principal=Principal("ada")) as peer:
@@ -135,7 +135,7 @@ async def test_a_tool_added_while_the_server_runs_can_be_called():
 
 async def test_a_result_over_the_limit_is_a_tool_error():
     async def long() -> str:
-        """Says much."""
+        """Returns a long text."""
         return "x" * 1_000_000
 
     async with talking(app_with(long)) as peer:
@@ -196,7 +196,7 @@ TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class Twice:
-    """A server whose tool `double` gives its value at once, but for what it is told to leave to its function."""
+    """A server whose tool `double` answers at once, except where it leaves the call to its function."""
 
     def __init__(self, *extensions: Extension[Any], **limits: int) -> None:
         self.tasks: list[str] = []

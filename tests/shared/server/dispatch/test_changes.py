@@ -1,4 +1,4 @@
-"""The change bus: what is told to whom, and that nothing is left behind."""
+"""The change bus: recipients of updates, and the release of subscriptions."""
 
 from contextlib import suppress
 
@@ -13,7 +13,7 @@ from tests.shared.server.peer import STATELESS, server, talking
 
 
 class Ear:
-    """Notes what it hears."""
+    """Records what it hears."""
 
     def __init__(self):
         self.heard = []
@@ -23,7 +23,7 @@ class Ear:
 
 
 class Watch:
-    """What a server's hooks were told."""
+    """Records the calls of a server's hooks."""
 
     def __init__(self, changes=None):
         self.log = []
@@ -147,7 +147,7 @@ def changing():
 
 
 def watched():
-    """A server whose resources can be subscribed to, and what its hooks were told."""
+    """A server whose resources can be subscribed to, and the record of its hooks."""
     app, watch = changing(), Watch()
     app.on_subscribe(watch.begin)
 
@@ -243,7 +243,7 @@ async def test_on_subscribe_gets_the_context_of_the_subscriber():
 
 
 class Slow:
-    """Hooks that take until they may `go` on."""
+    """Hooks that wait until `go` is set."""
 
     def __init__(self, changes=None):
         self.log, self.begun, self.go = [], 0, anyio.Event()
@@ -281,7 +281,7 @@ async def test_a_running_hook_is_not_cancelled(changes):
 
 
 def slowly_watched():
-    """A server whose hooks take a while, and they."""
+    """A server with slow hooks, and the hooks."""
     app, slow = changing(), Slow()
     app.on_subscribe(slow.begin)
 
@@ -333,7 +333,7 @@ async def test_a_failed_hook_leaves_no_subscription():
 
 
 async def held(changes, name, client=""):
-    """How many subscriptions that client gets."""
+    """The number of subscriptions that a client gets."""
     number = 0
     with suppress(InvalidParams):
         while True:

@@ -1,4 +1,4 @@
-"""Conditions: what clients of both eras are told that belongs to no call, and when."""
+"""Conditions: log messages outside of calls, for clients of both eras."""
 
 import pytest
 
@@ -12,7 +12,7 @@ LOGGED = "notifications/message"
 
 
 def quiet_server(**options):
-    """A server that logs for those alone who ask for a level."""
+    """A server that logs only for clients that set a level."""
     app = server(capabilities={"logging": {}}, **options)
     app.log_level = None
     return app

@@ -1,4 +1,4 @@
-"""The loop between a transport and a session: cancelling, draining, slow peers, and that nothing is left."""
+"""The loop between a transport and a session: cancellation, draining, slow peers, and the release of memory."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from tests.wire import with_envelope
 
 
 class Work:
-    """A server with calls that wait, and what became of them."""
+    """A server with calls that wait; records their outcomes."""
 
     def __init__(self, **limits):
         self.log = []
@@ -40,7 +40,7 @@ class Work:
         return name
 
     async def stubborn(self) -> str:
-        """Ends late, whatever happens."""
+        """Ends late, even if it is cancelled."""
         with anyio.CancelScope(shield=True):
             await self.go.wait()
         return "late"
@@ -50,7 +50,7 @@ class Work:
         return "done"
 
     async def many(self, ctx: Context[None], reports: int) -> str:
-        """Reports much."""
+        """Reports progress many times."""
         for number in range(reports):
             await ctx.progress(number)
             self.log.append(number)
@@ -88,7 +88,7 @@ async def test_a_late_result_of_a_cancelled_call_does_not_answer_a_call_with_its
 
 
 class Bursts:
-    """A transport that hands over several messages at once, as a pipe may."""
+    """A transport that delivers several messages at once, as a pipe may."""
 
     def __init__(self, *bursts):
         self.bursts = list(bursts)
@@ -243,7 +243,7 @@ async def test_a_thousand_connections_leave_no_state():
 
 
 class Slow:
-    """A client's end that takes nothing until it is told to."""
+    """A client's end that reads nothing until the test lets it."""
 
     def __init__(self, end, running):
         self.end = end

@@ -1,6 +1,6 @@
-"""What a handler may do besides returning a value, in both eras.
+"""Questions, progress and log messages of a handler, in both eras.
 
-How questions, progress and log lines read is in tests/transcripts: asking, rounds, progress and logging.
+tests/transcripts shows them on the wire: asking, rounds, progress and logging.
 """
 
 import asyncio
@@ -252,7 +252,7 @@ async def test_errors_of_the_author_may_be_translated():
 
 async def test_the_state_is_what_the_lifespan_yielded():
     async def state(ctx: Context[list[str]]) -> str:
-        """Says its state."""
+        """Returns its state."""
         return str(ctx.state)
 
     log = ["begun"]

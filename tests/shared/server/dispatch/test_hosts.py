@@ -1,4 +1,4 @@
-"""A call may take as much text as the host of its client shows, and a known host is told how much that is."""
+"""The limit of text follows the host of the client, and is declared to hosts that read it."""
 
 import pytest
 
@@ -13,7 +13,7 @@ EVERY_ERA = pytest.mark.parametrize("era", ERAS)
 
 
 def measuring(budget: CallLimits | None = None) -> Server:
-    """A server whose tool says how much a page may have."""
+    """A server whose tool returns the limit of text."""
     app = server()
     app.budget = budget or app.budget
 

@@ -1,4 +1,4 @@
-"""What one peer may take of a server."""
+"""Limits for one peer."""
 
 from contextlib import nullcontext
 
@@ -13,7 +13,7 @@ from tests.shared.server.peer import ERAS, NEWEST_HANDSHAKE, STATELESS, server, 
 
 
 class Gate:
-    """A server whose calls wait at a gate, and who came there."""
+    """A server whose calls wait at a gate; records their arrival."""
 
     def __init__(self, **limits):
         self.open = anyio.Event()
@@ -29,7 +29,7 @@ class Gate:
         return number
 
     async def keep(self, text: str) -> int:
-        """Tells how long a text is."""
+        """Returns the length of a text."""
         return len(text)
 
 
@@ -182,7 +182,7 @@ def test_arguments_can_only_tighten_the_limits():
 
 
 async def slow() -> str:
-    """Takes for ever."""
+    """Never ends."""
     await anyio.sleep_forever()
     return ""
 
@@ -230,7 +230,7 @@ async def test_a_stopped_call_may_clean_up_while_others_continue():
 
 
 def asking(body, part=None):
-    """A tool that does `body`, within so many seconds where that is a part with less time."""
+    """A server with a tool that runs `body`, within a limit of seconds if one is given."""
     app = server()
 
     @app.tool()

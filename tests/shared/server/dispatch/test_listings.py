@@ -1,4 +1,4 @@
-"""Lists that are made once: when a page is the same object, and when it is made anew."""
+"""Cached lists: when a page is reused, and when it is made again."""
 
 import pytest
 

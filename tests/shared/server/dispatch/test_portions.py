@@ -1,4 +1,4 @@
-"""What clients share."""
+"""Shares of a limited quantity."""
 
 from shared.server.dispatch.portions import Portions
 

@@ -1,4 +1,4 @@
-"""Which calls wait while large results are on the way."""
+"""Calls that wait while large results are unsent."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ def test_a_client_without_results_never_waits() -> None:
 
 
 class Calls:
-    """Calls that wait, and those that have begun."""
+    """Waiting calls, and those that have begun."""
 
     def __init__(self, room: Room, size: int) -> None:
         self.room = room

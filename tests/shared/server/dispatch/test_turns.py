@@ -1,4 +1,4 @@
-"""Long work in turn: so much at once, client by client, and nobody has all places."""
+"""Slots for long work: limited, round robin by client, never all for one client."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -13,7 +13,7 @@ PATIENCE = 20.0
 
 
 class Crowd:
-    """Clients that work until they are told to stop, and the order in which they came to it."""
+    """Clients that work until the test stops them, in the order of their start."""
 
     def __init__(self, turns, tasks):
         self.turns = turns

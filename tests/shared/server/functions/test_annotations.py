@@ -1,4 +1,4 @@
-"""The types that an author declares, and what values of them can be."""
+"""The types that an author declares: data, content, or neither."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ def test_validators_are_removed_at_any_depth() -> None:
 
 
 class Recursive:
-    """What the statement `type Recursive = str | list[Recursive]` defines, since Python 3.12."""
+    """The type of the statement `type Recursive = str | list[Recursive]`, new in Python 3.12."""
 
     def __call__(self) -> None:
         """Types can be called."""

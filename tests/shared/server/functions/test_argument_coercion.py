@@ -1,5 +1,5 @@
-"""Arguments that have the meaning of what the schema wants in another form: whole numbers with a fraction of zero,
-values as strings of their JSON, null for what is left out, and what hosts add."""
+"""Arguments in an equivalent form: whole numbers with a fraction of zero, values as JSON strings, null for omitted
+arguments, and arguments that hosts add."""
 
 from collections import deque
 from dataclasses import dataclass

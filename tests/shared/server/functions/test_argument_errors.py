@@ -1,4 +1,4 @@
-"""What is wrong with arguments, told with the names of the object in which it is wrong."""
+"""Errors of arguments, with the names of the object that contains them."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""A typed function, read once: arguments checked, schemas made, mistakes found when it is declared."""
+"""A typed function: checked arguments, schemas, and errors at declaration."""
 
 import datetime as dt
 import re
@@ -41,7 +41,7 @@ async def many(
     kind: Literal["a", "b"] = "a",
     point: Point | None = None,
 ) -> str:
-    """Does much."""
+    """Does a lot."""
     return f"{path} {count} {day} {kind} {point}"
 
 

@@ -1,4 +1,4 @@
-"""Definitions stand in the places of their references."""
+"""Definitions replace their references."""
 
 from shared.server.functions.inline_definitions import inline_definitions
 

@@ -1,4 +1,4 @@
-"""What a tool returns keeps to the schema that it declares, or is not sent."""
+"""A result is sent only if it matches the declared schema."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
@@ -186,7 +186,9 @@ def test_no_sent_value_violates_its_schema(declared: Any, value: Any) -> None:
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_an_invalid_result_is_reported_to_the_client_and_logged(era: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_invalid_result_is_reported_to_the_client_and_logged(
+    era: str, caplog: pytest.LogCaptureFixture
+) -> None:
     app: Server[None] = Server(Implementation(name="made", version="1"))
 
     @app.tool

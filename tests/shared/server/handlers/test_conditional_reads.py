@@ -1,4 +1,4 @@
-"""Reading again what a client has: the etag of every read, and "not modified" to who declared that he takes it."""
+"""Conditional reads: the etag of every read, and "not modified" for clients that declared it."""
 
 import pytest
 
@@ -12,7 +12,7 @@ URI = "a:note"
 
 
 def serving(*values):
-    """A server whose resource is each of these values in turn, and in the end stays the last one."""
+    """A server whose resource has each of these values in turn, and then keeps the last one."""
     left = list(values)
 
     async def note() -> object:

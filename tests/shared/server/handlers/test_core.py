@@ -1,4 +1,4 @@
-"""Requests that are answered before a task begins, whatever is around their handlers."""
+"""Requests answered without a task, even with wrapped handlers."""
 
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def served(*extensions: Extension[Any]) -> Server[Any]:
 async def answered_at_once(
     method: str, params: dict[str, Any], log: Path, *, is_guarded: bool
 ) -> dict[str, Any] | None:
-    """The result that is there as soon as the request was taken."""
+    """The result that exists as soon as the request is received."""
     audit = Audit(AuditFile(log))
     rules = access(Policy("s", Rules()))
     around = [rules, apps(App("ui://page", lambda: "")), audit_calls(audit, "s"), trace_calls("s", over_http=False)]
