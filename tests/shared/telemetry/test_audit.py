@@ -4,7 +4,7 @@ import errno
 import json
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -238,6 +238,24 @@ async def test_a_call_that_was_cancelled_says_so() -> None:
     assert sorted(_outcomes(disk, "tools/call")) == [("echo", "ok"), ("wait", "cancelled")]
 
 
+@pytest.mark.parametrize("part", [False, True], ids=["the call", "a part of it"])
+async def test_a_call_whose_time_was_up_says_so(part: bool) -> None:
+    disk, app = Disk(), make_server()
+    app.budget = replace(app.budget, seconds=60 if part else 0.02)
+
+    @app.tool()
+    async def wait_briefly(ctx: Context[Any]) -> None:
+        """Wait for ever, or for a moment in a part of the call."""
+        with ctx.link.calls.within(ctx.call, 0.02) if part else nullcontext():
+            await anyio.sleep_forever()
+
+    audit = Audit(disk, clock=disk.clock)  # type: ignore[arg-type]
+    async with app.open(extensions=[audit_calls(audit, "sample")]) as running, talking(running) as peer:
+        assert (await peer.call("wait_briefly"))["result"]["isError"]
+    audit.close()
+    assert _outcomes(disk, "tools/call") == [("wait_briefly", "timeout")]
+
+
 async def test_sessions_are_told_by_a_digest() -> None:
     disk = Disk()
     async with recorded(disk) as site:
@@ -431,15 +449,20 @@ async def test_where_lines_are_required_no_work_is_taken_on_until_they_are_writt
 
 async def test_where_there_are_no_statuses_it_is_an_error() -> None:
     disk = Disk()
+    greet, memo = {"name": "greet", "arguments": {"name": "Ada"}}, {"uri": "memo://a"}
+    requests: list[tuple[str, Json]] = [("tools/call", echo("x")), ("tools/call", echo("x"))]
+    # Those that are answered at once as well.
+    requests += [("tools/call", {**echo("x"), "name": "quick"}), ("prompts/get", greet), ("resources/read", memo)]
+    requests += [(f"{what}/list", {}) for what in ("tools", "prompts", "resources", "resources/templates")]
     async with recorded(disk, required=True) as site, web_socket(site) as socket:
         await socket.initialize()
         disk.is_full = True
         answers = []
-        for _ in range(2):
-            await socket.send(site.message("tools/call", echo("x")))
+        for method, params in requests:
+            await socket.send(site.message(method, params))
             answers.append(json.loads((await socket.next()).data))
     assert "result" in answers[0]
-    assert answers[1]["error"]["code"] == -32603
+    assert {answer["error"]["code"] for answer in answers[1:]} == {-32603}
 
 
 def test_what_waits_is_written_at_the_end() -> None:

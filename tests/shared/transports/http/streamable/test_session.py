@@ -20,6 +20,7 @@ from shared.server.dispatch.context import Context
 from shared.server.dispatch.limits import Limits
 from shared.server.server import Server
 from shared.testing import replicas
+from shared.transports.http.limits import client_shares
 from shared.transports.http.limits.endpoint_limits import EndpointLimits, SessionLimits
 from shared.transports.http.streamable.sessions import Sessions
 from tests.clock import forward
@@ -232,13 +233,14 @@ async def test_a_question_is_answered_through_another_replica(two: Two) -> None:
     async with two() as (here, there):
         session = await here.initialize(capabilities=FORMS)
         asked = []
-        for asking, answering in ((here, there), (there, here)):
+        for asking, answering, form in ((here, there, int), (there, here, str)):
             async with asking.stream(call(asking, "favourite", "f"), session) as response:
                 messages = events(response)
                 question = await anext(messages)
                 asked.append(question["id"])
                 given = {"action": "accept", "content": {"colour": "red"}}
-                reply = {"jsonrpc": "2.0", "id": question["id"], "result": given}
+                # Some clients write each id as a string.
+                reply = {"jsonrpc": "2.0", "id": form(question["id"]), "result": given}
                 assert (await answering.post(reply, session)).status_code == 202
                 assert (await anext(messages))["result"]["content"] == [{"type": "text", "text": "red"}]
         assert asked == [site.running.replication.replica.number << 32 | 1 for site in (here, there)]
@@ -293,6 +295,20 @@ async def test_a_cancellation_reaches_the_call_at_another_replica(two: Two) -> N
             assert (await there.post(cancel, session)).status_code == 202
             await here.probe.cancelled.wait()
         assert (answers[0].status_code, answers[0].content) == (200, b"")
+
+
+async def test_a_changed_list_is_told_once_by_all_replicas(two: Two) -> None:
+    async with two() as (here, there):
+        session = await here.initialize()
+        assert (await there.post(there.message("ping"), session)).status_code == 200
+        for site, other in ((here, there), (there, here)):
+            async with site.client.stream("GET", "/mcp", headers=merged(session)) as stream:
+                messages = events(stream)
+                for what in ("tools", "prompts", "resources"):
+                    getattr(other.running.changes, what)()
+                    assert (await anext(messages))["method"] == f"notifications/{what}/list_changed"
+                    await quiet()
+            await site.idle()
 
 
 async def test_a_subscription_is_where_the_client_asked_last(two: Two) -> None:
@@ -431,6 +447,16 @@ async def test_a_session_that_makes_room_goes_on_where_it_is_used() -> None:
             here.running.changes.tools()
             assert (await anext(messages))["method"] == "notifications/tools/list_changed"
             assert (await here.post(here.message("ping"), session)).status_code == 200
+
+
+async def test_a_session_that_goes_on_elsewhere_is_one_in_use_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_shares, "UNUSED_SECONDS", 0.0)
+    async with replicas(app(), 2) as (one, other), listening(one) as here, anyio.create_task_group() as tasks:
+        there, session = Sessions(other, tasks, SessionLimits(sessions=1)), await here.initialize()
+        entered = await there.enter(session["Mcp-Session-Id"], None)
+        assert not isinstance(entered, Refusal)
+        assert isinstance(there.open(None, entered[0].client), Refusal)
+        assert len(there) == 1
 
 
 async def test_a_full_replica_keeps_a_session_that_nobody_has() -> None:
