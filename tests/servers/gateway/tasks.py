@@ -30,11 +30,14 @@ class Working:
         self.began = anyio.Event()
         self.go_on = anyio.Event()
         self.was_cancelled = anyio.Event()
+        self.seconds = 0.0
+        """The time limit of the last call of `work`."""
 
         @self.app.tool(task="required")
         async def work(ctx: Context[Any]) -> str:
             """Work for a while."""
             await ctx.progress(1, 4, "working")
+            self.seconds = ctx.budget.seconds
             self.began.set()
             try:
                 await self.go_on.wait()

@@ -118,6 +118,7 @@ async def test_a_task_of_a_member_completes_or_is_cancelled(version: str) -> Non
         id_ = await started(peer, "toil")
         await work.began.wait()
         assert (await until(peer, id_, "working"))["statusMessage"] == "working, 25%"
+        assert work.seconds == running.server.task_limits.seconds
         work.go_on.set()
         assert text_in(await outcome(peer, id_)) == "done"
         id_ = await started(peer, "b__work")

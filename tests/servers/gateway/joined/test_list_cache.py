@@ -259,6 +259,10 @@ async def test_a_client_of_a_slow_member_never_sees_the_list_of_another_client()
         # That one client has to wait is nothing to the other.
         slow.may.set()
         assert await names(first) == ["read"]
+        # And a change ends its wait.
+        assert await names(second) == []
+        opened(door).changes.tools()
+        assert await names(second) == ["read"]
 
 
 @pytest.mark.parametrize("private", [0, 1])

@@ -39,6 +39,11 @@ async def ask_twice(ctx: Context[Any]) -> str:
     return f"{first.data} {second.data}"
 
 
+async def memo(ctx: Context[Any], name: str) -> str:
+    """Ask for whom it is."""
+    return f"{name} for {(await ctx.ask('who', 'Who?', Name)).data}"
+
+
 class Worker:
     """A member whose tools wait for the test, ask, or fail."""
 
@@ -70,6 +75,7 @@ class Worker:
             return ToolError(f"explained: {error}")
 
         server.tool()(ask_twice)
+        server.resource("memo://{name}")(memo)
 
 
 @asynccontextmanager
@@ -212,6 +218,15 @@ async def test_stateless_rounds_keep_their_answers() -> None:
             call = {**call, "requestState": asked["requestState"], "inputResponses": brought}
         answer = await peer.request("tools/call", call)
         assert answer["result"]["content"][0]["text"] == "name='Ann' name='Bob'"
+
+
+@pytest.mark.parametrize("uri", ["memo://x", "memo://a__x"])
+async def test_a_resource_asks_in_rounds_by_either_of_its_uris(uri: str) -> None:
+    async with working(STATELESS, {"elicitation": {}}) as (_, _other, peer):
+        asked = (await peer.request("resources/read", {"uri": uri}))["result"]
+        brought = {"who": {"action": "accept", "content": {"name": "Ann"}}}
+        again = {"uri": uri, "requestState": asked["requestState"], "inputResponses": brought}
+        assert (await peer.request("resources/read", again))["result"]["contents"][0]["text"] == "x for name='Ann'"
 
 
 async def test_answers_reach_only_the_member_that_asked() -> None:
