@@ -7,7 +7,6 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -19,7 +18,6 @@ from shared.extensions.skills import skills
 from shared.program.files.entries import CHECKED_TWICE, RACE_FREE
 from shared.protocol.session.events import Change
 from shared.protocol.types.tools import ListParams
-from shared.server.dispatch.changes import Changes
 
 from .errors import PromptError
 from .features import prompts, resources, tools
@@ -32,9 +30,6 @@ from .library.skills import SkillCache
 from .library.snapshot import ScanChanges
 from .library.watch import Watch
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from .remote.updates import Updates
 
 log = logging.getLogger("servers.prompts")
 
@@ -72,27 +67,34 @@ async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
     watch = Watch(libraries)
     watch.on_problems = partial(report_problems, opening.conditions)
     watch.on_polling = opening.conditions.set_polling
-    updates = await _begin_updates(settings)
+    updates = None
+    if settings.checkouts:
+        from .remote.updates import Updates
+
+        updates = Updates(settings.checkouts, settings.refresh_minutes)
+        await updates.begin()
     await to_thread.run_sync(_prepare, libraries, watch, opening)
     files = tuple(Folder(path) for path in settings.files)
     opened = LibraryState(libraries, files, settings, SkillCache(libraries), watch, {})
+
+    def notify(changed: ScanChanges) -> None:
+        opened.skills.forget(changed)
+        resources.notify(opened, opening.changes, changed)
+
+    def on_remote_change(change: Change) -> tuple[str, ...]:
+        # Another replica has detected or made the change, and announces it for the index. A client that reads here
+        # gets the new state only after a scan here, so it is notified then.
+        if change.uri == resources.INDEX:
+            watch.look_soon()
+        return ()
+
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch.run, partial(_notify, opened, opening.changes))
+        tasks.start_soon(watch.run, notify)
         if updates is not None:
             tasks.start_soon(updates.run, watch.look)
-        opening.changes.on_remote_change = partial(_on_remote_change, watch)
+        opening.changes.on_remote_change = on_remote_change
         yield opened
         tasks.cancel_scope.cancel()
-
-
-async def _begin_updates(settings: Settings) -> "Updates | None":
-    if not settings.checkouts:
-        return None
-    from .remote.updates import Updates
-
-    updates = Updates(settings.checkouts, settings.refresh_minutes)
-    await updates.begin()
-    return updates
 
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
@@ -106,19 +108,6 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
     if len(shown) > opening.page_size:
         # The first cursor imports cryptography code, which takes longer than the page.
         opening.signer.sign("cursor:prompts", "")
-
-
-def _notify(opened: LibraryState, changes: Changes, changed: ScanChanges) -> None:
-    opened.skills.forget(changed)
-    resources.notify(opened, changes, changed)
-
-
-def _on_remote_change(watch: Watch, change: Change) -> tuple[str, ...]:
-    """Handle a change that another replica has detected or made, and announces for the index."""
-    # A client that reads here gets the new state only after a scan here, so it is notified then.
-    if change.uri == resources.INDEX:
-        watch.look_soon()
-    return ()
 
 
 @app.on_ready

@@ -1,14 +1,12 @@
 """`export --as HOST`: prompts as the commands of a host."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from servers.prompts.cli.commands import choose_names, open_library, open_target, report_failure, say
 from servers.prompts.errors import PromptError
 from servers.prompts.format.front_matter import MAX_FILE_BYTES
-from servers.prompts.library.folder import Folder
-from servers.prompts.library.library import Library
 from servers.prompts.templates.host_commands import Command, Host, write_command
 from servers.prompts.write.files import put
 from shared.text import escape, format_count
@@ -26,8 +24,13 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
     for name in choose_names(library, names):
         try:
             command = write_command(library.rendering(name), library.source(name), host)
-            losses = (*command.losses, *_name_files(library, name))
-            commands[name + host.ending] = command._replace(losses=losses)
+            lost = list(command.losses)
+            # A command is a single file.
+            others = sorted(library.sibling_files(name) or ())
+            if others:
+                more = f" and {format_count(len(others) - 1, 'more file')}" if len(others) > 1 else ""
+                lost.append(f"{escape(others[0])}{more} of the skill")
+            commands[name + host.ending] = command._replace(losses=tuple(lost))
         except PromptError as error:
             failures += 1
             report_failure(root, library.path(name), error)
@@ -37,13 +40,16 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
         say(f"nothing was written: {failures:,} of {whole} can't be written as {host.title} commands{others}")
         return 1
     folder = open_target(target)
-    there = {path: old_data for path in commands if (old_data := _read(folder, path)) is not None}
-    differing = [path for path, old_data in there.items() if old_data != commands[path].data]
+    existing: dict[str, bytes] = {}
+    for path in commands:
+        with suppress(PromptError):
+            existing[path] = folder.read(path, MAX_FILE_BYTES)
+    differing = [path for path, old_data in existing.items() if old_data != commands[path].data]
     if differing and not force:
         for path in differing:
             say(f"{target / path}: a different file already exists (--force replaces it)")
         return 1
-    written = [path for path in commands if path not in there or path in differing]
+    written = [path for path in commands if path not in existing or path in differing]
     for path in written:
         try:
             put(folder, path, commands[path].data, lambda _: None)
@@ -54,17 +60,3 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
         say(f"{target / path}" + (f": without {', '.join(losses)}" if losses else ""))
     say(f"{format_count(len(written), 'command')} written, {len(commands) - len(written)} unchanged")
     return 0
-
-
-def _name_files(library: Library, name: str) -> Iterator[str]:
-    """Yield the files next to a SKILL.md as one loss: a command is a single file."""
-    others = sorted(library.sibling_files(name) or ())
-    if others:
-        more = f" and {format_count(len(others) - 1, 'more file')}" if len(others) > 1 else ""
-        yield f"{escape(others[0])}{more} of the skill"
-
-
-def _read(folder: Folder, path: str) -> bytes | None:
-    with suppress(PromptError):
-        return folder.read(path, MAX_FILE_BYTES)
-    return None

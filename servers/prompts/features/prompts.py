@@ -60,7 +60,10 @@ class LibraryPrompts:
         """Return the next prompts by name, without those whose file is broken."""
         libraries, watch = context.state.libraries, context.state.watch
         async with context.turn():
-            prompts = await to_thread.run_sync(_list_current, libraries, after, limit)
+            # Another replica may have detected a change first, and notified the client that sends this request.
+            prompts = await to_thread.run_sync(
+                lambda: None if libraries.is_behind() else list_page(libraries, after, limit)
+            )
             if prompts is None:
                 await watch.look()
                 prompts = await to_thread.run_sync(list_page, libraries, after, limit)
@@ -149,34 +152,23 @@ async def _has(opened: LibraryState, name: str) -> bool:
     return name in opened.libraries
 
 
-def _list_current(libraries: Libraries, after: str, limit: int) -> list[Prompt] | None:
-    """Return the page; None if the libraries are behind their folders. Blocks."""
-    # Another replica may have detected the change first, and notified the client that sends this request.
-    return None if libraries.is_behind() else list_page(libraries, after, limit)
-
-
 def list_page(libraries: Libraries, after: str, limit: int) -> list[Prompt]:
     """Return the next prompts by name, without those whose file is broken. Blocks."""
-    return [_make_prompt(prompt) for prompt in libraries.page(after, limit)]
-
-
-def _make_prompt(prompt: definitions.Prompt) -> Prompt:
-    arguments = [
-        PromptArgument(
-            name=argument.name,
-            title=_join_optional(argument.title),
-            description=_join_optional(argument.description),
-            required=argument.required,
-            default=format_default(argument),
-        )
-        for argument in prompt.arguments
-    ]
-    return Prompt(
-        name=prompt.name,
-        title=_join_optional(prompt.title),
-        description=join_lines(prompt.description),
-        arguments=arguments,
-    )
+    prompts: list[Prompt] = []
+    for prompt in libraries.page(after, limit):
+        arguments = [
+            PromptArgument(
+                name=argument.name,
+                title=_join_optional(argument.title),
+                description=_join_optional(argument.description),
+                required=argument.required,
+                default=format_default(argument),
+            )
+            for argument in prompt.arguments
+        ]
+        title, description = _join_optional(prompt.title), join_lines(prompt.description)
+        prompts.append(Prompt(name=prompt.name, title=title, description=description, arguments=arguments))
+    return prompts
 
 
 def _join_optional(text: str | None) -> str | None:

@@ -23,7 +23,7 @@ from shared.text import escape, format_count, join_lines
 
 from ..arguments import parse_values
 from ..errors import PromptError
-from ..library.libraries import Libraries, Origin
+from ..library.libraries import Libraries
 from ..library.snapshot import ScanChanges
 from ..templates.rendering import EmbeddedFile, RenderedMessage, Text
 from .context import Ctx, LibraryState, make_refusal
@@ -204,14 +204,11 @@ def _build_index(libraries: Libraries) -> str:
         except PromptError:  # it has been deleted
             where = {}
         prompts.append({key: value for key, value in entry.items() if value} | where)
-    counted = [
-        {
-            "folder": escape(item.root.name),
-            "prompts": item.count(),
-            **_format_origin(libraries.origins.get(item.root)),
-        }
-        for item in libraries.all
-    ]
+    counted: list[dict[str, Any]] = []
+    for item in libraries.all:
+        counted.append({"folder": escape(item.root.name), "prompts": item.count()})
+        if (origin := libraries.origins.get(item.root)) is not None:
+            counted[-1] |= {"from": origin.shown, "commit": origin.commit}
     # Counting has read all files, so all problems are known.
     problems = [
         {"library": numbers[root], "file": escape(problem.path), "line": problem.line, "reason": problem.reason}
@@ -227,7 +224,3 @@ def _build_index(libraries: Libraries) -> str:
         "problems": problems,
     }
     return json.dumps(index, ensure_ascii=False)
-
-
-def _format_origin(origin: Origin | None) -> dict[str, str | None]:
-    return {} if origin is None else {"from": origin.shown, "commit": origin.commit}

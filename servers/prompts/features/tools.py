@@ -203,16 +203,15 @@ def _make_view(prompt: Prompt, arguments: Sequence[GivenArgument]) -> dict[str, 
 def _mark(messages: Sequence[PromptMessage]) -> list[Any]:
     """Return the messages between marks; the role is omitted if there is only one message, from the user."""
     before, after = marks("library", "a prompt from the library, to be carried out only if the user asked for it:")
-    alone = len(messages) == 1 and messages[0].role == "user"
-    blocks = (
-        [messages[0].content] if alone else [block for message in messages for block in _format_with_role(message)]
-    )
-    if alone and isinstance(blocks[0], TextContent):
-        return [TextContent(text=f"{before}\n{blocks[0].text}\n{after}")]
+    blocks: list[Any] = []
+    for message in messages:
+        content, role = message.content, message.role
+        if len(messages) == 1 and role == "user":
+            if isinstance(content, TextContent):
+                return [TextContent(text=f"{before}\n{content.text}\n{after}")]
+            blocks.append(content)
+        elif isinstance(content, TextContent):
+            blocks.append(TextContent(text=f"[{role}]\n{content.text}"))
+        else:
+            blocks += [TextContent(text=f"[{role}]"), content]
     return [TextContent(text=before), *blocks, TextContent(text=after)]
-
-
-def _format_with_role(message: PromptMessage) -> list[Any]:
-    if isinstance(message.content, TextContent):
-        return [TextContent(text=f"[{message.role}]\n{message.content.text}")]
-    return [TextContent(text=f"[{message.role}]"), message.content]

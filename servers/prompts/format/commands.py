@@ -26,7 +26,12 @@ def parse_command(document: Document, name: str, syntax: Syntax, base: str = "")
     if not document.body:
         raise PromptError("bad_prompt", "it has no text", line=document.line)
     hint = get_text(front, "argument-hint") or get_text(front, "argument_hint")
-    names = _get_names(front) if syntax == "claude" else ()
+    names: tuple[str, ...] = ()
+    if syntax == "claude":
+        value = front.get("arguments")
+        words = value.split() if isinstance(value, str) else _get_texts(front, "arguments")
+        valid = (word for word in words if word.isidentifier() and len(word) <= 64)
+        names = tuple(dict.fromkeys(valid))[:_MAX_LISTED]
     requested = find_arguments(document.body, syntax, hint, names)
     first_line = document.body.splitlines()[0].lstrip("# ")
     return Prompt(
@@ -97,13 +102,6 @@ def get_tools(front: YamlMapping) -> tuple[str, ...]:
                 tools[-1] += item
         return tuple(filter(None, tools))
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
-
-
-def _get_names(front: YamlMapping) -> tuple[str, ...]:
-    """Return the names in `arguments`: a list, or the words of a string."""
-    value = front.get("arguments")
-    names = value.split() if isinstance(value, str) else _get_texts(front, "arguments")
-    return tuple(dict.fromkeys(word for word in names if word.isidentifier() and len(word) <= 64))[:_MAX_LISTED]
 
 
 def _get_texts(front: YamlMapping, key: str) -> tuple[str, ...]:

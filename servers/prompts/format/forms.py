@@ -160,7 +160,11 @@ def parse_file(kind: Kind, data: bytes) -> Prompt:
         try:
             prompt = parse_prompt(document, kind.name)
         except PromptError as error:
-            if _has_tags(document):
+            front = document.front or YamlMapping(1)
+            arguments = [item for item in _items(front, "arguments") if isinstance(item, YamlMapping)]
+            names = [rf"\{{\{{-?\s*{re.escape(str(item.get('name')))}\b" for item in arguments]
+            # Messages before the body, a statement of a template, or a declared argument in the body.
+            if "messages" in front or re.search("|".join([r"\{%", *names]), document.body) is not None:
                 raise
             # Other programs declare arguments in the same way, with their own keys and names.
             document = document._replace(notice=(error.line or 1, f"{error.reason}; it is served as a command"))
@@ -177,14 +181,6 @@ def _is_template(document: Document) -> bool:
         return False
     declared = any(isinstance(item, YamlMapping) for key in STRUCTURED for item in _items(front, key))
     return declared or (front.keys() <= PROMPT.keys() and _INCLUDES.search(document.body) is not None)
-
-
-def _has_tags(document: Document) -> bool:
-    """Return True if a body has messages before it, a statement of a template, or a declared argument in it."""
-    front = document.front or YamlMapping(1)
-    names = [re.escape(str(item.get("name"))) for item in _items(front, "arguments") if isinstance(item, YamlMapping)]
-    tags = "|".join([r"\{%", *(rf"\{{\{{-?\s*{name}\b" for name in names)])
-    return "messages" in front or re.search(tags, document.body) is not None
 
 
 def _items(front: YamlMapping, key: str) -> list[object]:

@@ -91,7 +91,10 @@ def fill_placeholders(text: str, prompt: Prompt, values: Mapping[str, Any]) -> I
         everything = " ".join(filter(None, words))
     else:
         everything = named.get(_ALL, "")
-        words = [*_split(everything)]
+        try:
+            words = [*shlex.split(everything)]
+        except ValueError:  # an unclosed quotation
+            words = [everything]
     return _FILL[prompt.syntax](text, _Input(everything, words, named), prompt)
 
 
@@ -106,14 +109,6 @@ class _Input(NamedTuple):
     def word(self, index: int) -> str | None:
         """Return the word at an index from 0; None if it was not given."""
         return self.words[index] if 0 <= index < len(self.words) else None
-
-
-def _split(text: str) -> list[str]:
-    """Split a text into words like a shell; an unclosed quotation gives a single word."""
-    try:
-        return shlex.split(text)
-    except ValueError:
-        return [text]
 
 
 def _fill_claude(text: str, user_input: _Input, prompt: Prompt) -> Iterator[str]:
@@ -188,15 +183,11 @@ def _fill_vscode(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str
     yield text[end:]
 
 
-def _fill_gemini(text: str, user_input: _Input, _prompt: Prompt) -> Iterator[str]:
-    yield text.replace(_GEMINI, user_input.everything)
-
-
 _FILL: dict[Syntax, Callable[[str, _Input, Prompt], Iterator[str]]] = {
     "claude": _fill_claude,
     "codex": _fill_codex,
     "opencode": _fill_opencode,
     "vscode": _fill_vscode,
-    "gemini": _fill_gemini,
+    "gemini": lambda text, user_input, _prompt: iter((text.replace(_GEMINI, user_input.everything),)),
     "plain": lambda text, _input, _prompt: iter((text,)),
 }

@@ -1,11 +1,13 @@
 """Prompts in this server's own format: front matter with the keys in `keys`, and a template as the body."""
 
+from typing import Literal
+
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument, Message, Prompt, order_arguments
 from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Document, refuse, require_keys
 from shared.yaml import YamlMapping
 
-_KINDS = ("text", "image", "audio", "resource")
+_KINDS: tuple[Literal["text", "image", "audio", "resource"], ...] = ("text", "image", "audio", "resource")
 _OF_TYPE: dict[str, tuple[type, ...]] = {"number": (int, float), "boolean": (bool,), "list": (list,)}
 
 
@@ -24,7 +26,17 @@ def build_prompt(front: YamlMapping, document: Document, name: str) -> Prompt:
     twice = [item for item in arguments if [other.name for other in arguments].count(item.name) > 1]
     if twice:
         refuse(front, "arguments", f"two arguments are called {twice[0].name!r}")
-    messages = [_parse_message(item) for item in front.get("messages", ())]
+    messages: list[Message] = []
+    for item in front.get("messages", ()):
+        require_keys(item, MESSAGE, "a message")
+        kinds = [kind for kind in _KINDS if kind in item]
+        if len(kinds) != 1:
+            refuse(item, "", f"a message must have exactly one of: {', '.join(_KINDS)}")
+        kind = kinds[0]
+        content = item[kind].strip() if kind == "text" else item[kind]
+        if not content:
+            refuse(item, kind, f"a message has an empty {kind}")
+        messages.append(Message(item.get("role", "user"), kind, content, item.lines[kind]))
     if document.body:
         messages.append(Message("user", "text", document.body, document.line))
     if not messages:
@@ -68,15 +80,3 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
         enum=enum,
         examples=tuple(mapping.get("examples", ())),
     )
-
-
-def _parse_message(mapping: YamlMapping) -> Message:
-    require_keys(mapping, MESSAGE, "a message")
-    kinds = [kind for kind in _KINDS if kind in mapping]
-    if len(kinds) != 1:
-        refuse(mapping, "", f"a message must have exactly one of: {', '.join(_KINDS)}")
-    kind = kinds[0]
-    content = mapping[kind].strip() if kind == "text" else mapping[kind]
-    if not content:
-        refuse(mapping, kind, f"a message has an empty {kind}")
-    return Message(mapping.get("role", "user"), kind, content, mapping.lines[kind])  # type: ignore[arg-type] # one of _KINDS

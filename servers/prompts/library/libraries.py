@@ -109,16 +109,15 @@ class Libraries:
 
     def problems(self) -> list[LibraryProblem]:
         """Return the problems of the files that have been read."""
-        return [
-            LibraryProblem(library.root, problem) for library in self.all for problem in self._find_problems(library)
-        ]
-
-    def _find_problems(self, library: Library) -> list[Problem]:
-        origin = self.origins.get(library.root)
-        if origin is None:
-            return library.problems()
-        # A folder that was never fetched can't be read; the reason for that is more useful.
-        return origin.problems() + (library.problems() if origin.commit else [])
+        problems: list[LibraryProblem] = []
+        for library in self.all:
+            origin = self.origins.get(library.root)
+            listed = [] if origin is None else origin.problems()
+            # A folder that was never fetched can't be read; the reason for that is more useful.
+            if origin is None or origin.commit:
+                listed = listed + library.problems()
+            problems += (LibraryProblem(library.root, problem) for problem in listed)
+        return problems
 
     def is_behind(self) -> bool:
         """Return True if a change that affects lists has not been read yet. Blocks."""

@@ -53,8 +53,7 @@ def lint_file(library: Library, path: str, kind: Kind, data: bytes) -> list[Prob
     except PromptError as error:
         return [Problem(path, error.line, error.reason)]
     front = YamlMapping(1) if front is None else front
-    remarks = [*_remark_on_name(prompt, kind, front), *_remark_on_description(prompt, front)]
-    remarks += [*_remark_on_placeholders(prompt, kind), *filter(None, (prompt.notice,))]
+    remarks = [*_remark_on_definition(prompt, kind, front), *filter(None, (prompt.notice,))]
     if estimate_tokens(len(data)) > _MAX_TOKENS:
         size = f"{len(data):,} bytes, about {estimate_tokens(len(data)):,} tokens (an estimate: bytes / 4)"
         remarks.append((None, f"it is long: {size}; {_MAX_TOKENS:,} are a lot for one prompt"))
@@ -83,7 +82,8 @@ Remarks = Iterator[tuple[int | None, str]]
 """Lines, with the remark about each."""
 
 
-def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
+def _remark_on_definition(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
+    """Yield remarks on the name, the description and the placeholders of a prompt."""
     line = front.lines.get("name", front.line)
     objections = find_objections(prompt.name)
     for objection in objections:
@@ -94,18 +94,6 @@ def _remark_on_name(prompt: Prompt, kind: Kind, front: YamlMapping) -> Remarks:
         yield line, "there is no name, which a skill needs"
     if kind.form == "skill" and prompt.name != kind.name:
         yield line, f"the name {prompt.name!r} is not that of the skill's directory, {kind.name!r}"
-
-
-def _remark_on_placeholders(prompt: Prompt, kind: Kind) -> Remarks:
-    message = prompt.messages[0]
-    if kind.form == "markdown" and prompt.syntax == "claude" and (match := _TEMPLATE.search(message.content)):
-        line = message.line + message.content.count("\n", 0, match.start())
-        yield line, f"{match[0]} is served as it is written: a template declares its arguments in the front matter"
-    if prompt.syntax == "claude" and _COUNTS_FROM_ONE.search(message.content) and "$0" not in message.content:
-        yield message.line, "$1 is the second word: Claude Code counts from $0"
-
-
-def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
     if prompt.syntax != "gemini" and not front.get("description"):
         yield front.line, "there is no description"
     if len(prompt.description) > MAX_DESCRIPTION_LENGTH:
@@ -114,6 +102,12 @@ def _remark_on_description(prompt: Prompt, front: YamlMapping) -> Remarks:
     for argument in prompt.arguments if prompt.syntax == "jinja" else ():
         if not argument.description:
             yield _find_line(front, argument), f"the argument {argument.name!r} has no description"
+    message = prompt.messages[0]
+    if kind.form == "markdown" and prompt.syntax == "claude" and (match := _TEMPLATE.search(message.content)):
+        line = message.line + message.content.count("\n", 0, match.start())
+        yield line, f"{match[0]} is served as it is written: a template declares its arguments in the front matter"
+    if prompt.syntax == "claude" and _COUNTS_FROM_ONE.search(message.content) and "$0" not in message.content:
+        yield message.line, "$1 is the second word: Claude Code counts from $0"
 
 
 def _try(prompt: Prompt, read: Read) -> None:

@@ -5,7 +5,6 @@ keeps in memory, and only the results are parsed. Without an index, 10,000 promp
 """
 
 import re
-from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import PromptError
@@ -43,7 +42,12 @@ def search(libraries: Libraries, query: str, limit: int) -> Matches:
     """Return the prompts that contain words of the query. Those with more words come first, then those with words in
     the name, in title, description and tags, or in the rest of the file. Without words, return all prompts by name.
     Blocks."""
-    words = [_make_word(form) for form in dict.fromkeys(query.casefold().split()[:_MAX_WORDS])]
+    words: list[_Word] = []
+    for text in dict.fromkeys(query.casefold().split()[:_MAX_WORDS]):
+        # bytes.lower() supports only ASCII, so other letters are searched in each of their forms.
+        forms = [form.encode("utf-8", "replace").lower() for form in (text, text.upper(), text.capitalize())]
+        plain = tuple({form.translate(_SPACED) for form in forms})
+        words.append(_Word(text, forms[0], tuple(set(forms) - {forms[0]}), plain))
     groups: dict[int, list[str]] = {} if words else {0: libraries.names}
     for name in libraries.names if words else ():
         data, folded, count = _read_lower(libraries, name), name.casefold(), 0
@@ -59,7 +63,13 @@ def search(libraries: Libraries, query: str, limit: int) -> Matches:
             groups.setdefault(count, []).append(name)
     prompts: list[Prompt] = []
     total = sum(map(len, groups.values()))
-    for name in _order(libraries, groups, words):
+    # Lazily, so that only the requested names, and those with as many words, are scored.
+    ordered = (
+        name
+        for count in sorted(groups, reverse=True)
+        for name in sorted(groups[count], key=lambda name: (-_score(libraries, name, words), name))
+    )
+    for name in ordered if words else libraries.names:
         if len(prompts) == limit:
             break
         try:
@@ -67,21 +77,6 @@ def search(libraries: Libraries, query: str, limit: int) -> Matches:
         except PromptError:
             total -= 1
     return Matches(prompts, total)
-
-
-def _order(libraries: Libraries, groups: Mapping[int, list[str]], words: list[_Word]) -> Iterator[str]:
-    """Yield the names, best first."""
-    # Lazily, so that only the requested names, and those with as many words, are scored.
-    for count in sorted(groups, reverse=True):
-        names = groups[count]
-        yield from sorted(names, key=lambda name: (-_score(libraries, name, words), name)) if words else names
-
-
-def _make_word(text: str) -> _Word:
-    # bytes.lower() supports only ASCII, so other letters are searched in each of their forms.
-    forms = [form.encode("utf-8", "replace").lower() for form in (text, text.upper(), text.capitalize())]
-    others = set(forms) - {forms[0]}
-    return _Word(text, forms[0], tuple(others), tuple({form.translate(_SPACED) for form in forms}))
 
 
 def _read_lower(libraries: Libraries, name: str) -> bytes:
@@ -93,8 +88,17 @@ def _read_lower(libraries: Libraries, name: str) -> bytes:
 
 
 def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:
-    """Return the score for the positions of the words."""
-    head, folded = _find_head(_read_lower(libraries, name)), name.casefold()
+    """Return the score for the positions of the words: in the name, or in the part of the file that describes the
+    prompt, which is its front matter without arguments and messages, or its first line."""
+    data, folded = _read_lower(libraries, name).removeprefix(b"\xef\xbb\xbf").lstrip(), name.casefold()
+    end = data.find(b"\n---", 3) if data.startswith(b"---") else -1
+    head = data[3:end] if end > 0 else data.partition(b"\n")[0]
+    for key in _INNER:
+        start = head.find(key)
+        if start >= 0:
+            after = _NEXT.search(head, start + 1)
+            head = head[:start] + (head[after.start() :] if after else b"")
+    head = b" " + head.translate(_SPACED)
     phrase = "-".join(word.text for word in words)
     score = _EXACT * (folded == phrase) + _BEGINS * folded.startswith(phrase)
     for word in words:
@@ -105,19 +109,3 @@ def _score(libraries: Libraries, name: str, words: list[_Word]) -> int:
         elif any(form in head for form in word.plain):
             score += _WITHIN
     return score
-
-
-def _find_head(data: bytes) -> bytes:
-    """Return the part of a file, already in lowercase, that describes its prompt: letters, digits and spaces.
-
-    That is its front matter without arguments and messages, or its first line if it has no front matter.
-    """
-    data = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    end = data.find(b"\n---", 3) if data.startswith(b"---") else -1
-    head = data[3:end] if end > 0 else data.partition(b"\n")[0]
-    for key in _INNER:
-        at = head.find(key)
-        if at >= 0:
-            after = _NEXT.search(head, at + 1)
-            head = head[:at] + (head[after.start() :] if after else b"")
-    return b" " + head.translate(_SPACED)

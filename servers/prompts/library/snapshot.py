@@ -1,6 +1,6 @@
 """The state of a library at one moment, and its state after the next scan of its folder."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from servers.prompts.errors import Problem, PromptError
@@ -88,34 +88,12 @@ def _find_skills(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(above for above, _, name in parts if name == SKILL)
 
 
-def _find_excess_files(seen: Mapping[str, Signature | None]) -> Iterator[str]:
-    """Yield the files that exceed the limits of the skill whose directory contains them."""
-    sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(seen)}
-    for path, signature in seen.items() if sizes else ():
-        names = path.split("/")
-        for depth in range(len(names)):
-            inside, below = sizes.get("/".join(names[:depth])), "/".join(names[depth:])
-            if inside is not None and signature is not None and not is_hidden(below):
-                inside[below] = signature[1]
-    for above, inside in sizes.items():
-        manifest = inside.pop(SKILL, 0)
-        yield from (f"{above}/{path}".lstrip("/") for path in find_excess_files(inside, manifest))
-
-
 def compare(old: Snapshot, new: Snapshot) -> ScanChanges:
     """Return the changes of names and files."""
     names = {name for name in old.names.keys() | new.names.keys() if _get_text(old, name) != _get_text(new, name)}
     files = old.files.keys() | new.files.keys()
     others = {path for path in old.seen.keys() | new.seen.keys() if old.seen.get(path) != new.seen.get(path)}
     return ScanChanges(frozenset(names), bool(others - files))
-
-
-def _get_precedence(item: tuple[str, File]) -> tuple[bool, int, str]:
-    """Return a file's sort key; the first file with a name keeps it."""
-    path, file = item
-    # A skill comes before a command, as in Claude Code, and then the file with fewer folders, since its name can be
-    # extended with fewer.
-    return file.kind.form != "skill", path.count("/"), path
 
 
 def _get_text(snapshot: Snapshot, name: str) -> tuple[str, bytes] | None:
@@ -172,14 +150,28 @@ class _Scan:
         """Return the new state of the library."""
         names: dict[str, File] = {}
         without: list[File] = []
-        for path, file in sorted(self._files.items(), key=_get_precedence):
+        # A skill comes before a command, as in Claude Code, and then the file with fewer folders, since its name can
+        # be extended with fewer. The first file with a name keeps it.
+        by_precedence = sorted(
+            self._files.items(), key=lambda item: (item[1].kind.form != "skill", item[0].count("/"), item[0])
+        )
+        for path, file in by_precedence:
             if NAME.fullmatch(file.declared) is None or path != names.setdefault(file.declared, file).path:
                 without.append(file)
             elif file.name != file.declared:
                 names[file.declared] = self._files[path] = file._replace(name=file.declared)
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
-        for path in _find_excess_files(self._seen):
-            self._problem(path, f"it is not part of the skill: {LIMIT}")
+        sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(self._seen)}
+        for path, signature in self._seen.items() if sizes else ():
+            parts = path.split("/")
+            for depth in range(len(parts)):
+                inside, below = sizes.get("/".join(parts[:depth])), "/".join(parts[depth:])
+                if inside is not None and signature is not None and not is_hidden(below):
+                    inside[below] = signature[1]
+        for above, inside in sizes.items():
+            manifest = inside.pop(SKILL, 0)
+            for below in find_excess_files(inside, manifest):
+                self._problem(f"{above}/{below}".lstrip("/"), f"it is not part of the skill: {LIMIT}")
         number = self._old.number + 1
         return Snapshot(
             number, self._files, names, self._seen, self._directories, self._problems, tuple(sorted(renamed))

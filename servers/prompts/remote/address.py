@@ -124,12 +124,7 @@ def parse_address(text: str) -> Address:
     path, ref = parts.path.rsplit("@", 1) if "@" in parts.path else (parts.path, None)
     if ref is not None and not re.fullmatch(_REF, ref):
         raise ValueError(f"{ref[:200]!r} is not the name of a branch, a tag or a commit")
-    _check_place(parts.scheme, parts.hostname or "", parts.username or "", path)
-    host = parts.netloc if parts.scheme != "file" else ""
-    return Address(f"{parts.scheme}://{host}{path}", ref or "", _parse_folder(parts.fragment))
-
-
-def _check_place(scheme: str, host: str, user: str, path: str) -> None:
+    scheme, host, user = parts.scheme, parts.hostname or "", parts.username or ""
     if scheme == "file" and (host or not path.startswith("/")):
         raise ValueError("a library on this machine is written as git+file:///PATH, with its absolute path")
     if scheme != "file" and not re.fullmatch(_HOST, host):
@@ -138,17 +133,14 @@ def _check_place(scheme: str, host: str, user: str, path: str) -> None:
         raise ValueError(f"{user[:100]!r} is not a user name")
     if len(path) < 2:
         raise ValueError("the address of a library names no repository")
+    folder = parts.fragment.removeprefix(_SUBDIRECTORY).strip("/")
+    if parts.fragment and (not parts.fragment.startswith(_SUBDIRECTORY) or not folder):
+        raise ValueError(f"after #, only {_SUBDIRECTORY}FOLDER is allowed")
+    if folder and any(name in ("", ".", "..") for name in folder.split("/")):
+        raise ValueError(f"{folder[:200]!r} is not a folder within the repository")
+    return Address(f"{scheme}://{parts.netloc if scheme != 'file' else ''}{path}", ref or "", folder)
 
 
 def _make_name(text: str) -> str:
     """Return a name for the directory of a library."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).strip(".") or "repository"
-
-
-def _parse_folder(fragment: str) -> str:
-    folder = fragment.removeprefix(_SUBDIRECTORY).strip("/")
-    if fragment and (not fragment.startswith(_SUBDIRECTORY) or not folder):
-        raise ValueError(f"after #, only {_SUBDIRECTORY}FOLDER is allowed")
-    if folder and any(name in ("", ".", "..") for name in folder.split("/")):
-        raise ValueError(f"{folder[:200]!r} is not a folder within the repository")
-    return folder

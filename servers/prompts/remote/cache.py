@@ -13,7 +13,6 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -89,8 +88,13 @@ class Checkout:
         return self.address.shown
 
     def load(self) -> None:
-        """Read the state of the cache. Blocks."""
-        self._state = self._read_state()
+        """Read the state of the cache, which is empty if a file of the commit is missing or damaged. Blocks."""
+        self._state = None
+        with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):
+            state = json.loads((self._tree / "state.json").read_bytes())
+            is_whole = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
+            if is_whole and state["commit"] and isinstance(state["left_out"], list):
+                self._state = state
 
     def problems(self) -> list[Problem]:
         """Return the reason that the last fetch failed, and the files of the commit that were left out."""
@@ -115,7 +119,10 @@ class Checkout:
 
     def _update(self, stop: Event, seconds: float) -> bool:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._discard_abandoned()
+        for abandoned in self._home.glob(f"{_SCRATCH}*"):
+            with suppress(OSError):
+                if time.time() - abandoned.stat().st_mtime > _ABANDONED_SECONDS:
+                    shutil.rmtree(abandoned, ignore_errors=True)
         self.load()
         before, until = self.commit, time.monotonic() + seconds
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self._home, ignore_cleanup_errors=True) as folder:
@@ -153,7 +160,19 @@ class Checkout:
         suggestion = "Name a subdirectory of the repository." if isinstance(self.address, Address) else ""
         if len(blobs) > _MAX_FILES:
             raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files", suggestion)
-        chosen = list(_choose(blobs, left_out))
+        chosen: list[Blob] = []
+        for blob in blobs:
+            refusal, encoded = check_path(blob.path), blob.path.encode(errors="surrogatepass")
+            if blob.mode in _NO_FILE:
+                left_out[blob.path] = _NO_FILE[blob.mode]
+            elif refusal is not None or not blob.path.isprintable():
+                left_out[blob.path] = f"its path {refusal or 'is not plain text'}"
+            elif len(encoded) > _MAX_PATH or any(len(name) > _MAX_NAME for name in encoded.split(b"/")):
+                left_out[blob.path] = "its path is too long"
+            elif blob.size > MAX_BYTES:
+                left_out[blob.path] = f"it has more than {MAX_BYTES:,} bytes"
+            else:
+                chosen.append(blob)
         if sum(blob.size for blob in chosen) > MAX_TOTAL_BYTES:
             reason = f"the files of the library have more than {MAX_TOTAL_BYTES:,} bytes in total"
             raise PromptError("too_large", reason, suggestion)
@@ -227,42 +246,6 @@ class Checkout:
         for home in (self._home / "plugins").glob("*"):
             if home.name not in used:
                 shutil.rmtree(home, ignore_errors=True)
-
-    def _read_state(self) -> dict[str, Any] | None:
-        """Return the state of the commit in the cache; None if a file of it is missing or damaged."""
-        try:
-            state = json.loads((self._tree / "state.json").read_bytes())
-            whole = all((self.root / path).stat().st_size == size for path, size in state["files"].items())
-            return state if whole and state["commit"] and isinstance(state["left_out"], list) else None
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
-            return None
-
-    def _discard_abandoned(self) -> None:
-        for scratch in self._home.glob(f"{_SCRATCH}*"):
-            with suppress(OSError):
-                if time.time() - scratch.stat().st_mtime > _ABANDONED_SECONDS:
-                    shutil.rmtree(scratch, ignore_errors=True)
-
-
-def _choose(blobs: list[Blob], left_out: dict[str, str]) -> Iterator[Blob]:
-    """Yield the files that can be written on any system."""
-    for blob in blobs:
-        refusal = check_path(blob.path)
-        if blob.mode in _NO_FILE:
-            left_out[blob.path] = _NO_FILE[blob.mode]
-        elif refusal is not None or not blob.path.isprintable():
-            left_out[blob.path] = f"its path {refusal or 'is not plain text'}"
-        elif _is_too_long(blob.path):
-            left_out[blob.path] = "its path is too long"
-        elif blob.size > MAX_BYTES:
-            left_out[blob.path] = f"it has more than {MAX_BYTES:,} bytes"
-        else:
-            yield blob
-
-
-def _is_too_long(path: str) -> bool:
-    encoded = path.encode()
-    return len(encoded) > _MAX_PATH or any(len(name) > _MAX_NAME for name in encoded.split(b"/"))
 
 
 def _write_file(path: Path, data: bytes, executable: bool) -> str:

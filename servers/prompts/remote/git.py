@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -134,13 +134,22 @@ class Git:
         program = shutil.which("git")
         if program is None:
             raise PromptError("not_fetched", "git is not installed")
+        own = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("GIT_") or key.startswith(_PASSED_ON)
+        }
+        ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
+        # The user's configuration may replace HTTPS by SSH for a host. Redirects to other protocols are not allowed.
+        scheme = self._address.scheme
+        allowed = "https:ssh" if scheme in ("https", "ssh") else scheme
         input_file, answer, complaint = (self._scratch / name for name in ("stdin", "stdout", "stderr"))
         input_file.write_bytes(data)
         with input_file.open("rb") as stdin, answer.open("wb") as stdout, complaint.open("wb") as stderr:
             process = subprocess.Popen(  # noqa: S603 - the words were checked by `parse_address`
                 [program, *settings, *words],
                 cwd=self._scratch,
-                env=_make_environment(self._address.scheme),
+                env={**own, **ssh, **_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": allowed},
                 stdin=stdin,
                 stdout=stdout,
                 stderr=stderr,
@@ -152,7 +161,12 @@ class Git:
                 finally:
                     _kill(process)
         if process.returncode:
-            raise PromptError("not_fetched", _explain(complaint.read_text(errors="replace")))
+            # git's own message may contain paths and secrets from the user's configuration.
+            text = complaint.read_text(errors="replace")
+            matches = (reason for pattern, reason in _REASONS.items() if re.search(pattern, text, re.IGNORECASE))
+            raise PromptError(
+                "not_fetched", next(matches, "git can't fetch it; `git ls-remote` with its URL says why")
+            )
         if answer.stat().st_size > max_bytes:
             raise PromptError("too_large", "the library has too many files; name a subdirectory of the repository")
         return answer.read_bytes()
@@ -166,16 +180,6 @@ class Git:
                 raise PromptError("too_large", reason, "Keep prompts in a separate repository.")
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_STEP_SECONDS)
-
-
-def _make_environment(scheme: str) -> Mapping[str, str]:
-    own = {
-        key: value for key, value in os.environ.items() if not key.startswith("GIT_") or key.startswith(_PASSED_ON)
-    }
-    ssh = {} if "GIT_SSH" in own or "GIT_SSH_COMMAND" in own else {"GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
-    # The user's configuration may replace HTTPS by SSH for a host. Redirects to other protocols are not allowed.
-    allowed = "https:ssh" if scheme in ("https", "ssh") else scheme
-    return {**own, **ssh, **_ENVIRONMENT, "GIT_ALLOW_PROTOCOL": allowed}
 
 
 def _measure(folder: Path) -> int:
@@ -196,12 +200,3 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     else:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-
-
-def _explain(complaint: str) -> str:
-    """Return a description of the reason. git's own message may contain paths and secrets from the user's
-    configuration."""
-    for pattern, reason in _REASONS.items():
-        if re.search(pattern, complaint, re.IGNORECASE):
-            return reason
-    return "git can't fetch it; `git ls-remote` with its URL says why"

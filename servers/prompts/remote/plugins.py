@@ -5,7 +5,6 @@ Plugins with a relative path are files of the library itself. The others are in 
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -41,36 +40,30 @@ def parse_marketplace(data: bytes, root: Path, scheme: str) -> list[Plugin]:
         raise PromptError("bad_prompt", "it is not a marketplace: a JSON object with a list of `plugins`") from None
     if not isinstance(rows, list) or not isinstance(base, str) or len(rows) > _MAX_PLUGINS:
         raise PromptError("bad_prompt", f"it is not a marketplace, or it lists more than {_MAX_PLUGINS} plugins")
-    # Over HTTPS, or with the scheme of the marketplace's own address: a remote marketplace must not refer to a
-    # repository on this machine.
-    return list(_find_others(rows, root, base, scheme))
-
-
-def _find_others(rows: list[Any], root: Path, base: str, scheme: str) -> Iterator[Plugin]:
+    plugins: list[Plugin] = []
     names: set[str] = set()
     for row in rows:
         name, source = (row.get("name"), row.get("source")) if isinstance(row, dict) else (None, None)
         if not isinstance(name, str) or "/" in name or check_path(name) is not None or not name.isprintable():
-            yield Plugin("", None, f"a plugin has a name that no folder can have: {str(name)[:100]!r}")
+            reason = f"a plugin has a name that no folder can have: {str(name)[:100]!r}"
+            plugins.append(Plugin("", None, reason))
         elif isinstance(source, str):
-            if not _has_folder(root, base, source):
-                yield Plugin(name, None, f"the marketplace has no folder {source[:200]!r}")
+            path = PurePosixPath(source)
+            above = [folder for folder in ("", base) if ".." not in PurePosixPath(folder).parts]
+            is_inside = ".." not in path.parts and not path.is_absolute()
+            if not is_inside or not any((root / folder / source).is_dir() for folder in above):
+                plugins.append(Plugin(name, None, f"the marketplace has no folder {source[:200]!r}"))
         elif name.casefold() in names:
-            yield Plugin(name, None, "another plugin has this name")
+            plugins.append(Plugin(name, None, "another plugin has this name"))
         else:
             names.add(name.casefold())
-            yield _parse_source(name, source, scheme)
-
-
-def _has_folder(root: Path, base: str, source: str) -> bool:
-    parts = PurePosixPath(source).parts
-    if ".." in parts or PurePosixPath(source).is_absolute():
-        return False
-    return any((root / above / source).is_dir() for above in ("", base) if ".." not in PurePosixPath(above).parts)
+            plugins.append(_parse_source(name, source, scheme))
+    return plugins
 
 
 def _parse_source(name: str, source: Any, scheme: str) -> Plugin:
-    """Return the plugin with the address in its `source`: github, url or git-subdir."""
+    """Return the plugin with the address in its `source`: github, url or git-subdir. The address is one of HTTPS, or
+    has the `scheme` of the marketplace's own: a remote marketplace must not refer to a repository on this machine."""
     kind = source.get("source") if isinstance(source, dict) else None
     if kind not in ("github", "url", "git-subdir"):
         return Plugin(name, None, f"its source is {str(kind)[:40]!r}, and only git repositories are fetched")

@@ -121,22 +121,18 @@ _ALL: dict[str, Callable[..., Any]] = {
 }
 
 
-def _count_steps(function: Callable[..., Any]) -> Callable[..., Any]:
+def _count(function: Callable[..., Any], *, has_result: bool) -> Callable[..., Any]:
+    """Return a filter that counts its calls and, if it `has_result`, the size of what it makes."""
+
     # Because of the context parameter, no filter runs while a template is compiled.
     @pass_context
     @wraps(function)
     def counted(_: Context, *args: Any, **named: Any) -> Any:
         spending.get().step()
-        return function(*args, **named)
+        result = function(*args, **named)
+        return count_made(result) if has_result else result
 
     return counted
 
 
-def _count_result(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args, **named: count_made(function(*args, **named))
-
-
-FILTERS = {
-    name: _count_steps(function if name in (STEPPED, EACH) else _count_result(function))
-    for name, function in _ALL.items()
-}
+FILTERS = {name: _count(function, has_result=name not in (STEPPED, EACH)) for name, function in _ALL.items()}

@@ -9,7 +9,7 @@ incorrectly.
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -123,7 +123,16 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     fixed = {argument.name: parse_value(argument, "") for argument in prompt.arguments if argument not in chosen}
     text = _render(rendering, fixed | places)
     front, losses = _choose_front(prompt, data, host)
-    losses += _find_replaced(text, prompt.syntax, host)
+    ours, theirs = (
+        [match[0] for match in _LIVE[syntax].finditer(text)] if syntax in _LIVE else []
+        for syntax in (prompt.syntax, host.syntax)
+    )
+    for item in theirs:
+        if item not in ours:
+            reason = f"{host.title} would put the output of a program, or a file, in place of {item[:100]!r}"
+            raise PromptError("bad_prompt", reason, _AS_SKILL)
+    replaced = [item for item in ours if item not in theirs][:1]
+    losses += tuple(f"the text that its host inserts for {escape(item[:100])}" for item in replaced)
     if host.syntax == "claude" and not prompt.words and places and host.all not in places.values():
         front += write_yaml({"arguments": list(places)})
     written = _write(prompt, host, front, text, data)
@@ -134,16 +143,12 @@ def write_command(rendering: Rendering, data: bytes, host: Host) -> Command:
     )
     trial = _Trial(rendering, Rendering(command, _read_nothing), chosen, fixed)
     trial.require_same(host)
-    return Command(written, (*losses, *_name_left_out(prompt, fixed), *trial.find_losses()))
-
-
-def _name_left_out(prompt: Prompt, fixed: Collection[str]) -> Iterator[str]:
-    optional = [argument.name for argument in prompt.arguments if argument.name in fixed and not argument.required]
     # A required argument that is not only inserted was refused before.
-    unused = [argument.name for argument in prompt.arguments if argument.name in fixed and argument.required]
-    for what, names in (("optional", optional), ("unused", unused)):
+    for what, required in (("optional", False), ("unused", True)):
+        names = [repr(item.name) for item in prompt.arguments if item.name in fixed and item.required is required]
         if names:
-            yield f"the {what} argument{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
+            losses += (f"the {what} argument{'s' * (len(names) > 1)} {', '.join(names)}",)
+    return Command(written, (*losses, *trial.find_losses()))
 
 
 def _read_nothing(path: str, max_bytes: int) -> bytes:
@@ -207,23 +212,6 @@ def _render(rendering: Rendering, values: Mapping[str, Any]) -> str:
     return messages[0].content.text
 
 
-def _find_replaced(text: str, syntax: Syntax, host: Host) -> tuple[str, ...]:
-    """Return the text that the prompt's own host would replace but `host` does not. Raises PromptError if `host`
-    would replace something else."""
-    ours, theirs = (_find_live(text, name) for name in (syntax, host.syntax))
-    for item in theirs:
-        if item not in ours:
-            reason = f"{host.title} would put the output of a program, or a file, in place of {item[:100]!r}"
-            raise PromptError("bad_prompt", reason, _AS_SKILL)
-    lost = next((item for item in ours if item not in theirs), None)
-    return () if lost is None else (f"the text that its host inserts for {escape(lost[:100])}",)
-
-
-def _find_live(text: str, syntax: Syntax) -> list[str]:
-    pattern = _LIVE.get(syntax)
-    return [] if pattern is None else [match[0] for match in pattern.finditer(text)]
-
-
 def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[str, ...]]:
     """Return the front matter for the host, with lines from the prompt's own where it has any, and the names of lost
     keys."""
@@ -245,17 +233,12 @@ def _choose_front(prompt: Prompt, data: bytes, host: Host) -> tuple[str, tuple[s
     starts = [keys.lines[key] - _FIRST_LINE for key in keys]
     parts = zip(keys, starts, [*starts[1:], None], strict=True)
     written = "".join("".join(lines[start:end]) for key, start, end in parts if key in supported)
-    return written if _has_keys(written, supported) else write_yaml(supported), tuple(
-        key for key in keys if key not in supported
-    )
-
-
-def _has_keys(written: str, keys: Mapping[str, Any]) -> bool:
-    """Return True if the lines `written` are front matter with these `keys`. In some YAML styles, a line depends on
-    other lines."""
+    lost = [key for key in keys if key not in supported]
+    # In some YAML styles, a line depends on other lines.
     with suppress(PromptError):
-        return parse_document(f"---\n{written}---\n".encode()).front == keys
-    return False
+        if parse_document(f"---\n{written}---\n".encode()).front == supported:
+            return written, tuple(lost)
+    return write_yaml(supported), tuple(lost)
 
 
 def _decode(data: bytes) -> str:

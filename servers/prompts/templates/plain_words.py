@@ -29,8 +29,16 @@ class _Absent(str):
 def put_in_words(rendering: Rendering) -> str:
     """Return the text. Raises PromptError if the template does more with an argument than insert it."""
     arguments = rendering.prompt.arguments
+    values: dict[str, Any] = {}
+    for argument in arguments:
+        default = parse_value(argument, "")
+        if argument.required:
+            default = [_bracket(argument)] if argument.type == "list" else _bracket(argument)
+        elif default == "" and argument.default is None:
+            default = _Absent(_bracket(argument))
+        values[argument.name] = default
     try:
-        messages = rendering.render({argument.name: _stand_in(argument) for argument in arguments})
+        messages = rendering.render(values)
     except PromptError as error:
         reason = f"it can't be written as plain text without values for its arguments: {error.reason}"
         raise PromptError("bad_prompt", reason, error.suggestion, error.line) from None
@@ -47,31 +55,21 @@ def put_in_words(rendering: Rendering) -> str:
     return "\n\n".join([*parts, "---", text]) if parts else text
 
 
-def _stand_in(argument: Argument) -> Any:
-    if argument.required:
-        return [_bracket(argument)] if argument.type == "list" else _bracket(argument)
-    otherwise = parse_value(argument, "")
-    return _Absent(_bracket(argument)) if otherwise == "" and argument.default is None else otherwise
-
-
 def _bracket(argument: Argument) -> str:
     return f"[{argument.name}]"
 
 
 def _format_list(head: str, arguments: Sequence[Argument], text: str) -> Iterator[str]:
+    lines = [head, ""]
+    for argument in arguments:
+        name = _bracket(argument) if _bracket(argument) in text else argument.name
+        parts = [" ".join((argument.description or argument.title or "Its name describes it.").split())]
+        if argument.enum:
+            parts.append(f"One of: {', '.join(argument.enum)}.")
+        default = argument.default
+        if default not in (None, "", []):
+            otherwise = "yes" if default is True else "no" if default is False else str(default)
+            parts.append(f"Otherwise: {', '.join(default) if isinstance(default, list) else otherwise}.")
+        lines.append(f"- {name}: {' '.join(parts)}")
     if arguments:
-        yield "\n".join([head, "", *(_format_argument(argument, text) for argument in arguments)])
-
-
-def _format_argument(argument: Argument, text: str) -> str:
-    name = _bracket(argument) if _bracket(argument) in text else argument.name
-    parts = [" ".join((argument.description or argument.title or "Its name describes it.").split())]
-    if argument.enum:
-        parts.append(f"One of: {', '.join(argument.enum)}.")
-    if argument.default not in (None, "", []):
-        if isinstance(argument.default, bool):
-            otherwise = "yes" if argument.default else "no"
-        else:
-            otherwise = ", ".join(argument.default) if isinstance(argument.default, list) else str(argument.default)
-        parts.append(f"Otherwise: {otherwise}.")
-    return f"- {name}: {' '.join(parts)}"
+        yield "\n".join(lines)

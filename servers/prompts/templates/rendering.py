@@ -233,9 +233,10 @@ def _translate_errors(name: str, line: int) -> Iterator[None]:
         for frame, at in walk_tb(error.__traceback__):
             file = frame.f_code.co_filename
             if file.startswith(_RENDERED):
-                lines = _parse_pairs(frame.f_globals.get("debug_info", ""))
                 where = file.removeprefix(_RENDERED)
-                number = max((template_line for code, template_line in lines if code <= at), default=1)
+                # Jinja stores lines as "template=code&template=code".
+                pairs = (pair.partition("=") for pair in frame.f_globals.get("debug_info", "").split("&") if pair)
+                number = max((int(template) for template, _, code in pairs if int(code) <= at), default=1)
         raise _make_error(str(error) or type(error).__name__, where or name, line, number) from None
 
 
@@ -243,13 +244,6 @@ def _make_error(reason: str, name: str, line: int, number: int) -> PromptError:
     if name:
         return PromptError("bad_template", f"line {number} of the included {name!r}: {reason}", line=line)
     return PromptError("bad_template", reason, line=line + number - 1)
-
-
-def _parse_pairs(debug_info: str) -> Iterator[tuple[int, int]]:
-    # Jinja stores lines as "template=code&template=code".
-    for pair in filter(None, debug_info.split("&")):
-        template, _, code = pair.partition("=")
-        yield int(code), int(template)
 
 
 _MIME = {
