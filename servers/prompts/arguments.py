@@ -41,19 +41,19 @@ def parse_values(prompt: Prompt, texts: Mapping[str, str]) -> dict[str, Any]:
     unknown = [f"{name[:64]!r} is not an argument of this prompt" for name in texts if name not in declared][
         :_MAX_LISTED
     ]
-    absent = find_missing(prompt, texts)
+    missing = find_missing(prompt, texts)
     values: dict[str, Any] = {}
-    wrong = list(unknown)
+    faults = list(unknown)
     for argument in prompt.arguments:
         try:
             values[argument.name] = parse_value(argument, texts.get(argument.name, ""))
         except PromptError as error:
-            wrong.append(error.reason)
-    if wrong:
+            faults.append(error.reason)
+    if faults:
         names = format_names(prompt.arguments)
-        raise PromptError("bad_arguments", "; ".join(wrong), f"Its arguments: {names}." if unknown else "")
-    if absent:
-        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {format_names(absent)}")
+        raise PromptError("bad_arguments", "; ".join(faults), f"Its arguments: {names}." if unknown else "")
+    if missing:
+        raise PromptError("missing_arguments", f"the prompt {prompt.name!r} needs: {format_names(missing)}")
     return values
 
 
@@ -75,14 +75,14 @@ def parse_value(argument: Argument, text: str) -> Any:
     if argument.type == "enum":
         if text in argument.enum:
             return text
-        alike = [choice for choice in argument.enum if choice.casefold() == text.strip().casefold()]
-        if len(alike) != 1:
+        matches = [choice for choice in argument.enum if choice.casefold() == text.strip().casefold()]
+        if len(matches) != 1:
             why = f"{argument.name!r} is not one of: {', '.join(map(repr, argument.enum))}"
             raise PromptError("bad_arguments", why)
-        return alike[0]
-    value = _OF_TYPE[argument.type](text)
+        return matches[0]
+    value = _PARSERS[argument.type](text)
     if value is None:
-        reason = f"{argument.name!r} is not {_NAMES[argument.type]}: {text[:80]!r}"
+        reason = f"{argument.name!r} is not {_TYPE_NAMES[argument.type]}: {text[:80]!r}"
         raise PromptError("bad_arguments", reason)
     return value
 
@@ -101,11 +101,11 @@ def _parse_number(text: str) -> int | float | None:
 def _parse_url(text: str) -> str | None:
     try:
         parts = urlsplit(text.strip())
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         return None
-    odd = re.search(r"[\s\x00-\x1f\x7f]", text.strip()) or len(text) > 4_096
-    return text.strip() if whole and not odd else None
+    has_invalid = re.search(r"[\s\x00-\x1f\x7f]", text.strip()) or len(text) > 4_096
+    return text.strip() if is_valid and not has_invalid else None
 
 
 def _parse_list(text: str) -> list[str] | None:
@@ -124,14 +124,14 @@ def _parse_list(text: str) -> list[str] | None:
     return items if len(items) <= _MAX_ITEMS and all(map(is_unicode, items)) else None
 
 
-_OF_TYPE = {
+_PARSERS = {
     "number": _parse_number,
     "boolean": lambda text: _BOOLEANS.get(text.strip().lower()),
     "file": lambda text: None if "\0" in text or len(text) > 4_096 else text,
     "url": _parse_url,
     "list": _parse_list,
 }
-_NAMES = {
+_TYPE_NAMES = {
     "boolean": "yes or no",
     "number": "a number",
     "file": "a path",
@@ -187,8 +187,8 @@ def complete(argument: Argument, typed: str, paths: Iterable[str] = ()) -> Compl
     """Return completions of the argument for the typed beginning: its values and examples, first those that begin
     with it and then those that contain it, and the `paths` of matching files."""
     suggestions = ("true", "false") if argument.type == "boolean" else (*argument.enum, *argument.examples)
-    begun = typed.casefold()
-    first = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(begun)]
-    within = [suggestion for suggestion in suggestions if begun in suggestion.casefold()]
+    prefix = typed.casefold()
+    first = [suggestion for suggestion in suggestions if suggestion.casefold().startswith(prefix)]
+    within = [suggestion for suggestion in suggestions if prefix in suggestion.casefold()]
     matches = list(dict.fromkeys([*first, *within, *paths]))
     return Completion(matches[:_MAX_SUGGESTED], len(matches))

@@ -85,20 +85,20 @@ async def _open(opening: Opening) -> AsyncIterator[LibraryState]:
         # Another replica has detected or made the change, and announces it for the index. A client that reads here
         # gets the new state only after a scan here, so it is notified then.
         if change.uri == resources.INDEX:
-            watch.look_soon()
+            watch.scan_soon()
         return ()
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch.run, notify)
         if updates is not None:
-            tasks.start_soon(updates.run, watch.look)
+            tasks.start_soon(updates.run, watch.scan)
         opening.changes.on_remote_change = on_remote_change
         yield opened
         tasks.cancel_scope.cancel()
 
 
 def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
-    libraries.look()
+    libraries.scan()
     # While a watch is started and its library is imported, clients would get no answer.
     watch.arm()
     # The next requests must be ready. Pydantic builds the params' validator late, which takes half as long as the
@@ -113,7 +113,7 @@ def _prepare(libraries: Libraries, watch: Watch, opening: Opening) -> None:
 @app.on_ready
 async def _ready(running: Run[LibraryState]) -> str | None:
     opened: LibraryState = running.state
-    if opened.watch.stalled:
+    if opened.watch.is_stalled:
         return "the folders are no longer checked for changes"
     unreadable = await to_thread.run_sync(opened.libraries.count_unreadable, abandon_on_cancel=True)
     return f"{unreadable} of the prompt folders can't be read" if unreadable else None
@@ -121,7 +121,7 @@ async def _ready(running: Run[LibraryState]) -> str | None:
 
 @app.on_health
 def _health(running: Run[LibraryState]) -> Mapping[str, object]:
-    return {"watching": {"degraded": running.state.watch.degraded}}
+    return {"watching": {"degraded": running.state.watch.is_polling}}
 
 
 @app.error(PromptError)

@@ -30,7 +30,7 @@ class UsageError(Exception):
 def open_library(root: Path) -> Library:
     """Open the prompts in a folder. Raises UsageError if it has none, since it is probably the wrong folder."""
     library = Library(root)
-    library.look()
+    library.scan()
     if not library.names and not library.problems():
         raise UsageError(f"there is no prompt in {root}")
     return library
@@ -130,11 +130,11 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
         if expected is None:
             library.prompt(name)
             return "without an example"
-        now = golden.make_golden(library, name, expected.arguments)
-        if now == expected:
+        actual = golden.make_golden(library, name, expected.arguments)
+        if actual == expected:
             return "passed"
         if update:
-            put(Folder(root), golden.find_golden_path(path), golden.format_golden(now).encode(), lambda _: None)
+            put(Folder(root), golden.find_golden_path(path), golden.format_golden(actual).encode(), lambda _: None)
     except PromptError as error:
         report_failure(root, path, error)
         return "failed"
@@ -142,7 +142,7 @@ def _test_prompt(library: Library, name: str, root: Path, update: bool) -> str:
     if update:
         say(f"{path}: updated")
         return "updated"
-    before, after = (golden.format_golden(example).splitlines() for example in (expected, now))
+    before, after = (golden.format_golden(example).splitlines() for example in (expected, actual))
     say(f"{path}: the output differs")
     for line in unified_diff(before, after, "expected", "now", lineterm=""):
         say(line)

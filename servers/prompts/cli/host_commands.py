@@ -26,10 +26,10 @@ def export_commands(root: Path, names: Sequence[str] | None, target: Path, host:
             command = write_command(library.rendering(name), library.source(name), host)
             lost = list(command.losses)
             # A command is a single file.
-            others = sorted(library.sibling_files(name) or ())
-            if others:
-                more = f" and {format_count(len(others) - 1, 'more file')}" if len(others) > 1 else ""
-                lost.append(f"{escape(others[0])}{more} of the skill")
+            siblings = sorted(library.sibling_files(name) or ())
+            if siblings:
+                more = f" and {format_count(len(siblings) - 1, 'more file')}" if len(siblings) > 1 else ""
+                lost.append(f"{escape(siblings[0])}{more} of the skill")
             commands[name + host.ending] = command._replace(losses=tuple(lost))
         except PromptError as error:
             failures += 1

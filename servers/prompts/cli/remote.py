@@ -38,8 +38,10 @@ def update(addresses: Sequence[Address]) -> int:
             failures += 1
             say(error.reason)
             continue
-        now = f"commit {checkout.commit}"
-        what = now if before is None else f"{now}, previously {before}" if changed else f"{now}, unchanged"
+        current = f"commit {checkout.commit}"
+        what = (
+            current if before is None else f"{current}, previously {before}" if changed else f"{current}, unchanged"
+        )
         say(f"{address}: {what}")
         for problem in checkout.problems():
             say(f"  {problem}")

@@ -65,7 +65,7 @@ class LibraryPrompts:
                 lambda: None if libraries.is_behind() else list_page(libraries, after, limit)
             )
             if prompts is None:
-                await watch.look()
+                await watch.scan()
                 prompts = await to_thread.run_sync(list_page, libraries, after, limit)
         return prompts
 
@@ -74,7 +74,7 @@ class LibraryPrompts:
     ) -> GetPromptResult | None:
         """Return the rendered prompt; the user is asked for missing required arguments. Raises InvalidParams."""
         libraries = context.state.libraries
-        if not await _has(context.state, name) and not libraries.find_missing():
+        if not await _has_prompt(context.state, name) and not libraries.find_missing():
             return None
         try:
             async with context.turn():
@@ -100,7 +100,7 @@ class LibraryPrompts:
         self, context: Context[LibraryState], name: str, argument: CompletionArgument, settled: dict[str, str]
     ) -> tuple[Sequence[str], int] | None:
         """Return completions of the argument. Raises InvalidParams for an argument that the prompt does not have."""
-        if not await _has(context.state, name):
+        if not await _has_prompt(context.state, name):
             return None
         try:
             async with context.turn():
@@ -113,17 +113,17 @@ class LibraryPrompts:
     ) -> GetPromptResult | None:
         """Return the rendered prompt if rendering it takes only a moment; None if a thread has to render it, or to
         report an error."""
-        rendering = context.state.libraries.compiled(name)
+        rendering = context.state.libraries.get_compiled(name)
         if rendering is None or not rendering.is_quick or sum(map(len, arguments.values())) > _MAX_AT_ONCE:
             return None
-        began = time.thread_time()
+        start = time.thread_time()
         try:
             values = parse_values(rendering.prompt, arguments)
             return _make_result(name, rendering, values, _QUICK_SECONDS)
         except PromptError:
             return None
         finally:
-            if time.thread_time() - began > _LATE_SECONDS:
+            if time.thread_time() - start > _LATE_SECONDS:
                 rendering.is_quick, rendering.was_late = False, True
 
     def complete_at_once(
@@ -131,7 +131,7 @@ class LibraryPrompts:
     ) -> Completion | None:
         """Return completions of the argument; None if a thread is needed, to read the prompt, to find files, or to
         search many values."""
-        rendering = context.state.libraries.compiled(name)
+        rendering = context.state.libraries.get_compiled(name)
         declared = () if rendering is None else rendering.prompt.arguments
         for known in declared:
             if known.name == argument.name and known.type != "file":
@@ -144,12 +144,12 @@ features = Features[LibraryState]()
 features.prompts_from(LibraryPrompts())
 
 
-async def _has(opened: LibraryState, name: str) -> bool:
+async def _has_prompt(state: LibraryState, name: str) -> bool:
     """Return True if there is a prompt with this name."""
     # A library that is behind its folder is read again before the answer is False.
-    if name not in opened.libraries and await to_thread.run_sync(opened.libraries.is_behind):
-        await opened.watch.look()
-    return name in opened.libraries
+    if name not in state.libraries and await to_thread.run_sync(state.libraries.is_behind):
+        await state.watch.scan()
+    return name in state.libraries
 
 
 def list_page(libraries: Libraries, after: str, limit: int) -> list[Prompt]:
@@ -187,11 +187,11 @@ def _render(
         if error.code == "missing_arguments":
             return find_missing(prompt, arguments)
         raise
-    began = time.thread_time()
+    start = time.thread_time()
     result = _make_result(name, rendering, bound)
     # The files of a prompt are read each time.
     is_bounded = not (rendering.embeds or rendering.was_late)
-    rendering.is_quick = is_bounded and time.thread_time() - began < _QUICK_SECONDS
+    rendering.is_quick = is_bounded and time.thread_time() - start < _QUICK_SECONDS
     return result
 
 
@@ -202,16 +202,16 @@ def _make_result(
     return GetPromptResult(description=join_lines(rendering.prompt.description), messages=messages)
 
 
-def _make_missing(name: str, absent: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
-    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(absent)}{why}")
+def _make_missing(name: str, missing: Sequence[definitions.Argument], why: str = "") -> InvalidParams:
+    return InvalidParams(f"missing_arguments: the prompt {name!r} needs: {format_names(missing)}{why}")
 
 
-def _complete(opened: LibraryState, name: str, argument: CompletionArgument) -> Completion:
-    declared = {item.name: item for item in opened.libraries.prompt(name).arguments}
+def _complete(state: LibraryState, name: str, argument: CompletionArgument) -> Completion:
+    declared = {item.name: item for item in state.libraries.prompt(name).arguments}
     if argument.name not in declared:
         suggestion = f"Its arguments: {format_names(declared.values())}."
         raise PromptError("bad_arguments", f"{argument.name[:64]!r} is not an argument of this prompt", suggestion)
-    paths = find_paths(opened.files, argument.value) if declared[argument.name].type == "file" else ()
+    paths = find_paths(state.files, argument.value) if declared[argument.name].type == "file" else ()
     return complete(declared[argument.name], argument.value, paths)
 
 

@@ -112,9 +112,9 @@ async def list_resources(ctx: Ctx) -> list[Resource]:
 @features.completes("resource", FILE, "name")
 async def complete_name(ctx: Ctx, typed: str, _settled: dict[str, str]) -> list[str]:
     """The prompts whose names begin with the typed text, then those whose names contain it."""
-    begun = typed.casefold()
-    names = [name for name in ctx.state.libraries.names if begun in name.casefold()]
-    return sorted(names, key=lambda name: not name.casefold().startswith(begun))
+    prefix = typed.casefold()
+    names = [name for name in ctx.state.libraries.names if prefix in name.casefold()]
+    return sorted(names, key=lambda name: not name.casefold().startswith(prefix))
 
 
 async def subscribe(ctx: Ctx, uri: str) -> str:
@@ -122,11 +122,11 @@ async def subscribe(ctx: Ctx, uri: str) -> str:
     if uri == INDEX:
         return INDEX
     for template, ending in _TEMPLATES.items():
-        named = template.match(uri)
+        values = template.match(uri)
         # A subscription to a prompt that is deleted is notified when the prompt comes back.
-        if named is not None and named["name"] in ctx.state.libraries:
-            key = format_uri(named["name"]) + ending
-            ctx.state.subscribed[key] = named["name"]
+        if values is not None and values["name"] in ctx.state.libraries:
+            key = format_uri(values["name"]) + ending
+            ctx.state.subscribed[key] = values["name"]
             return key
     raise ResourceNotFound(uri)
 
@@ -136,7 +136,7 @@ async def unsubscribe(running: Run[LibraryState], key: str) -> None:
     running.state.subscribed.pop(key, None)
 
 
-def notify(opened: LibraryState, changes: Changes, changed: ScanChanges) -> None:
+def notify(state: LibraryState, changes: Changes, changed: ScanChanges) -> None:
     """Notify the subscriptions that a burst of changes affects."""
     changes.resource(INDEX)
     if changed.names:
@@ -144,7 +144,7 @@ def notify(opened: LibraryState, changes: Changes, changed: ScanChanges) -> None
     if not changed.names and not changed.other_files_changed:
         return
     changes.resources()
-    for key, name in opened.subscribed.items():
+    for key, name in state.subscribed.items():
         # Only the source of a prompt does not depend on other files, which may be prompts too.
         if name in changed.names or key != format_uri(name):
             changes.resource(key)

@@ -126,7 +126,7 @@ async def save_prompt(
         act = "Create" if preview.created else "Replace"
         await ctx.confirm(f"{act} {preview.path!r} with {len(text):,} characters?", *arguments)
     saved = await to_thread.run_sync(saving.save_prompt, ctx.state.libraries, *arguments)
-    await ctx.state.watch.look()
+    await ctx.state.watch.scan()
     return f"{'Created' if saved.created else 'Replaced'} {saved.path!r}: etag {saved.etag}"
 
 
@@ -139,7 +139,7 @@ async def delete_prompt(ctx: Ctx, name: NameArgument, draft: DraftArgument = Fal
         path, if_match = await to_thread.run_sync(saving.check_deleting, ctx.state.libraries, name, draft, if_match)
         await ctx.confirm(f"Delete {path!r}?", if_match)
     path = await to_thread.run_sync(saving.delete_prompt, ctx.state.libraries, name, draft, if_match)
-    await ctx.state.watch.look()
+    await ctx.state.watch.scan()
     return f"Deleted {path!r}"
 
 

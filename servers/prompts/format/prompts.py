@@ -8,7 +8,7 @@ from servers.prompts.format.front_matter import ARGUMENT, MESSAGE, PROMPT, Docum
 from shared.yaml import YamlMapping
 
 _KINDS: tuple[Literal["text", "image", "audio", "resource"], ...] = ("text", "image", "audio", "resource")
-_OF_TYPE: dict[str, tuple[type, ...]] = {"number": (int, float), "boolean": (bool,), "list": (list,)}
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {"number": (int, float), "boolean": (bool,), "list": (list,)}
 
 
 def parse_prompt(document: Document, name: str) -> Prompt:
@@ -65,9 +65,13 @@ def _parse_argument(mapping: YamlMapping) -> Argument:
         if mapping.get("required"):
             refuse(mapping, "default", f"{where} is required and has a default; it can't have both")
         # In Python a bool is also an int.
-        fits = isinstance(default, _OF_TYPE.get(kind, (str,))) and isinstance(default, bool) == (kind == "boolean")
+        fits = isinstance(default, _PYTHON_TYPES.get(kind, (str,))) and isinstance(default, bool) == (
+            kind == "boolean"
+        )
         if not fits:
-            refuse(mapping, "default", f"{where}: its default is not a {'text' if kind not in _OF_TYPE else kind}")
+            refuse(
+                mapping, "default", f"{where}: its default is not a {'text' if kind not in _PYTHON_TYPES else kind}"
+            )
         if kind == "enum" and default not in mapping["enum"]:
             refuse(mapping, "default", f"{where}: its default is not one of its values")
     return Argument(

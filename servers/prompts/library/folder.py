@@ -61,7 +61,7 @@ class Folder:
             raise PromptError("not_found", f"{path[:200]!r} {refusal}")
         *above, name = path.split("/")
         try:
-            with self.opened(above) as directory:
+            with self.open(above) as directory:
                 data = read_file(entry_in(directory, name), max_bytes)
         except OSError:
             raise PromptError("not_found", f"there is no file {path[:200]!r}, or it can't be read") from None
@@ -73,7 +73,7 @@ class Folder:
         """Return True if the file's owner may execute it."""
         *above, name = path.split("/")
         try:
-            with self.opened(above) as directory:
+            with self.open(above) as directory:
                 status = current(entry_in(directory, name))
         except OSError:
             return False
@@ -85,7 +85,7 @@ class Folder:
         if path and check_path(path) is not None:
             return []
         try:
-            with self.opened(above) as directory:
+            with self.open(above) as directory:
                 return _list_children(directory, f"{path}/" if path else "")
         except OSError:
             return []
@@ -108,7 +108,7 @@ class Folder:
         yielded as hidden. Raises OSError if the folder itself
         can't be read, and PromptError if it is too large.
         """
-        with self.opened([]) as directory:
+        with self.open([]) as directory:
             remaining = _MAX_FILES
             for entry in _Walk(enter, cached).entries(directory, ""):
                 remaining -= 1
@@ -116,7 +116,7 @@ class Folder:
                     raise PromptError("too_large", f"the library has more than {_MAX_FILES:,} files")
                 yield entry
 
-    def opened(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
+    def open(self, names: list[str], make: bool = False) -> AbstractContextManager[Directory]:
         """Open the directory at these names; with `make`, missing ones are created. Raises OSError."""
         return open_directory(self.root, names, make)
 
@@ -126,8 +126,8 @@ class _Walk:
 
     def __init__(self, enter: frozenset[str], cached: Mapping[str, Signature]) -> None:
         self._enter = enter
-        self._known = cached
-        self._left = MAX_TOTAL_BYTES
+        self._cached = cached
+        self._remaining_bytes = MAX_TOTAL_BYTES
 
     def entries(self, directory: Directory, above: str, in_skill: bool = False) -> Iterator[Entry]:
         """Yield the entries of an open directory, and those below it."""
@@ -136,9 +136,9 @@ class _Walk:
         # The other files of a skill are not prompts.
         suffixes = (f"/{SKILL}",) if in_skill else (".md", ".toml")
         for entry in entries:
-            changed = entry.kind == "file" and self._known.get(entry.path) != entry.signature
+            changed = entry.kind == "file" and self._cached.get(entry.path) != entry.signature
             if changed and f"/{entry.path}".endswith(suffixes):
-                yield self._with_data(entry, directory)
+                yield self._read_data(entry, directory)
             elif entry.kind != "directory":
                 yield entry
         for entry in entries:
@@ -159,14 +159,14 @@ class _Walk:
             finally:
                 leave(below)
 
-    def _with_data(self, entry: Entry, directory: Directory) -> Entry:
-        if self._left < 0:
+    def _read_data(self, entry: Entry, directory: Directory) -> Entry:
+        if self._remaining_bytes < 0:
             return entry
         try:
             data = read_file(entry_in(directory, entry.path.rpartition("/")[2]), MAX_FILE_BYTES)
         except OSError:
             return entry
-        self._left -= len(data or b"")
+        self._remaining_bytes -= len(data or b"")
         return entry._replace(data=data)
 
 
@@ -219,7 +219,7 @@ def _make_signature(status: os.stat_result) -> Signature:
 def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
     """Return the paths in the folders that begin with the typed text, relative to a folder; directories end in a
     slash."""
-    above, slash, begun = typed.rpartition("/")
+    above, slash, prefix = typed.rpartition("/")
     if slash and not above:
         return []
     paths = []
@@ -227,7 +227,7 @@ def find_paths(folders: Sequence[Folder], typed: str) -> list[str]:
         for entry in folder.children(above):
             name = entry.path.rpartition("/")[2]
             # Hidden entries are suggested only for a typed dot.
-            matches = name.startswith(begun) and (begun or not name.startswith("."))
+            matches = name.startswith(prefix) and (prefix or not name.startswith("."))
             if entry.kind in ("file", "directory") and matches and name.isprintable():
                 paths.append(entry.path + ("/" if entry.kind == "directory" else ""))
     return sorted(paths)

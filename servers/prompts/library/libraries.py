@@ -41,7 +41,7 @@ class Origin(Protocol):
 
 
 class Libraries:
-    """The prompts of several folders, the first of which has precedence. Thread-safe except for `look`."""
+    """The prompts of several folders, the first of which has precedence. Thread-safe except for `scan`."""
 
     def __init__(self, roots: Sequence[Path], origins: Mapping[Path, Origin] = MappingProxyType({})) -> None:
         self.origins = origins
@@ -100,11 +100,11 @@ class Libraries:
         """Return the current prompt, ready to be rendered. Raises PromptError."""
         return self.library(name).rendering(name)
 
-    def compiled(self, name: str) -> Rendering | None:
+    def get_compiled(self, name: str) -> Rendering | None:
         """Return the current prompt if it was compiled before; otherwise None."""
         for library in self.all:
             if name in library:
-                return library.compiled(name)
+                return library.get_compiled(name)
         return None
 
     def problems(self) -> list[LibraryProblem]:
@@ -123,9 +123,9 @@ class Libraries:
         """Return True if a change that affects lists has not been read yet. Blocks."""
         return any(library.is_behind() for library in self.all)
 
-    def look(self) -> ScanChanges | None:
+    def scan(self) -> ScanChanges | None:
         """Read new and changed files of all libraries since the last scan. Return None if there are none. Blocks."""
-        changes = [change for change in [item.look() for item in self.all] if change is not None]
+        changes = [change for change in [item.scan() for item in self.all] if change is not None]
         self._names = sorted({name for item in self.all for name in item.names})
         if not changes:
             return None

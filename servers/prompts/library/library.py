@@ -1,7 +1,7 @@
 """One folder of prompts.
 
 Starting with thousands of files must take less than a second, and parsing YAML takes a fifth of a millisecond per
-file. So `look` reads the bytes of each file and finds its name, usually in the line with the name; the rest is parsed
+file. So `scan` reads the bytes of each file and finds its name, usually in the line with the name; the rest is parsed
 when the prompt is requested. The bytes are kept, so that a file that is broken later keeps its previous contents.
 Files that change after the first scan are parsed completely at once, so that their errors are known. A scan builds a
 new state and replaces the old one at its end, so that no reader sees an incomplete state.
@@ -22,7 +22,7 @@ from servers.prompts.format.skills import MAX_BYTES, find_excess_files, format_m
 from servers.prompts.library.folder import Entry, Folder, Signature, is_hidden
 from servers.prompts.library.snapshot import NOTHING, File, ScanChanges, Snapshot, advance, compare
 from servers.prompts.templates.budget import MAX_FILE_BYTES
-from servers.prompts.templates.plain_words import put_in_words
+from servers.prompts.templates.plain_words import write_plain_text
 from servers.prompts.templates.rendering import Read, Rendering
 
 V = TypeVar("V")
@@ -61,7 +61,7 @@ class Cache(Generic[V]):
 
 
 class Library:
-    """The prompts of a folder. Thread-safe, except that calls of `look` must not overlap."""
+    """The prompts of a folder. Thread-safe, except that calls of `scan` must not overlap."""
 
     def __init__(self, root: Path) -> None:
         self._folder = Folder(root)
@@ -94,9 +94,9 @@ class Library:
         """Return the file of a prompt, relative to the folder. Raises PromptError if the prompt does not exist."""
         return self._file(name).path
 
-    def declared(self, name: str) -> str:
+    def declared_name(self, name: str) -> str:
         """Return the name that the file of a prompt declares. Raises PromptError if the prompt does not exist."""
-        return self._file(name).declared
+        return self._file(name).declared_name
 
     def source(self, name: str) -> bytes:
         """Return the contents of a prompt's file; the last valid contents if it is now broken."""
@@ -130,7 +130,7 @@ class Library:
             self._compiled.put(key, rendering, 2 * len(file.data) + 4_000)
         return rendering
 
-    def compiled(self, name: str) -> Rendering | None:
+    def get_compiled(self, name: str) -> Rendering | None:
         """Return the current prompt if it was compiled before; otherwise None."""
         snapshot = self._snapshot
         file = snapshot.names.get(name)
@@ -172,7 +172,7 @@ class Library:
         files = {path: read(path, MAX_FILE_BYTES) for path in rendering.embeds}
         if SKILL in files:
             raise PromptError("bad_prompt", f"a message refers to a file that is called {SKILL}")
-        body = put_in_words(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
+        body = write_plain_text(rendering) if prompt.syntax == "jinja" else prompt.messages[0].content
         return {SKILL: format_manifest(prompt, body).encode(), **files}
 
     def sibling_files(self, name: str) -> dict[str, int] | None:
@@ -187,7 +187,7 @@ class Library:
         left_out = find_excess_files(sizes, len(file.data))
         return {path: size for path, size in sizes.items() if path not in left_out}
 
-    def note(self, name: str, file: str, reason: str) -> None:
+    def add_problem(self, name: str, file: str, reason: str) -> None:
         """Add a problem of the skill with this name, which remains until `file` changes: its SKILL.md, or another
         file in its directory. Nothing is added for a prompt that is not a SKILL.md: it need not be a valid skill."""
         if self.kind(name).form != "skill":
@@ -248,7 +248,7 @@ class Library:
         faulty = {path: mark for path in snapshot.problems if (mark := snapshot.seen.get(path)) is not None}
         return any(self._folder.signature(path) != mark for path, mark in {**snapshot.directories, **faulty}.items())
 
-    def look(self) -> ScanChanges | None:
+    def scan(self) -> ScanChanges | None:
         """Read new and changed files since the last scan. Return None if there are none. Blocks: 10,000 files take
         half a second at first, and less later. A folder that can't be read is a problem, and keeps its last state."""
         old = self._snapshot
@@ -288,7 +288,7 @@ class Library:
         if prompt is None:
             try:
                 prompt = parse_file(file.kind, file.data)
-                if prompt.name != file.declared:
+                if prompt.name != file.declared_name:
                     reason = (
                         "its name can't be read from the front matter: write it on one line, as in name: review-code"
                     )

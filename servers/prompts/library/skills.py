@@ -58,7 +58,7 @@ def build_skill(library: Library, name: str) -> BuiltSkill:
             try:
                 others[path] = _digest(read_file(path, MAX_BYTES))
             except PromptError:  # it was deleted, or may not be read
-                library.note(name, path, "it is not part of the skill: it can't be read")
+                library.add_problem(name, path, "it is not part of the skill: it can't be read")
         manifest = library.source(name)
     front = dict(parse_document(manifest).front or {})
     files = {SKILL: _digest(manifest), **others}
@@ -131,7 +131,7 @@ class SkillCache:
     def report_invalid(self, name: str, reason: str) -> None:
         """Record in the library's problems why a prompt is not a valid skill."""
         with suppress(PromptError):  # it was deleted
-            self._libraries.library(name).note(name, SKILL, f"it is not a skill: {reason}")
+            self._libraries.library(name).add_problem(name, SKILL, f"it is not a skill: {reason}")
 
     def _list_first(self, cache: dict[str, BuiltSkill | None]) -> dict[str, BuiltSkill]:
         names = sorted(filter(NAME.fullmatch, self._libraries.names), key=self._has_no_directory)

@@ -29,7 +29,7 @@ class File(NamedTuple):
     signature: Signature
     data: bytes
     """Its content; the last valid content if it has become invalid."""
-    declared: str
+    declared_name: str
     """The name from its path or front matter, which another file may also have."""
 
 
@@ -71,15 +71,15 @@ def advance(
 ) -> Snapshot:
     """Return the state after a scan of the folder at `root` that found `entries`; the first entry is the folder
     itself."""
-    looking = _Scan(old, root, find_problem, read)
+    scan = _Scan(old, root, find_problem, read)
     listed = list(entries)
     skills = _find_skills(item.path for item in listed if item.kind != "directory")
     # The kind of a file that existed before is unchanged, unless a skill around it was added or removed.
     if skills == _find_skills(old.seen):
-        looking.kinds = {path: file.kind for path, file in old.files.items()}
+        scan.kinds = {path: file.kind for path, file in old.files.items()}
     for entry in listed:
-        looking.take(entry, skills)
-    return looking.finish()
+        scan.add(entry, skills)
+    return scan.finish()
 
 
 def _find_skills(paths: Iterable[str]) -> frozenset[str]:
@@ -108,7 +108,7 @@ class _Scan:
         self._old = old
         self._root = root
         self._find_problem = find_problem
-        self._bytes = read
+        self._read_bytes = read
         self.kinds: dict[str, Kind] = {}
         """The kinds of files whose kind is unchanged."""
         self._total = 0
@@ -120,7 +120,7 @@ class _Scan:
         self._directories: dict[str, Signature | None] = {}
         self._problems: dict[str, Problem] = {}
 
-    def take(self, entry: Entry, skills: frozenset[str]) -> None:
+    def add(self, entry: Entry, skills: frozenset[str]) -> None:
         """Record an entry of the folder."""
         path = entry.path
         if entry.kind == "directory":
@@ -137,7 +137,7 @@ class _Scan:
         if not is_unicode(path):
             self._problem(path, "its path is not UTF-8")
             return
-        file = self._file(entry, kind, self._old.files.get(path))
+        file = self._find_file(entry, kind, self._old.files.get(path))
         if file is None:
             return
         self._total += len(file.data)
@@ -156,10 +156,10 @@ class _Scan:
             self._files.items(), key=lambda item: (item[1].kind.form != "skill", item[0].count("/"), item[0])
         )
         for path, file in by_precedence:
-            if NAME.fullmatch(file.declared) is None or path != names.setdefault(file.declared, file).path:
+            if NAME.fullmatch(file.declared_name) is None or path != names.setdefault(file.declared_name, file).path:
                 without.append(file)
-            elif file.name != file.declared:
-                names[file.declared] = self._files[path] = file._replace(name=file.declared)
+            elif file.name != file.declared_name:
+                names[file.declared_name] = self._files[path] = file._replace(name=file.declared_name)
         renamed = [problem for file in without if (problem := self._rename(file, names)) is not None]
         sizes: dict[str, dict[str, int]] = {above: {} for above in _find_skills(self._seen)}
         for path, signature in self._seen.items() if sizes else ():
@@ -180,19 +180,19 @@ class _Scan:
     def _rename(self, file: File, names: dict[str, File]) -> Problem | None:
         """Add the file to `names` under a name with more of its path, and return a note about it. If there is no such
         name, record a problem and return None."""
-        first = names.get(file.declared)
+        first = names.get(file.declared_name)
         if first is None:
             reason = "its name is not valid for a prompt: it must have 1 to 128 characters, and no control characters"
             # The longest valid name is the clearest.
-            candidates = [*find_longer_names(file.path, file.kind, file.declared)][::-1]
+            candidates = [*find_longer_names(file.path, file.kind, file.declared_name)][::-1]
         else:
-            reason = f"{first.path!r} has a prompt called {file.declared!r} already"
+            reason = f"{first.path!r} has a prompt called {file.declared_name!r} already"
             longer = [
                 name
                 for whole in (False, True)
-                for name in find_longer_names(file.path, file.kind, file.declared, whole)
+                for name in find_longer_names(file.path, file.kind, file.declared_name, whole)
             ]
-            candidates = [name for name in longer if len(name) > len(file.declared)]
+            candidates = [name for name in longer if len(name) > len(file.declared_name)]
         name = next((name for name in candidates if NAME.fullmatch(name) and name not in names), None)
         if name is None:
             self._problem(file.path, reason)
@@ -203,13 +203,13 @@ class _Scan:
         kind = " and is not a skill" if file.kind.form == "skill" else ""
         return Problem(file.path, None, f"it is called {name!r}{kind}: {reason}")
 
-    def _file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:
+    def _find_file(self, entry: Entry, kind: Kind, previous: File | None) -> File | None:
         """Return the current file, or the last valid one."""
         signature = entry.signature or (0, 0, 0)
         if entry.data is None and previous is None and self._old.seen.get(entry.path) == signature:
             # It has not changed, and was not a prompt before.
             try:
-                data = self._bytes(entry.path, MAX_FILE_BYTES)
+                data = self._read_bytes(entry.path, MAX_FILE_BYTES)
             except PromptError:
                 data = None
             entry = entry._replace(data=data)

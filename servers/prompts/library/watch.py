@@ -45,7 +45,7 @@ class Watch:
         self._notices = notices or Notices()
         self._limiter = CapacityLimiter(1)
         """For the threads that wait for notifications, and for `arm`."""
-        self._looks = CapacityLimiter(1)
+        self._scan_limiter = CapacityLimiter(1)
         """For scans, one at a time."""
         self._on_change: Callable[[ScanChanges], None] = _ignore
         self.on_problems: Callable[[Sequence[LibraryProblem]], None] = _ignore
@@ -56,21 +56,21 @@ class Watch:
         self._broken: frozenset[str] = frozenset()
         self._reported: frozenset[LibraryProblem] = frozenset()
         self._scan_seconds = 0.0
-        self._looked_at = time.monotonic()
-        self._around: frozenset[str] = frozenset()
+        self._scanned_at = time.monotonic()
+        self._parent_folders: frozenset[str] = frozenset()
         """The directories that are watched only because a library's folder is in them."""
         self._roots = frozenset(str(library.root) for library in libraries.all)
         self._stop = threading.Event()
 
     @property
-    def degraded(self) -> bool:
+    def is_polling(self) -> bool:
         """True if the system provides no notifications, so that changes are polled."""
         return self._notices.is_polling
 
     @property
-    def stalled(self) -> bool:
+    def is_stalled(self) -> bool:
         """True if no scan has finished for far too long."""
-        return time.monotonic() - self._looked_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._scan_seconds
+        return time.monotonic() - self._scanned_at > _STALL_SECONDS + _SCAN_TIME_DIVISOR * self._scan_seconds
 
     async def run(self, on_change: Callable[[ScanChanges], None]) -> None:
         """Watch until cancelled. After each burst of changes, once the libraries have been updated, call `on_change`
@@ -78,19 +78,19 @@ class Watch:
         called."""
         self._on_change = on_change
         self._report_problems()
-        self.on_polling(self.degraded)
+        self.on_polling(self.is_polling)
         # Scanning thousands of files again immediately would delay the first client.
-        rest = _POLL_SECONDS
+        pause = _POLL_SECONDS
         try:
             while True:
-                if await self._wait(rest):
+                if await self._wait(pause):
                     await self._settle()
-                await self.look()
+                await self.scan()
                 # The watch covers the directories that the scan found, so a new watch is a reason to scan again.
                 while await to_thread.run_sync(self.arm, limiter=self._limiter):
-                    await self.look()
-                self.on_polling(self.degraded)
-                rest = max(
+                    await self.scan()
+                self.on_polling(self.is_polling)
+                pause = max(
                     _POLL_SECONDS if self._notices.has_no_watch else _SWEEP_SECONDS,
                     _SCAN_TIME_DIVISOR * self._scan_seconds,
                 )
@@ -107,24 +107,24 @@ class Watch:
         inside = {directory for library in self._libraries.all for directory in library.directories}
         # The parent directory shows when a folder is replaced by another, or comes back.
         above = {library.root.parent for library in self._libraries.all}
-        self._around = frozenset(map(str, above - inside))
+        self._parent_folders = frozenset(map(str, above - inside))
         return self._notices.arm(map(str, inside | above))
 
     def _wait_for_notice(self, stop: threading.Event, seconds: float) -> bool:
         until = time.monotonic() + seconds
         while (remaining := until - time.monotonic()) > 0 and not stop.is_set():
             paths = self._notices.wait(stop, remaining)
-            if paths is None or any(self.concerns(path) for path in paths):
+            if paths is None or any(self.is_relevant(path) for path in paths):
                 return True
         return False
 
-    def look_soon(self) -> None:
+    def scan_soon(self) -> None:
         """Scan soon, because another process has detected a change that may cause no notification here."""
         self._stop.set()
 
-    def concerns(self, path: str) -> bool:
+    def is_relevant(self, path: str) -> bool:
         """Return True if an event at `path` is a reason to scan."""
-        return path in self._roots or str(Path(path).parent) not in self._around
+        return path in self._roots or str(Path(path).parent) not in self._parent_folders
 
     async def _wait(self, seconds: float) -> bool:
         try:
@@ -133,32 +133,32 @@ class Watch:
             # Requests after this point cause another scan after the next one.
             self._stop = threading.Event()
 
-    async def look(self) -> None:
+    async def scan(self) -> None:
         """Scan now. The state at the beginning of the scan is served and announced at its end, so code that has
         written a file scans before it reports that."""
-        changed = await to_thread.run_sync(self._find_changed, limiter=self._looks)
+        changed = await to_thread.run_sync(self._find_changed, limiter=self._scan_limiter)
         self._report_problems()
         if changed is not None:
             self._on_change(changed)
 
     def _find_changed(self) -> ScanChanges | None:
-        begun = time.monotonic()
+        start = time.monotonic()
         before = frozenset(self._libraries.names) - self._broken
-        changed = self._libraries.look()
-        self._looked_at = time.monotonic()
-        self._scan_seconds = self._looked_at - begun
+        changed = self._libraries.scan()
+        self._scanned_at = time.monotonic()
+        self._scan_seconds = self._scanned_at - start
         if changed is None:
             return None
-        there = changed.names.intersection(self._libraries.names)
+        current = changed.names.intersection(self._libraries.names)
         broken: set[str] = set()
-        for name in there:
+        for name in current:
             try:
                 self._libraries.prompt(name)
             except PromptError:
                 broken.add(name)
         self._broken = self._broken - changed.names | broken
         # A prompt that was broken from the beginning was never available: it is announced once it is valid.
-        return ScanChanges(changed.names & before | there - broken, changed.other_files_changed)
+        return ScanChanges(changed.names & before | current - broken, changed.other_files_changed)
 
     def _report_problems(self) -> None:
         """Log the problems that are new."""

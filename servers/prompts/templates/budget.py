@@ -14,7 +14,7 @@ MAX_SOURCE_LENGTH = 100_000
 """Maximum size of a prompt's templates with all includes, in characters."""
 MAX_FILE_BYTES = 4_000_000
 """Maximum size of an embedded file in bytes; all of a prompt's files together may have twice as many."""
-_MAX_MADE = 10_000_000
+_MAX_CREATED = 10_000_000
 _MAX_STEPS = 100_000
 RENDER_SECONDS = 1.0
 """The time limit in seconds, unless a rendering has its own."""
@@ -28,7 +28,7 @@ class RenderBudget:
         self._steps = _MAX_STEPS
         self._deadline = time.monotonic() + seconds
         self._characters = MAX_CHARACTERS
-        self._made = _MAX_MADE
+        self._created = _MAX_CREATED
         self._bytes = 2 * MAX_FILE_BYTES
 
     def step(self) -> None:
@@ -42,9 +42,9 @@ class RenderBudget:
     def make(self, size: int) -> None:
         """Count the characters or items of a value that a template creates, since it may keep all of them. Raises
         PromptError if there are too many."""
-        self._made -= size
-        if self._made < 0:
-            reason = f"rendering creates strings and lists with more than {_MAX_MADE:,} characters and items"
+        self._created -= size
+        if self._created < 0:
+            reason = f"rendering creates strings and lists with more than {_MAX_CREATED:,} characters and items"
             raise PromptError("too_large", reason)
 
     def write(self, characters: int) -> None:
@@ -60,5 +60,5 @@ class RenderBudget:
             raise PromptError("too_large", f"the embedded files have more than {2 * MAX_FILE_BYTES:,} bytes")
 
 
-spending: ContextVar[RenderBudget] = ContextVar("spending")
+current_budget: ContextVar[RenderBudget] = ContextVar("spending")
 """The budget of the current rendering."""

@@ -10,7 +10,7 @@ from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
 from servers.prompts.errors import PromptError
-from servers.prompts.templates.budget import MAX_CHARACTERS, MAX_ITEMS, spending
+from servers.prompts.templates.budget import MAX_CHARACTERS, MAX_ITEMS, current_budget
 from shared.text import code_block
 
 STEPPED, TAKEN, EACH, JOINED = "_stepped", "_taken", "_each", "_joined"
@@ -23,14 +23,14 @@ def require_size(value: int, maximum: int = MAX_CHARACTERS) -> None:
         raise PromptError("too_large", f"a text or list in a template grows larger than {maximum:,}")
 
 
-def count_made(value: Any) -> Any:
+def count_created(value: Any) -> Any:
     """Return the value, counted against the memory budget."""
     if isinstance(value, str):
         require_size(len(value))
-        spending.get().make(len(value))
+        current_budget.get().make(len(value))
     elif isinstance(value, list | tuple):
         require_size(len(value), MAX_ITEMS)
-        spending.get().make(len(value))
+        current_budget.get().make(len(value))
     return value
 
 
@@ -84,7 +84,7 @@ def _require_items(value: Any) -> list[Any]:
 
 
 def _each(value: Any) -> Iterable[Any]:
-    budget = spending.get()
+    budget = current_budget.get()
     for item in _require_items(value):
         budget.step()
         yield item
@@ -128,9 +128,9 @@ def _count(function: Callable[..., Any], *, has_result: bool) -> Callable[..., A
     @pass_context
     @wraps(function)
     def counted(_: Context, *args: Any, **named: Any) -> Any:
-        spending.get().step()
+        current_budget.get().step()
         result = function(*args, **named)
-        return count_made(result) if has_result else result
+        return count_created(result) if has_result else result
 
     return counted
 

@@ -13,8 +13,8 @@ from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Argument
 from servers.prompts.templates.rendering import Rendering, Text
 
-_TAKEN = "Take the values in brackets below from the request, and ask for those that are missing:"
-_GONE_BY = "If the request gives one of these, use it; otherwise leave it out:"
+_REQUIRED_HEAD = "Take the values in brackets below from the request, and ask for those that are missing:"
+_OPTIONAL_HEAD = "If the request gives one of these, use it; otherwise leave it out:"
 
 
 class _Absent(str):
@@ -26,7 +26,7 @@ class _Absent(str):
         return False
 
 
-def put_in_words(rendering: Rendering) -> str:
+def write_plain_text(rendering: Rendering) -> str:
     """Return the text. Raises PromptError if the template does more with an argument than insert it."""
     arguments = rendering.prompt.arguments
     values: dict[str, Any] = {}
@@ -49,8 +49,8 @@ def put_in_words(rendering: Rendering) -> str:
         texts.append(body if len(messages) == 1 else f"## {role}\n\n{body}")
     text = "\n\n".join(texts).strip()
     parts = [
-        *_format_list(_TAKEN, [argument for argument in arguments if argument.required], text),
-        *_format_list(_GONE_BY, [argument for argument in arguments if not argument.required], text),
+        *_format_list(_REQUIRED_HEAD, [argument for argument in arguments if argument.required], text),
+        *_format_list(_OPTIONAL_HEAD, [argument for argument in arguments if not argument.required], text),
     ]
     return "\n\n".join([*parts, "---", text]) if parts else text
 
@@ -68,8 +68,8 @@ def _format_list(head: str, arguments: Sequence[Argument], text: str) -> Iterato
             parts.append(f"One of: {', '.join(argument.enum)}.")
         default = argument.default
         if default not in (None, "", []):
-            otherwise = "yes" if default is True else "no" if default is False else str(default)
-            parts.append(f"Otherwise: {', '.join(default) if isinstance(default, list) else otherwise}.")
+            shown = "yes" if default is True else "no" if default is False else str(default)
+            parts.append(f"Otherwise: {', '.join(default) if isinstance(default, list) else shown}.")
         lines.append(f"- {name}: {' '.join(parts)}")
     if arguments:
         yield "\n".join(lines)

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from servers.prompts.errors import PromptError
 from servers.prompts.format.definitions import Message, Prompt, Role
 from servers.prompts.format.placeholders import fill_placeholders
-from servers.prompts.templates.budget import MAX_FILE_BYTES, MAX_SOURCE_LENGTH, RENDER_SECONDS, RenderBudget, spending
+from servers.prompts.templates.budget import (
+    MAX_FILE_BYTES,
+    MAX_SOURCE_LENGTH,
+    RENDER_SECONDS,
+    RenderBudget,
+    current_budget,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -94,11 +100,11 @@ class Rendering:
     def render(self, values: Mapping[str, Any], seconds: float = RENDER_SECONDS) -> tuple[RenderedMessage, ...]:
         """Return the messages, with the values of all arguments. Raises PromptError, also after about `seconds`."""
         budget = RenderBudget(self._partials, seconds)
-        token = spending.set(budget)
+        token = current_budget.set(budget)
         try:
             return tuple(self._message(*item, values, budget) for item in enumerate(self.prompt.messages))
         finally:
-            spending.reset(token)
+            current_budget.reset(token)
 
     def get_file(self, path: str) -> EmbeddedFile:
         """Return the file with that path in a message, with its current contents. Raises PromptError if there is no
@@ -174,7 +180,7 @@ class _Sources:
             reason = f"the templates have more than {MAX_SOURCE_LENGTH:,} characters in total"
             raise PromptError("too_large", reason, line=line)
         with _translate_errors(chain[-1] if chain else "", line):
-            names, parts = _get_sandbox().look_through(source)
+            names, parts = _get_sandbox().find_includes(source)
         self._parts += parts
         if self._parts > _MAX_PARTS:
             reason = f"the templates have more than {_MAX_PARTS:,} expressions, tags and texts in total"

@@ -19,14 +19,14 @@ from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from servers.prompts.templates.budget import MAX_ITEMS, spending
+from servers.prompts.templates.budget import MAX_ITEMS, current_budget
 from servers.prompts.templates.filters import (
     EACH,
     FILTERS,
     JOINED,
     STEPPED,
     TAKEN,
-    count_made,
+    count_created,
     format_value,
     require_size,
 )
@@ -68,7 +68,7 @@ _ALLOWED: tuple[type[nodes.Node], ...] = (
     nodes.Call,
     nodes.Keyword,
 )
-_OF_LOOP = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
+_LOOP_ATTRIBUTES = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"}
 _TESTS = "defined undefined none string number boolean true false in eq ne lt le gt ge even odd".split()  # noqa: SIM905
 _SPECIAL = {"loop", "range"}
 _MAX_BITS = 256
@@ -109,7 +109,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         """Compile text to a template. Raises TemplateSyntaxError, and Python's errors for too deeply nested code."""
         return Template.from_code(self, self.compile(source, name, filename=name), {"range": _range})
 
-    def look_through(self, source: str) -> tuple[tuple[str, ...], int]:
+    def find_includes(self, source: str) -> tuple[tuple[str, ...], int]:
         """Return the names that a template includes, and the number of its parts, to which the cost of compiling it
         is proportional."""
         parts = list(_walk(self.parse(source)))
@@ -130,7 +130,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def get_template(self, name: Any, parent: str | None = None, globals: Any = None) -> Template:
         """Return the template of an include, which was read with the prompt."""
-        budget = spending.get()
+        budget = current_budget.get()
         budget.step()
         return budget.partials[name]  # type: ignore[no-any-return] # these are templates
 
@@ -144,7 +144,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute an operation if the size of its result is within the limits. Raises OverflowError for a number that
         is too large, TypeError for operands of other types."""
-        spending.get().step()
+        current_budget.get().step()
         if isinstance(left, int | float) and isinstance(right, int | float):
             if any(isinstance(number, int) and number.bit_length() > _MAX_BITS for number in (left, right)):
                 raise OverflowError("a number in the template is too large")
@@ -156,7 +156,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             require_size(len(left) * right)
         else:
             raise TypeError(f"{operator} is for numbers; join a text and a number with ~")
-        return count_made(super().call_binop(context, operator, left, right))
+        return count_created(super().call_binop(context, operator, left, right))
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         tree = super()._parse(source, name, filename)
@@ -172,7 +172,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                     node.expr = _filter(node.expr, STEPPED)
                 case nodes.Getitem():
                     node.node = _filter(node.node, TAKEN)
-        joined: nodes.Template = _Joining().visit(tree)
+        joined: nodes.Template = _ConcatReplacer().visit(tree)
         joined.set_environment(self)
         return joined
 
@@ -191,11 +191,11 @@ def _range(*bounds: int) -> list[int]:
 
 
 def _walk(tree: nodes.Node) -> Iterator[nodes.Node]:
-    todo = [tree]
-    while todo:
-        node = todo.pop()
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         yield node
-        todo.extend(reversed(list(node.iter_child_nodes())))
+        pending.extend(reversed(list(node.iter_child_nodes())))
 
 
 def _find_uses(node: nodes.Node, how: Literal["written", "tested", "judged"]) -> Iterator[Use]:
@@ -228,7 +228,7 @@ def _check(node: nodes.Node) -> None:
     match node:
         case _ if not isinstance(node, _ALLOWED):
             _refuse(node, f"{type(node).__name__} is not available in prompts")
-        case nodes.Getattr() if not (_is_name(node.node, "loop") and node.attr in _OF_LOOP):
+        case nodes.Getattr() if not (_is_name(node.node, "loop") and node.attr in _LOOP_ATTRIBUTES):
             _refuse(node, f"{node.attr!r} is not available: values have no attributes or methods; use a filter")
         case nodes.Call() if not _is_name(node.node, "range") or node.dyn_args or node.dyn_kwargs:
             _refuse(node, "only range(...) can be called; use a filter")
@@ -273,7 +273,7 @@ def _filter(node: nodes.Node, name: str) -> nodes.Filter:
     return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
-class _Joining(NodeTransformer):
+class _ConcatReplacer(NodeTransformer):
     """Replaces each `~`, whose result Jinja does not limit, with a filter."""
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802 (the name is Jinja's)

@@ -37,19 +37,19 @@ def put(folder: Folder, path: str, data: bytes, check: Check, executable: bool =
     and the errors raised by `check`.
     """
     with _open_entry(folder, path, make=True) as entry:
-        existing = _look_at(entry, check)
+        existing = _check_entry(entry, check)
         fresh = prepare_replacement(entry, data, existing, mode=0o777 if executable else 0o666)
         put_in_place(fresh, entry, existing)
         return existing is None
 
 
-def look(folder: Folder, path: str, check: Check) -> None:
+def check_file(folder: Folder, path: str, check: Check) -> None:
     """Call `check` with the contents at `path`, as before a change. Raises like `put`."""
     *above, name = _split(path)
     with _one_at_a_time, translate_os_errors(path):
         try:
-            with folder.opened(above) as directory:
-                _look_at(entry_in(directory, name), check)
+            with folder.open(above) as directory:
+                _check_entry(entry_in(directory, name), check)
         except FileNotFoundError:
             check(None)
 
@@ -57,7 +57,7 @@ def look(folder: Folder, path: str, check: Check) -> None:
 def delete(folder: Folder, path: str, check: Check) -> None:
     """Delete the file at `path`, after a check of its content. Raises like `put`."""
     with _open_entry(folder, path) as entry:
-        _look_at(entry, check)
+        _check_entry(entry, check)
         unlink(entry)
         sync_directory(entry)
 
@@ -66,7 +66,7 @@ def delete(folder: Folder, path: str, check: Check) -> None:
 def _open_entry(folder: Folder, path: str, make: bool = False) -> Iterator[Entry]:
     """Yield the entry of the file at `path`, in its directory. Raises PromptError."""
     *above, name = _split(path)
-    with _one_at_a_time, translate_os_errors(path), folder.opened(above, make) as directory:
+    with _one_at_a_time, translate_os_errors(path), folder.open(above, make) as directory:
         yield entry_in(directory, name)
 
 
@@ -94,7 +94,7 @@ def translate_os_errors(path: str) -> Iterator[None]:
         raise PromptError("not_written", f"{path[:200]!r}: {what}") from None
 
 
-def _look_at(entry: Entry, check: Check) -> os.stat_result | None:
+def _check_entry(entry: Entry, check: Check) -> os.stat_result | None:
     """Return the status of the existing file, after calling `check`; None if it does not exist. Raises PromptError
     for an entry that is not a file, or is write-protected."""
     status = current(entry)
@@ -111,8 +111,8 @@ def _look_at(entry: Entry, check: Check) -> os.stat_result | None:
 
 def find_differing(folder: Folder, name: str, files: Mapping[str, bytes]) -> list[str]:
     """Return the skill's files whose contents in the folder differ. Other files are ignored."""
-    there = {path: data for path, data in files.items() if _exists(folder, name, path)}
-    return [path for path, data in there.items() if not _is_same(folder, name, path, data)]
+    existing = {path: data for path, data in files.items() if _exists(folder, name, path)}
+    return [path for path, data in existing.items() if not _is_same(folder, name, path, data)]
 
 
 def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str] = ()) -> bool:
@@ -131,7 +131,7 @@ def write_skill(folder: Folder, name: str, files: Mapping[str, bytes], scripts: 
 
 
 def _write_new(folder: Folder, name: str, files: Mapping[str, bytes], scripts: Collection[str]) -> None:
-    with translate_os_errors(name), folder.opened([]) as directory:
+    with translate_os_errors(name), folder.open([]) as directory:
         entry = entry_in(directory, name)
         part = fresh_name()
         fresh = entry_in(directory, part)

@@ -12,7 +12,7 @@ from servers.prompts.library.folder import Folder
 from servers.prompts.library.libraries import STARTER, Libraries
 from servers.prompts.library.library import Library
 from servers.prompts.library.lint import find_objections, lint_file
-from servers.prompts.write.files import Check, delete, look, make_etag, put
+from servers.prompts.write.files import Check, check_file, delete, make_etag, put
 
 _DRAFTS = "_drafts"
 
@@ -46,16 +46,16 @@ def check_saving(
 ) -> SaveResult:
     """Return the result that `save_prompt` would have, without saving. Blocks. Raises the same errors."""
     folder, path, data = _prepare(libraries, name, text, draft)
-    look(folder, path, _check_replacing(path, if_match))
+    check_file(folder, path, _check_replacing(path, if_match))
     return SaveResult(path, make_etag(data), created=if_match is None)
 
 
 def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[Folder, str, bytes]:
     """Return the folder, the path in it, and the data to write. Raises PromptError."""
     library = _require_first(libraries)
-    declared = name
+    declared_name = name
     if name in library:
-        path, kind, declared = library.path(name), library.kind(name), library.declared(name)
+        path, kind, declared_name = library.path(name), library.kind(name), library.declared_name(name)
     else:
         path = f"{name}.md"
         new_kind = None if find_objections(name) else library.kind_at(path)
@@ -70,8 +70,8 @@ def _prepare(libraries: Libraries, name: str, text: str, draft: bool) -> tuple[F
         reasons = "; ".join(reason if line is None else f"line {line}: {reason}" for _, line, reason in problems)
         raise PromptError("bad_prompt", reasons, "Nothing was written.")
     name_in_file = parse_file(kind, data).name
-    if name_in_file != declared:
-        reason = f"the front matter says {name_in_file!r}, but the prompt is being saved as {declared!r}"
+    if name_in_file != declared_name:
+        reason = f"the front matter says {name_in_file!r}, but the prompt is being saved as {declared_name!r}"
         raise PromptError("bad_prompt", reason)
     if draft:
         path = f"{_DRAFTS}/{name}.md"
@@ -94,7 +94,7 @@ def check_deleting(
         _check_deleting(path, if_match)(data)
         contents.append(data or b"")
 
-    look(folder, path, check)
+    check_file(folder, path, check)
     return path, make_etag(contents[0])
 
 

@@ -47,7 +47,7 @@ def prompts_in(folder: Path) -> Iterator[str]:
 def compare(folder: Path) -> tuple[int, list[str], list[str]]:
     """Return the number of prompts that are served, the others with the reasons of the server, and those without."""
     library = Library(folder)
-    library.look()
+    library.scan()
     library.check()
     files = {library.path(name) for name in library.names}
     problems = {problem.path: problem.reason for problem in library.problems()}

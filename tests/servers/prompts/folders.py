@@ -32,7 +32,7 @@ def library(folder: Path, files: Mapping[str, str | bytes]) -> Library:
     folder.mkdir(exist_ok=True)
     write(folder, files)
     found = Library(folder)
-    found.look()
+    found.scan()
     return found
 
 

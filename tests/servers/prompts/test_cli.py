@@ -134,7 +134,7 @@ def test_export_writes_skills_that_are_read_back(run: Run, tmp_path: Path) -> No
     assert code == 0
     assert out.endswith("10 skills written, 0 unchanged\n")
     found = Library(tmp_path / "new/skills")
-    found.look()
+    found.scan()
     assert (found.names, found.check()) == (NAMES, [])
     assert sorted(one.name for one in (tmp_path / "new/skills").iterdir()) == NAMES
     again = run("export", STARTER, "--all", "--to", tmp_path / "new/skills")
@@ -202,7 +202,7 @@ def test_export_replaces_what_differs_only_by_force(run: Run, tmp_path: Path) ->
     assert not (tmp_path / "out/bye").exists()
     assert run("export", tmp_path / "a", "--all", "--force", "--to", tmp_path / "out")[0] == 0
     found = Library(tmp_path / "out")
-    found.look()
+    found.scan()
     assert texts(found, "hello")[0].endswith("Hello [who]!")
     assert (tmp_path / "out/hello/more.txt").read_text() == "x"
 

@@ -310,10 +310,10 @@ def test_p10_ten_thousand_prompts_are_found_without_reading_their_front_matter(
     with monkeypatch.context() as patched:
         patched.setattr("servers.prompts.format.forms.parse_document", None)
         found = Libraries([tmp_path])
-        found.look()
+        found.scan()
     assert len(found.names) == 10_000
     assert found.prompt("p1234").description == "Something."
-    assert found.look() is None
+    assert found.scan() is None
 
 
 def test_values_of_a_prompt_do_not_leak_into_the_next(tmp_path: Path) -> None:

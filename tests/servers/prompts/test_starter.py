@@ -28,7 +28,7 @@ NAMES = [
 @pytest.fixture(scope="module")
 def starter() -> Library:
     found = Library(STARTER)
-    found.look()
+    found.scan()
     return found
 
 

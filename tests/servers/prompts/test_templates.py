@@ -263,7 +263,7 @@ def test_neither_jinja_nor_yaml_is_loaded_to_find_prompts(tmp_path: Path) -> Non
     library(tmp_path, {"one.md": front("name: one")})
     code = (
         "import sys; from pathlib import Path; from servers.prompts.library.libraries import Libraries\n"
-        "found = Libraries([Path(sys.argv[1])]); found.look(); "
+        "found = Libraries([Path(sys.argv[1])]); found.scan(); "
         "print(found.names, *{'jinja2', 'yaml'} & {*sys.modules})"
     )
     run = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)

@@ -175,7 +175,7 @@ async def test_the_version_that_arguments_are_checked_for_is_rendered(
 ) -> None:
     def slow(prompt: Prompt, given: Mapping[str, str]) -> dict[str, Any]:
         put(library, {"a.md": asking("New {{ other }}", "other")})
-        running[0].state.libraries.look()
+        running[0].state.libraries.scan()
         return parse_values(prompt, given)
 
     library, running = folder(tmp_path / "lib", {"a.md": asking("Old {{ code }}", "code")}), list[Any]()

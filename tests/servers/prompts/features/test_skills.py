@@ -160,7 +160,7 @@ async def test_links_and_hidden_files_are_no_part_of_a_skill(tmp_path: Path, lib
 
 async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_was_promised(lib: Path) -> None:
     libraries = Libraries([lib])
-    libraries.look()
+    libraries.scan()
     shelf = SkillCache(libraries)
     for name, file, path in (("pdf", "refs/forms.md", "skills/pdf/refs/forms.md"), ("ask", "SKILL.md", "_end.md")):
         before = await shelf.get(name)
@@ -168,7 +168,7 @@ async def test_a_file_that_is_another_one_by_now_is_not_given_for_the_one_that_w
         write(lib, {path: "Other."})
         if name == "pdf":
             assert await shelf.read(name, file, before.files[file].sha256) is None
-        libraries.look()
+        libraries.scan()
         assert await shelf.read(name, file, before.files[file].sha256) is None
         shelf.forget(ScanChanges(frozenset(), other_files_changed=True))
         after = await shelf.get(name)

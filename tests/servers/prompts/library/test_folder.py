@@ -98,7 +98,7 @@ def test_a_library_of_too_many_files_keeps_what_it_had(tmp_path: Path, monkeypat
     found = library(tmp_path, {"a.md": text, "dir/b.md": text})
     assert (found.names, found.problems()) == (["a", "dir-b"], [])
     write(tmp_path, {"dir/c.md": text})
-    found.look()
+    found.scan()
     assert found.names == ["a", "dir-b"]
     assert [str(one) for one in found.problems()] == ["the library has more than 3 files"]
     with pytest.raises(PromptError) as caught:

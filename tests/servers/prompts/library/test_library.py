@@ -49,7 +49,7 @@ def test_which_files_are_prompts_and_how_they_are_called(tmp_path: Path) -> None
 def test_a_folder_of_commands_and_a_folder_that_is_a_skill_are_libraries(tmp_path: Path) -> None:
     assert library(tmp_path / ".claude", {"commands/web/fix.md": "Fix $1."}).names == ["web-fix"]
     commands = Libraries([tmp_path / ".claude/commands"])
-    commands.look()
+    commands.scan()
     assert commands.names == ["web-fix"]
     assert library(tmp_path / "pdf", {"SKILL.md": SKILL}).prompt("pdf").base == ""
 
@@ -101,10 +101,10 @@ def test_a_command_is_described_by_its_first_line_and_may_have_empty_front_matte
 
 def test_a_look_says_which_prompts_came_changed_and_went(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": SIMPLE, "b.md": SIMPLE, "c.md": SIMPLE})
-    assert found.look() is None
+    assert found.scan() is None
     write(tmp_path, {"b.md": front(body="New."), "d.md": SIMPLE})
     (tmp_path / "c.md").unlink()
-    assert found.look() == ScanChanges(frozenset("bcd"), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset("bcd"), other_files_changed=False)
     assert found.names == ["a", "b", "d"]
     assert texts(found, "b") == ["New."]
 
@@ -115,22 +115,22 @@ def test_files_beside_a_skill_are_prompts_when_it_goes(tmp_path: Path) -> None:
     assert found.names == ["one", "two-SKILL.md-b", "two-a"]
     (tmp_path / "one/SKILL.md").unlink()
     write(tmp_path, {"two/b/SKILL.md": SIMPLE})
-    assert found.look() == ScanChanges(frozenset({"one", "one-a", "b"}), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset({"one", "one-a", "b"}), other_files_changed=False)
 
 
 def test_a_file_that_breaks_keeps_what_it_had_until_it_is_right(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": front(body="Good.")})
     write(tmp_path, {"a.md": "---\ndescription: [\n"})
-    assert found.look() == ScanChanges(frozenset(), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset(), other_files_changed=False)
     assert texts(found, "a") == ["Good."]
     assert [str(one) for one in found.problems()] == ["a.md:1: its front matter has no closing --- line"]
-    assert found.look() is None
+    assert found.scan() is None
     write(tmp_path, {"a.md": "x" * 300_000})
-    found.look()
+    found.scan()
     assert texts(found, "a") == ["Good."]
     assert [one.reason for one in found.problems()] == ["it has more than 256,000 bytes"]
     write(tmp_path, {"a.md": front(body="Better.")})
-    assert found.look() == ScanChanges(frozenset("a"), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset("a"), other_files_changed=False)
     assert texts(found, "a") == ["Better."]
     assert found.problems() == []
 
@@ -143,7 +143,7 @@ def test_p3_of_two_files_with_one_name_the_second_is_reported_and_takes_it_when_
     reason = "b.md: it is called 'prompt-same': 'a.md' has a prompt called 'same' already"
     assert [str(one) for one in found.problems()] == [reason]
     (tmp_path / "a.md").unlink()
-    assert found.look() == ScanChanges(frozenset({"prompt-same", "same"}), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset({"prompt-same", "same"}), other_files_changed=False)
     assert texts(found, "same") == ["From b."]
     assert found.problems() == []
 
@@ -170,10 +170,10 @@ def test_a_name_that_another_file_has_is_made_longer_by_folders(tmp_path: Path) 
         "'plugins/chat/skills/access/SKILL.md' has a prompt called 'access' already",
     ]
     (tmp_path / "b-test.md").unlink()
-    found.look()
+    found.scan()
     assert texts(found, "b-test") == ["In b."]
     (tmp_path / "a/.claude/commands/test.md").unlink()
-    assert found.look() == ScanChanges(frozenset({"b-test", "test"}), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset({"b-test", "test"}), other_files_changed=False)
     assert texts(found, "test") == ["In b."]
 
 
@@ -229,18 +229,18 @@ def test_a_change_of_an_included_file_is_seen(tmp_path: Path) -> None:
     found = library(tmp_path, {"a.md": front(body="{% include '_b.md' %}"), "_b.md": "old"})
     assert texts(found, "a") == ["old"]
     write(tmp_path, {"_b.md": "newer"})
-    assert found.look() == ScanChanges(frozenset(), other_files_changed=True)
+    assert found.scan() == ScanChanges(frozenset(), other_files_changed=True)
     assert texts(found, "a") == ["newer"]
 
 
 def test_a_folder_that_is_gone_keeps_what_it_had(tmp_path: Path) -> None:
     found = library(tmp_path / "lib", {"a.md": SIMPLE})
     (tmp_path / "lib").rename(tmp_path / "away")
-    assert found.look() == ScanChanges(frozenset(), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset(), other_files_changed=False)
     assert [str(one) for one in found.problems()] == ["the folder can't be read"]
     assert texts(found, "a") == ["Say it."]
     (tmp_path / "away").rename(tmp_path / "lib")
-    found.look()
+    found.scan()
     assert found.problems() == []
 
 
@@ -282,7 +282,7 @@ def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
         "\\udcfe/a.md: its path is not UTF-8",
         "\\udcff.md: its path is not UTF-8",
     ]
-    found.look()
+    found.scan()
     assert found.names == ["named"]
 
 
@@ -292,7 +292,7 @@ def test_names_that_no_client_could_send_are_reported(tmp_path: Path) -> None:
 def test_pages_go_on_after_a_name_and_leave_out_what_is_broken(tmp_path: Path) -> None:
     write(tmp_path, {"a/one.md": SIMPLE, "a/three.md": "", "b/two.md": SIMPLE, "b/four.md": SIMPLE})
     found = Libraries([tmp_path / "a", tmp_path / "b"])
-    found.look()
+    found.scan()
     assert found.names == ["four", "one", "three", "two"]
     assert [one.name for one in found.page("", 2)] == ["four", "one"]
     assert [one.name for one in found.page("one", 2)] == ["two"]
@@ -304,11 +304,11 @@ def test_p3_a_name_in_two_libraries_means_the_first_of_them(tmp_path: Path) -> N
     write(tmp_path, {"a/one.md": front(body="First."), "b/one.md": front(body="Second.")})
     found = Libraries([tmp_path / "a", tmp_path / "b", tmp_path / "a"])
     assert len(found.all) == 2
-    found.look()
+    found.scan()
     assert texts(found.library("one"), "one") == ["First."]
     assert found.problems() == []
     (tmp_path / "a/one.md").unlink()
-    assert found.look() == ScanChanges(frozenset({"one"}), other_files_changed=False)
+    assert found.scan() == ScanChanges(frozenset({"one"}), other_files_changed=False)
     assert texts(found.library("one"), "one") == ["Second."]
 
 
@@ -334,7 +334,7 @@ def test_is_behind_when_something_came_or_went_since_the_last_look(tmp_path: Pat
         ("", lambda: (tmp_path / "git").rename(tmp_path / "log")),
     ):
         os.utime(tmp_path / path, (1, 1))  # for a clock that knows no more than some milliseconds
-        found.look()
+        found.scan()
         assert not found.is_behind()
         change()
         assert found.is_behind()
@@ -349,7 +349,7 @@ def test_a_problem_of_a_file_that_was_mended_while_it_was_read_is_none(
     def parsed(*arguments: Any) -> Prompt:
         monkeypatch.setattr(module, "parse_file", plain)
         write(tmp_path, {"a.md": SIMPLE + "more"})
-        found.look()
+        found.scan()
         raise PromptError("bad_prompt", "half written")
 
     found._parsed = Cache(1_000)

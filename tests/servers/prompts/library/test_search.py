@@ -10,7 +10,7 @@ from tests.servers.prompts.folders import SIMPLE, front, write
 
 def opened(*roots: Path) -> Libraries:
     found = Libraries(roots)
-    found.look()
+    found.scan()
     return found
 
 

@@ -70,7 +70,7 @@ class Opener:
 
 @asynccontextmanager
 async def watching(libraries: Libraries, opener: Opener | None = None) -> AsyncIterator[Told]:
-    libraries.look()
+    libraries.scan()
     watcher, told = Watch(libraries, Notices(opener or Opener())), Told()
     watcher.arm()
     async with told.send, told.receive, anyio.create_task_group() as tasks:
@@ -99,7 +99,7 @@ async def test_a_file_that_comes_changes_and_goes_is_told_once_each(lib: Path) -
 async def test_what_came_before_the_first_watch_is_told(lib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "_POLL_SECONDS", 0.01)
     libraries, told = Libraries([lib]), Told()
-    libraries.look()
+    libraries.scan()
     put(lib, {"a.md": SIMPLE})
     watcher = Watch(libraries)
     watcher.arm()
@@ -176,9 +176,9 @@ def test_what_is_beside_the_folder_is_no_reason_to_look(tmp_path: Path, lib: Pat
     with closing(Notices()) as notices:
         watcher = Watch(libraries, notices)
         watcher.arm()
-        assert watcher.concerns(str(lib))
-        assert watcher.concerns(str(lib / "a.md"))
-        assert not watcher.concerns(str(tmp_path / "other"))
+        assert watcher.is_relevant(str(lib))
+        assert watcher.is_relevant(str(lib / "a.md"))
+        assert not watcher.is_relevant(str(tmp_path / "other"))
 
 
 async def test_a_broken_file_that_goes_is_no_news(lib: Path) -> None:

@@ -48,13 +48,13 @@ async def test_clients_are_told_of_another_commit(repository: Repository) -> Non
 async def test_a_look_follows_another_commit_and_another_failure_and_nothing_else(repository: Repository) -> None:
     checkout, looks = Checkout(repository.address("")), 0
 
-    async def look() -> None:
+    async def scan() -> None:
         nonlocal looks
         looks += 1
 
     async def count_looks() -> int:
         before = looks
-        await Updates([checkout], 0).run(look)
+        await Updates([checkout], 0).run(scan)
         return looks - before
 
     first, same = await count_looks(), await count_looks()

@@ -34,7 +34,7 @@ def convert(tmp_path: Path, source: str, text: str | bytes, target: str) -> Comm
     folder = tmp_path / f"{source}-{target}"
     write(folder, {FOLDERS[source]: text})
     library = Library(folder)
-    library.look()
+    library.scan()
     (name,) = library.names
     return write_command(library.rendering(name), library.source(name), HOSTS[target])
 
@@ -183,7 +183,7 @@ arguments:
 def test_an_argument_that_decides_something_keeps_its_default(tmp_path: Path, text: str) -> None:
     write(tmp_path, {"_mood.md": "{% if mood == 'proud' %}Boast{% endif %}", "a.md": f"{MOOD}{text}"})
     library = Library(tmp_path)
-    library.look()
+    library.scan()
     made = write_command(library.rendering("a"), library.source("a"), HOSTS["claude"])
     calm = ", calm" * (", {{" in text)
     assert made.data.decode() == f"---\ndescription: Tell of the day.\n---\n\n$ARGUMENTS{calm}\n"

@@ -21,7 +21,7 @@ PDF = "---\nname: pdf\ndescription: x\n---\nRead."
 
 def opened(*roots: Path) -> Libraries:
     found = Libraries(roots)
-    found.look()
+    found.scan()
     return found
 
 
@@ -42,7 +42,7 @@ def test_a_new_prompt_is_written_and_served(tmp_path: Path, libraries: Libraries
     os.umask(mask)
     assert (tmp_path / "new.md").stat().st_mode & 0o777 == 0o666
     assert saved == ("new.md", make_etag(OTHER.encode()), True)
-    libraries.look()
+    libraries.scan()
     assert libraries.library("new").source("new") == OTHER.encode()
     assert sorted(files(tmp_path)) == ["a.md", "git/b.md", "new.md"]
 
@@ -52,7 +52,7 @@ def test_a_prompt_is_replaced_where_it_is_and_deleted_with_its_etag(tmp_path: Pa
     assert not save_prompt(libraries, "git-b", OTHER, if_match=make_etag(SIMPLE.encode())).created
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": OTHER}
     assert (tmp_path / "git/b.md").stat().st_mode & 0o777 == 0o640
-    libraries.look()
+    libraries.scan()
     assert delete_prompt(libraries, "git-b", if_match=make_etag(OTHER.encode())) == "git/b.md"
     assert files(tmp_path) == {"a.md": SIMPLE}
 
@@ -108,7 +108,7 @@ def test_what_is_refused_says_why_and_what_to_do(tmp_path: Path, libraries: Libr
     etag = make_etag(SIMPLE.encode())
     assert re.fullmatch("[0-9a-f]{16}", etag)
     write(tmp_path, {"pdf/SKILL.md": PDF})
-    libraries.look()
+    libraries.scan()
     (tmp_path / "link.md").symlink_to("nothing")
     (tmp_path / "git/b.md").chmod(0o400)
     save, remove = (
@@ -187,7 +187,7 @@ def test_what_is_wrong_or_has_no_name_for_a_prompt_is_not_written(
 def test_a_draft_is_not_served_is_replaced_with_its_etag_and_deleted(tmp_path: Path, libraries: Libraries) -> None:
     first = save_prompt(libraries, "a", OTHER, draft=True)
     assert first.path == "_drafts/a.md"
-    assert libraries.look() is not None
+    assert libraries.scan() is not None
     assert libraries.names == ["a", "git-b"]
     assert files(tmp_path) == {"a.md": SIMPLE, "git/b.md": SIMPLE, "_drafts/a.md": OTHER}
     with pytest.raises(PromptError, match="already"):
